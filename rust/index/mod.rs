@@ -14,9 +14,11 @@
 //! | sessions | as a text field: one key for the session id and the user ([`RowSessions`]) |
 //! | documents | where the document of each row is stored |
 
+mod bits;
 mod build;
 mod ids;
 pub(crate) mod layout;
+mod marks;
 mod numbers;
 mod packed;
 mod row_blocks;
@@ -26,13 +28,15 @@ mod texts;
 
 use arrow_buffer::Buffer;
 
+pub use bits::{Bits, fill, ones};
 pub use build::{CodedTexts, build, order_of};
 pub use ids::Ids;
+pub(crate) use marks::between;
+pub use marks::{CodeSet, MarkedRange};
 pub use numbers::Numbers;
 pub use packed::PackedInts;
-pub(crate) use packed::between;
 pub use row_blocks::{BLOCK_ROWS, RowBlock};
-pub use row_set::{Bits, LiveRows, RowSet, fill, ones};
+pub use row_set::{LiveRows, RowSet};
 pub use sessions::{RowSessions, split_session_key};
 pub use texts::Texts;
 

@@ -4,7 +4,9 @@ use std::ops::Range;
 
 use arrow_buffer::ScalarBuffer;
 
+use super::bits::fill;
 use super::layout::{SectionKind, Sections};
+use super::marks::MarkedRange;
 use super::packed::{FixedWidth, PackedInts};
 use super::row_blocks::RowBlock;
 
@@ -80,7 +82,9 @@ impl Numbers {
     /// zones.
     pub fn mark_between(&self, interval: (i64, i64), words: &mut [u64]) {
         let Some(zones) = &self.zones else {
-            return self.values.mark_between(interval, 0..self.rows, words);
+            return self
+                .values
+                .mark_between(interval, MarkedRange { range: 0..self.rows, asked: None, words });
         };
         for (zone, bounds) in zones.chunks_exact(2).enumerate() {
             let positions = zone * ZONE..((zone + 1) * ZONE).min(self.rows);
@@ -88,10 +92,10 @@ impl Numbers {
                 continue;
             }
             if interval.0 <= bounds[0] && bounds[1] <= interval.1 {
-                super::row_set::fill(words, positions);
+                fill(words, positions);
             } else {
-                let first = positions.start / 64;
-                self.values.mark_between(interval, positions, &mut words[first..]);
+                let words = &mut words[positions.start / 64..];
+                self.values.mark_between(interval, MarkedRange { range: positions, asked: None, words });
             }
         }
     }

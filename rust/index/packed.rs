@@ -4,10 +4,15 @@ use std::ops::Range;
 
 use arrow_buffer::{Buffer, ScalarBuffer};
 
+use super::bits::ones;
+use super::marks::{CodeSet, MarkedRange};
 use super::row_blocks::RowBlock;
 
 /// A section of numbers of one width, read in place.
 pub(super) type FixedWidth<T> = ScalarBuffer<T>;
+
+/// Values that are compared before those that match are visited.
+const MARKED_AT_ONCE: usize = 1_024;
 
 /// Integers stored as 1, 2, 4 or 8 byte offsets from a base.
 #[derive(Debug, Clone)]
@@ -59,6 +64,7 @@ impl PackedInts {
     }
 
     /// Returns the integer at `index`, which must be in bounds.
+    #[inline]
     #[allow(clippy::useless_conversion, reason = "no-op for the widest only")]
     pub fn signed(&self, index: usize) -> i64 {
         let offsets = match_width!(&self.offsets, values => u64::from(values[index]));
@@ -66,11 +72,13 @@ impl PackedInts {
     }
 
     /// Returns the integer at `index`, which must be in bounds and not negative.
+    #[inline]
     pub fn get(&self, index: usize) -> u64 {
         self.signed(index).cast_unsigned()
     }
 
     /// Returns the code at `index`, which must be in bounds and fit into 32 bits.
+    #[inline]
     #[allow(clippy::cast_possible_truncation, reason = "codes have 32 bits")]
     pub fn code(&self, index: usize) -> u32 {
         match &self.offsets {
@@ -113,12 +121,13 @@ impl PackedInts {
         match_width!(&self.offsets, values => match rows {
             RowBlock::Range(range) => {
                 let values = &values[range.start as usize..range.end as usize];
-                for (first, values) in range.clone().step_by(64).zip(values.chunks(64)) {
-                    let mut matches = between(values, low as _, high as _);
-                    while matches != 0 {
-                        let at = matches.trailing_zeros();
+                let mut words = [0_u64; MARKED_AT_ONCE / 64];
+                for (first, values) in range.clone().step_by(MARKED_AT_ONCE).zip(values.chunks(MARKED_AT_ONCE)) {
+                    words.fill(0);
+                    let marked = MarkedRange { range: 0..values.len(), asked: None, words: &mut words };
+                    marked.set_between(values, low as _, high as _);
+                    for at in words.iter().enumerate().flat_map(|(index, word)| ones(index, *word)) {
                         visit(first + at, base.wrapping_add(u64::from(values[at as usize]).cast_signed()));
-                        matches &= matches - 1;
                     }
                 }
             }
@@ -156,28 +165,31 @@ impl PackedInts {
         }
     }
 
-    /// Sets the bit of every index in `range` whose integer lies in a closed interval; `words` begins with the word of the
-    /// first index.
-    pub fn mark_between(&self, interval: (i64, i64), range: Range<usize>, words: &mut [u64]) {
+    /// Sets the bit of every index that is asked and whose integer lies in a closed interval.
+    pub fn mark_between(&self, interval: (i64, i64), marks: MarkedRange<'_>) {
         let Some((low, high)) = self.offsets_between(interval) else { return };
         #[allow(clippy::cast_possible_truncation, reason = "both fit into the width")]
         match &self.offsets {
-            Offsets::U8(values) => mark(values, (low as u8, high as u8), range, words),
-            Offsets::U16(values) => mark(values, (low as u16, high as u16), range, words),
-            Offsets::U32(values) => mark(values, (low as u32, high as u32), range, words),
-            Offsets::U64(values) => mark(values, (low, high), range, words),
+            Offsets::U8(values) => marks.set_between(values, low as u8, high as u8),
+            Offsets::U16(values) => marks.set_between(values, low as u16, high as u16),
+            Offsets::U32(values) => marks.set_between(values, low as u32, high as u32),
+            Offsets::U64(values) => marks.set_between(values, low, high),
         }
     }
 
-    /// Sets the bit of every index in `range` whose code is in the first set of a table by code, and in the second: bit 0 and
-    /// bit 1. Both bitmaps begin with the word of the first index.
-    #[allow(clippy::cast_possible_truncation, reason = "codes have 32 bits")]
-    pub fn mark_codes(&self, sets: &[u8], range: Range<usize>, words: [&mut [u64]; 2]) {
+    /// Sets the bit of every index that is asked and whose code is in a set.
+    pub fn mark_codes(&self, set: &CodeSet, marks: MarkedRange<'_>) {
         match &self.offsets {
-            Offsets::U8(codes) => mark_by(codes, |code| sets[usize::from(code)], range, words),
-            Offsets::U16(codes) => mark_by(codes, |code| sets[usize::from(code)], range, words),
-            Offsets::U32(codes) => mark_by(codes, |code| sets[code as usize], range, words),
-            Offsets::U64(codes) => mark_by(codes, |code| sets[code as usize], range, words),
+            Offsets::U8(codes) => {
+                let bytes = set.of_bytes();
+                marks.set_codes(codes, |code| bytes[usize::from(code)]);
+            }
+            Offsets::U16(codes) => {
+                let bytes = set.of_shorts();
+                marks.set_codes(codes, |code| bytes[usize::from(code)]);
+            }
+            Offsets::U32(codes) => marks.set_codes(codes, |code| set.byte(u64::from(code))),
+            Offsets::U64(codes) => marks.set_codes(codes, |code| set.byte(code)),
         }
     }
 
@@ -193,6 +205,11 @@ impl PackedInts {
     }
 
     /// Decodes the integers of a range if all of them are less than 2 to the power of 32; else returns false.
+    #[inline(always)]
+    #[allow(
+        clippy::inline_always,
+        reason = "it is compiled once for each kind of processor, inside its caller"
+    )]
     #[allow(clippy::cast_possible_truncation, clippy::useless_conversion, reason = "narrow widths")]
     pub fn decode_narrow(&self, range: Range<usize>, out: &mut [u32]) -> bool {
         const MAX_HALF: u32 = u32::MAX / 2;
@@ -237,48 +254,4 @@ where
     T: arrow_buffer::ArrowNativeType,
 {
     u64::MAX >> (64 - 8 * size_of::<T>())
-}
-
-fn mark<T: Copy + PartialOrd>(values: &[T], (low, high): (T, T), range: Range<usize>, words: &mut [u64]) {
-    let (mut index, first) = (range.start, range.start / 64);
-    while index < range.end {
-        let end = (index / 64 * 64 + 64).min(range.end);
-        words[index / 64 - first] |= between(&values[index..end], low, high) << (index % 64);
-        index = end;
-    }
-}
-
-fn mark_by<T: Copy>(values: &[T], sets_of: impl Fn(T) -> u8, range: Range<usize>, words: [&mut [u64]; 2]) {
-    let [one, other] = words;
-    let (mut index, first) = (range.start, range.start / 64);
-    while index < range.end {
-        let end = (index / 64 * 64 + 64).min(range.end);
-        let mut sets = [0_u8; 64];
-        for (sets, value) in sets.iter_mut().zip(&values[index..end]) {
-            *sets = sets_of(*value);
-        }
-        one[index / 64 - first] |= gathered(&sets, 0) << (index % 64);
-        other[index / 64 - first] |= gathered(&sets, 1) << (index % 64);
-        index = end;
-    }
-}
-
-/// Returns one bit for each of at most 64 values: whether it lies between `low` and `high`, inclusive. The comparisons
-/// vectorize.
-#[allow(clippy::needless_bitwise_bool, reason = "branchless")]
-pub(crate) fn between<T: Copy + PartialOrd>(values: &[T], low: T, high: T) -> u64 {
-    let mut matches = [0_u8; 64];
-    for (is_match, value) in matches.iter_mut().zip(values) {
-        *is_match = u8::from((low <= *value) & (*value <= high));
-    }
-    gathered(&matches, 0)
-}
-
-/// Returns one bit of each byte. One multiplication gathers eight bytes into eight bits.
-fn gathered(bytes: &[u8; 64], bit: u32) -> u64 {
-    const LOWEST: u64 = 0x0101_0101_0101_0101;
-    const GATHER: u64 = 0x0102_0408_1020_4080;
-    let (eights, _) = bytes.as_chunks::<8>();
-    let gather = |eight: &[u8; 8]| ((u64::from_le_bytes(*eight) >> bit & LOWEST).wrapping_mul(GATHER)) >> 56;
-    eights.iter().map(gather).zip((0..).step_by(8)).fold(0, |bits, (byte, shift)| bits | byte << shift)
 }

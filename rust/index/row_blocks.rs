@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::row_set::{Bits, LiveRows, RowSet, fill, ones};
+use super::bits::{Bits, fill, ones};
+use super::row_set::{LiveRows, RowSet};
 
 /// The most rows of one block. The decoded columns of a block fit into the first-level cache.
 pub const BLOCK_ROWS: usize = 1_024;

@@ -1,63 +1,121 @@
-//! The spans of consecutive rows.
+//! The spans of some rows that are near each other.
 
 use std::ops::Range;
 
 use super::durations::Durations;
 use super::place_set::PlaceSet;
 use super::table::SpanTable;
-use crate::index::RowBlock;
+use crate::index::{CodeSet, RowBlock};
 
-/// The spans of consecutive rows.
+/// The spans of some rows.
 #[derive(Debug, Clone)]
 pub struct SpanBlock<'t> {
     table: &'t SpanTable,
-    rows: Range<u32>,
+    rows: RowBlock<'t>,
 }
 
 impl SpanTable {
-    /// Returns the spans of consecutive rows.
-    pub fn block(&self, rows: Range<u32>) -> SpanBlock<'_> {
+    /// Returns the spans of some rows, which ascend. What a block has to keep grows with the rows from the first to the last
+    /// one, those between the others included.
+    pub fn block<'t>(&'t self, rows: RowBlock<'t>) -> SpanBlock<'t> {
         SpanBlock { table: self, rows }
     }
 }
 
 impl SpanBlock<'_> {
     /// Returns the rows.
-    pub fn rows(&self) -> Range<u32> {
-        self.rows.clone()
+    pub fn rows(&self) -> impl Iterator<Item = u32> + '_ {
+        self.rows.iter()
     }
 
-    /// Returns the places of all spans.
+    /// Returns the rows from the first to the last one.
+    pub fn range(&self) -> Range<u32> {
+        match &self.rows {
+            RowBlock::Range(range) => range.clone(),
+            RowBlock::List(rows) => {
+                rows.first().zip(rows.last()).map_or(0..0, |(first, last)| *first..last + 1)
+            }
+        }
+    }
+
+    /// Returns the places of all spans from the first row to the last one.
     pub fn places(&self) -> Range<usize> {
-        self.table.firsts[self.rows.start as usize] as usize
-            ..self.table.firsts[self.rows.end as usize] as usize
+        let range = self.range();
+        self.table.firsts[range.start as usize] as usize..self.table.firsts[range.end as usize] as usize
+    }
+
+    /// Returns the set of the places of the rows.
+    pub fn all(&self) -> PlaceSet {
+        match &self.rows {
+            RowBlock::Range(_) => PlaceSet::all(self.places()),
+            RowBlock::List(rows) => {
+                let mut all = PlaceSet::none(self.places());
+                rows.iter().for_each(|row| all.fill(self.places_of(*row)));
+                all
+            }
+        }
     }
 
     /// Returns the places of a row's spans.
+    #[inline]
     pub fn places_of(&self, row: u32) -> Range<usize> {
         self.table.firsts[row as usize] as usize..self.table.firsts[row as usize + 1] as usize
     }
 
-    /// Returns the places whose combination of words is in the first set of a table by combination, and those in the second:
-    /// bit 0 and bit 1.
-    pub fn of_combinations(&self, sets: &[u8]) -> [PlaceSet; 2] {
-        let places = self.places();
-        let [mut first, mut second] = [(); 2].map(|()| PlaceSet::none(places.clone()));
-        self.table.codes.mark_codes(sets, places, [first.words_mut(), second.words_mut()]);
-        [first, second]
+    /// Returns the positions of those of the rows that have a place in a set.
+    pub fn rows_with(&self, set: &PlaceSet) -> PlaceSet {
+        if set.is_empty() {
+            return PlaceSet::none(0..self.rows.len());
+        }
+        self.rows_of(|places| set.has_any(places))
     }
 
-    /// Returns the places that have a number of a column in one of these closed intervals, and those that have one at all.
-    pub fn with_numbers(&self, column: usize, intervals: impl Iterator<Item = (i64, i64)>) -> [PlaceSet; 2] {
-        let (column, places) = (&self.table.numbers[column], self.places());
-        let mut within = PlaceSet::none(places.clone());
+    /// Returns the positions of those of the rows of whose places a test is true.
+    pub fn rows_of(&self, test: impl Fn(Range<usize>) -> bool) -> PlaceSet {
+        let mut words = vec![0; self.rows.len().div_ceil(64)];
+        let firsts = &self.table.firsts;
+        let bit_of = |pair: &[u32]| u64::from(test(pair[0] as usize..pair[1] as usize));
+        match &self.rows {
+            RowBlock::Range(range) => {
+                let firsts = &firsts[range.start as usize..=range.end as usize];
+                for (word, starts) in words.iter_mut().zip((0..).step_by(64)) {
+                    let pairs = firsts[starts..firsts.len().min(starts + 65)].windows(2).enumerate();
+                    *word = pairs.fold(0, |bits, (bit, pair)| bits | bit_of(pair) << bit);
+                }
+            }
+            RowBlock::List(rows) => {
+                for (word, rows) in words.iter_mut().zip(rows.chunks(64)) {
+                    let pairs = rows.iter().map(|row| &firsts[*row as usize..*row as usize + 2]).enumerate();
+                    *word = pairs.fold(0, |bits, (bit, pair)| bits | bit_of(pair) << bit);
+                }
+            }
+        }
+        PlaceSet::of_words(0..self.rows.len(), words)
+    }
+
+    /// Returns the places that are asked and whose combination of words is in a set.
+    pub fn of_combinations(&self, set: &CodeSet, asked: &PlaceSet) -> PlaceSet {
+        asked.marked(|marked| self.table.codes.mark_codes(set, marked))
+    }
+
+    /// Returns the places that are asked and have a number of a column in one of these closed intervals.
+    pub fn with_numbers(
+        &self,
+        column: usize,
+        intervals: impl Iterator<Item = (i64, i64)>,
+        asked: &PlaceSet,
+    ) -> PlaceSet {
+        let mut within = PlaceSet::none(asked.places());
         for (least, greatest) in intervals {
             let stored = (least.max(0).saturating_add(1), greatest.saturating_add(1));
-            column.mark_between(stored, places.clone(), within.words_mut());
+            within.unite(&asked.marked(|marked| self.table.numbers[column].mark_between(stored, marked)));
         }
-        let mut present = PlaceSet::none(places.clone());
-        column.mark_between((1, i64::MAX), places, present.words_mut());
-        [within, present]
+        within
+    }
+
+    /// Returns the places that are asked and have a number of a column.
+    pub fn with_number(&self, column: usize, asked: &PlaceSet) -> PlaceSet {
+        asked.marked(|marked| self.table.numbers[column].mark_between((1, i64::MAX), marked))
     }
 
     /// Returns the number of a column that a span has.
@@ -71,30 +129,32 @@ impl SpanBlock<'_> {
         self.table.codes.code(place) as usize
     }
 
-    /// Returns the places of spans without a parent.
-    pub fn roots(&self) -> PlaceSet {
-        let mut roots = PlaceSet::none(self.places());
-        self.table.parents.mark_between((0, 0), self.places(), roots.words_mut());
-        roots
+    /// Returns the places that are asked and whose spans have no parent.
+    pub fn roots(&self, asked: &PlaceSet) -> PlaceSet {
+        asked.marked(|marked| self.table.parents.mark_between((0, 0), marked))
     }
 
     /// Returns the place of the parent; `None` of a root.
+    #[inline]
     pub fn parent(&self, place: usize) -> Option<usize> {
         let distance = self.table.parents.get(place);
         usize::try_from(distance).ok().filter(|distance| *distance != 0).map(|distance| place - distance)
     }
 
     /// Returns the first place after the spans below a span.
+    #[inline]
     pub fn end_of_subtree(&self, place: usize) -> usize {
         place + 1 + usize::try_from(self.table.subtrees.get(place)).unwrap_or_default()
     }
 
     /// Returns the start in microseconds from an instant of the trace; above zero.
+    #[inline]
     pub fn start(&self, place: usize) -> u64 {
         self.table.starts.get(place)
     }
 
     /// Returns the end likewise; 0 if there is none.
+    #[inline]
     pub fn end(&self, place: usize) -> u64 {
         self.table.ends.get(place)
     }
@@ -104,14 +164,16 @@ impl SpanBlock<'_> {
         self.table.bases.signed(row as usize) - 1 + self.table.starts.signed(place)
     }
 
-    /// Returns the places of spans whose duration in milliseconds lies in one of these closed intervals, and those that have
-    /// one at all: the ones that have ended.
-    pub fn with_durations(&self, intervals: impl Iterator<Item = (i64, i64)>) -> [PlaceSet; 2] {
-        let places = self.places();
-        let [mut within, mut ended] = [(); 2].map(|()| PlaceSet::none(places.clone()));
+    /// Returns the places that are asked and whose spans have ended after a duration in one of these closed intervals of
+    /// milliseconds.
+    pub fn with_durations(&self, intervals: impl Iterator<Item = (i64, i64)>, asked: &PlaceSet) -> PlaceSet {
         let durations = Durations { starts: &self.table.starts, ends: &self.table.ends };
-        durations.mark(intervals, places, [within.words_mut(), ended.words_mut()]);
-        [within, ended]
+        asked.marked(|marked| durations.mark(intervals, marked))
+    }
+
+    /// Returns the places that are asked and whose spans have ended.
+    pub fn ended(&self, asked: &PlaceSet) -> PlaceSet {
+        asked.marked(|marked| self.table.ends.mark_between((1, i64::MAX), marked))
     }
 
     /// Returns the duration in milliseconds; `None` without an end.
@@ -147,8 +209,8 @@ impl SpanBlock<'_> {
 
     /// Returns the places as rows of a column of spans.
     fn span_rows(&self) -> RowBlock<'static> {
-        let at = |row: u32| self.table.firsts[row as usize];
-        RowBlock::Range(at(self.rows.start)..at(self.rows.end))
+        let (at, range) = (|row: u32| self.table.firsts[row as usize], self.range());
+        RowBlock::Range(at(range.start)..at(range.end))
     }
 
     /// Whether no time has a fraction of a microsecond.

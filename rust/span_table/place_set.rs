@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use crate::index::MarkedRange;
+
 /// Places of spans, of which the block that they belong to has a range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlaceSet {
@@ -41,14 +43,42 @@ impl PlaceSet {
         &self.words
     }
 
-    /// Returns the bitmap, for [`crate::index::PackedInts::mark_between`].
-    pub fn words_mut(&mut self) -> &mut [u64] {
-        &mut self.words
+    /// Returns the bitmap.
+    pub fn into_words(self) -> Vec<u64> {
+        self.words
+    }
+
+    /// Returns those of the places that `mark` marks.
+    pub(super) fn marked(&self, mark: impl FnOnce(MarkedRange<'_>)) -> Self {
+        let mut found = Self::none(self.places());
+        mark(MarkedRange { range: self.places(), asked: Some(&self.words), words: &mut found.words });
+        found
     }
 
     /// Adds a place of the block.
+    #[inline]
     pub fn insert(&mut self, place: usize) {
         self.words[place / 64 - self.places.start / 64] |= 1 << (place % 64);
+    }
+
+    /// Adds the places of the bits that are set in some words, of which the lowest is that of `place`; all belong to the block.
+    pub fn insert_words(&mut self, place: usize, words: &[u64]) {
+        (place..).step_by(64).zip(words).for_each(|(place, word)| self.insert_word(place, *word));
+    }
+
+    fn insert_word(&mut self, place: usize, bits: u64) {
+        let (word, shift) = (place / 64 - self.places.start / 64, place % 64);
+        self.words[word] |= bits << shift;
+        // Shifted twice, for a shift by 64 is none.
+        let rest = bits >> 1 >> (63 - shift);
+        if rest != 0 {
+            self.words[word + 1] |= rest;
+        }
+    }
+
+    /// Removes a place of the block.
+    pub fn remove(&mut self, place: usize) {
+        self.words[place / 64 - self.places.start / 64] &= !(1 << (place % 64));
     }
 
     /// Adds a range of places of the block.
@@ -60,6 +90,7 @@ impl PlaceSet {
     }
 
     /// Whether a place of the block is in the set.
+    #[inline]
     pub fn contains(&self, place: usize) -> bool {
         self.words[place / 64 - self.places.start / 64] >> (place % 64) & 1 == 1
     }
@@ -70,27 +101,34 @@ impl PlaceSet {
     }
 
     /// Whether the set has any of a range of places of the block.
+    #[inline]
     pub fn has_any(&self, places: Range<usize>) -> bool {
+        self.bits(&places).map_or_else(|| self.words_of(places).any(|(_, word)| word != 0), |bits| bits != 0)
+    }
+
+    /// Returns the bits of a range of at most 64 places of the block, the first one lowest. `None` of more.
+    ///
+    /// Most ranges are those of a trace of a few spans.
+    #[inline]
+    fn bits(&self, places: &Range<usize>) -> Option<u64> {
+        let (word, shift) = (places.start / 64 - self.places.start / 64, places.start % 64);
+        let unused = 64_usize.checked_sub(places.len())?;
         if places.is_empty() {
-            return false;
+            return Some(0);
         }
-        // Most ranges are those of a trace of a few spans, within one word or two.
-        let base = self.places.start / 64;
-        let (first, last) = (places.start / 64 - base, (places.end - 1) / 64 - base);
-        let (low, high) = (u64::MAX << (places.start % 64), u64::MAX >> (63 - (places.end - 1) % 64));
-        if first == last {
-            return self.words[first] & low & high != 0;
-        }
-        (self.words[first] & low) | (self.words[last] & high) != 0
-            || self.words[first + 1..last].iter().any(|word| *word != 0)
+        // Shifted twice, for a shift by 64 is none.
+        let next = self.words.get(word + 1).map_or(0, |next| next << 1 << (63 - shift));
+        Some((self.words[word] >> shift | next) << unused >> unused)
     }
 
     /// Returns how many of a range of places of the block are in the set.
     pub fn count(&self, places: Range<usize>) -> u64 {
-        self.words_of(places).map(|(_, word)| u64::from(word.count_ones())).sum()
+        let of_words = |places| self.words_of(places).map(|(_, word)| u64::from(word.count_ones())).sum();
+        self.bits(&places).map_or_else(|| of_words(places), |bits| u64::from(bits.count_ones()))
     }
 
     /// Returns those of a range of places of the block that are in the set, ascending.
+    #[inline]
     pub fn iter(&self, places: Range<usize>) -> PlacesInSet<'_> {
         let base = self.places.start / 64;
         if places.is_empty() {
@@ -132,6 +170,20 @@ impl PlaceSet {
     /// Removes the places of `other`, a set of the same block.
     pub fn subtract(&mut self, other: &Self) {
         self.words.iter_mut().zip(&other.words).for_each(|(own, other)| *own &= !other);
+    }
+
+    /// Returns the places of the block that are not in the set.
+    #[must_use]
+    pub fn complement(&self) -> Self {
+        Self::all(self.places()).without(self)
+    }
+
+    /// Returns the places that are not in `other`, a set of the same block.
+    #[must_use]
+    pub fn without(&self, other: &Self) -> Self {
+        let mut rest = self.clone();
+        rest.subtract(other);
+        rest
     }
 
     /// Returns the number of each word of a range, with the bits of that range.
@@ -214,8 +266,17 @@ mod tests {
             prop_assert_eq!(&found, &among);
             prop_assert_eq!(set.count(asked.clone()), among.len() as u64);
             prop_assert_eq!(set.last(asked.clone()), among.last().copied());
-            prop_assert_eq!(set.has_any(asked), !among.is_empty());
+            prop_assert_eq!(set.has_any(asked.clone()), !among.is_empty());
             prop_assert_eq!(set.is_empty(), expected.is_empty());
+            if let Some(first) = asked.clone().next() {
+                let bits = asked.clone().take(64).fold(0, |bits, place| {
+                    bits | u64::from(set.contains(place)) << (place - first)
+                });
+                let mut inserted = PlaceSet::none(places.clone());
+                inserted.insert_words(first, &[bits]);
+                prop_assert_eq!(inserted.iter(places.clone()).collect::<Vec<_>>(), among.iter().copied()
+                    .filter(|place| *place < first + 64).collect::<Vec<_>>());
+            }
             let mut rest = PlaceSet::all(places.clone());
             rest.subtract(&set);
             prop_assert_eq!(rest.iter(places.clone()).count(), places.len() - expected.len());

@@ -1,5 +1,7 @@
 //! The open table of a segment's spans.
 
+use std::ops::Range;
+
 use arrow_buffer::{Buffer, ScalarBuffer};
 
 use super::layout::{Column, FIRST_NUMBER, FIRST_WORD, SPAN_TABLE, fields, identity_of};
@@ -83,6 +85,12 @@ impl SpanTable {
     /// Whether the spans of a row are unknown, because its document could not be read.
     pub fn is_unreadable(&self, row: u32) -> bool {
         self.unreadable.binary_search(&row).is_ok()
+    }
+
+    /// Whether the spans of any of these rows are unknown.
+    pub fn has_unreadable(&self, rows: Range<u32>) -> bool {
+        let before = |row: u32| self.unreadable.partition_point(|own| *own < row);
+        before(rows.start) < before(rows.end)
     }
 
     /// Whether no time has a fraction of a microsecond, which the table does not have.

@@ -52,13 +52,13 @@ impl<'i> From<&'i Index> for Indexes<'i> {
 #[derive(Debug)]
 pub struct Verifier<'i>(Question<'i>);
 
-/// Rows by what is known of them. Both ascend.
-#[derive(Debug, Default, PartialEq, Eq)]
+/// Some rows by what is known of them: their positions among those that were asked.
+#[derive(Debug, PartialEq, Eq)]
 pub struct Decided {
     /// Those that match.
-    pub matching: Vec<u32>,
+    pub matching: PlaceSet,
     /// Those whose traces must be looked at.
-    pub open: Vec<u32>,
+    pub open: PlaceSet,
 }
 
 /// A predicate, with `NOT` pushed down.
@@ -87,13 +87,9 @@ impl<'i> Verifier<'i> {
 
     /// Returns which of `rows`, which ascend, match, and which are left open by the indexes.
     pub fn decide(&self, rows: &RowBlock<'_>) -> Decided {
-        let Truths { yes, mut no } = self.0.truths(rows);
-        let positions = 0..rows.len();
-        let matching = yes.iter(positions.clone()).map(|position| rows.row(position)).collect();
-        no.unite(&yes);
-        let mut open = PlaceSet::all(positions.clone());
-        open.subtract(&no);
-        Decided { matching, open: open.iter(positions).map(|position| rows.row(position)).collect() }
+        let Truths { yes, no } = self.0.truths(rows);
+        let open = PlaceSet::all(0..rows.len()).without(&yes).without(&no);
+        Decided { matching: yes, open }
     }
 
     /// Whether the filter matches a row. `read` returns its trace, or `None` if its document is damaged: then what

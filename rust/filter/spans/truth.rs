@@ -47,14 +47,6 @@ impl Truths {
         Self { yes: PlaceSet::all(places.clone()), no: PlaceSet::none(places) }
     }
 
-    /// Returns what is true of `yes`, and false of all other places that are asked.
-    pub(super) fn two_valued(asked: &PlaceSet, mut yes: PlaceSet) -> Self {
-        yes.intersect(asked);
-        let mut no = asked.clone();
-        no.subtract(&yes);
-        Self { yes, no }
-    }
-
     /// Says what holds of a place of which nothing was known.
     pub(in crate::filter) fn insert(&mut self, place: usize, truth: Truth) {
         match truth {

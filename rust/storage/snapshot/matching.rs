@@ -8,6 +8,7 @@ use super::part::{PartSource, RowKind, SnapshotPart};
 use crate::error::{Error, Result};
 use crate::filter::{Decided, Filter, Verifier};
 use crate::index::{Bits, LiveRows, Projection, RowBlock, RowSet};
+use crate::span_table::PlaceSet;
 use crate::storage::segment::SegmentIndexes;
 
 /// What columns say of a filter.
@@ -102,12 +103,7 @@ impl SnapshotPart {
                 if !filter.reads_spans() {
                     return Ok(Candidates { certain: possible, unverified: Vec::new() });
                 }
-                if let (RowSet::Range(range), 0) = (&possible, certain.count()) {
-                    let open = RowBlock::Range(range.clone());
-                    return self.decided((filter, &indexes), certain, &open, is_cancelled);
-                }
-                let open: Vec<u32> = possible.from(0).filter(|row| !certain.contains(*row)).collect();
-                return self.decided((filter, &indexes), certain, &RowBlock::List(&open), is_cancelled);
+                return self.decided((filter, &indexes), [certain, possible], is_cancelled);
             }
             PartSource::Head(batch) => {
                 let [certain, possible] = filter.masks_of_columns(batch.batch())?;
@@ -123,23 +119,37 @@ impl SnapshotPart {
     fn decided(
         &self,
         (filter, indexes): (&Filter, &SegmentIndexes),
-        certain: RowSet,
-        open: &RowBlock<'_>,
+        [certain, possible]: [RowSet; 2],
         is_cancelled: &dyn Fn() -> bool,
     ) -> Result<Candidates> {
-        /// Rows that are decided before the search is asked whether it is cancelled: some milliseconds.
-        const ROWS_AT_ONCE: usize = 65_536;
-        let (mut matching, mut unverified) = (Vec::new(), Vec::new());
+        /// A range is decided sooner than a list of one in so many of its rows.
+        const DENSE_RATIO: usize = 2;
         let verifier = filter.verifier(indexes.of_filters());
-        for first in (0..open.len()).step_by(ROWS_AT_ONCE) {
-            if is_cancelled() {
-                return Err(Error::Cancelled);
-            }
-            let decided = verifier.decide(&open.slice(first..open.len().min(first + ROWS_AT_ONCE)));
-            matching.extend(decided.matching);
-            unverified.extend(decided.open);
-        }
-        let certain = certain.with(matching, self.count());
+        let count = self.count();
+        let Candidates { certain, unverified } = if possible.count() * DENSE_RATIO >= count {
+            let [mut matching, mut open] = [(); 2].map(|()| PlaceSet::none(0..count));
+            let all = RowBlock::Range(0..u32::try_from(count).unwrap_or(u32::MAX));
+            decide(&verifier, &all, is_cancelled, |block, decided| {
+                matching.insert_words(block.row(0) as usize, decided.matching.words());
+                open.insert_words(block.row(0) as usize, decided.open.words());
+            })?;
+            let (certain, possible) = (place_set(&certain, count), place_set(&possible, count));
+            matching.intersect(&possible);
+            matching.unite(&certain);
+            open.intersect(&possible.without(&certain));
+            let unverified = open.iter(0..count).filter_map(|row| u32::try_from(row).ok());
+            Candidates { unverified: unverified.collect(), certain: RowSet::of_words(matching.into_words()) }
+        } else {
+            let asked: Vec<u32> = possible.from(0).filter(|row| !certain.contains(*row)).collect();
+            let (mut matching, mut unverified) = (Vec::new(), Vec::new());
+            decide(&verifier, &RowBlock::List(&asked), is_cancelled, |block, decided| {
+                let rows =
+                    |set: &PlaceSet| set.iter(0..block.len()).map(|at| block.row(at)).collect::<Vec<_>>();
+                matching.extend(rows(&decided.matching));
+                unverified.extend(rows(&decided.open));
+            })?;
+            Candidates { certain: certain.with(matching, count), unverified }
+        };
         if unverified.is_empty() {
             return Ok(Candidates { certain: self.keep(filter, certain), unverified });
         }
@@ -170,7 +180,9 @@ impl SnapshotPart {
             let found = rows.iter().zip(matches).filter_map(|(row, is_match)| is_match.then_some(*row));
             return Ok(found.collect());
         };
-        let Decided { matching: mut found, open } = verifier.decide(&RowBlock::List(rows));
+        let Decided { matching, open } = verifier.decide(&RowBlock::List(rows));
+        let rows_at = |positions: &PlaceSet| positions.iter(0..rows.len()).map(|at| rows[at]).collect();
+        let (mut found, open): (Vec<u32>, Vec<u32>) = (rows_at(&matching), rows_at(&open));
         let Some(segment) = self.segment() else { return Ok(found) };
         for row in &open {
             if is_cancelled() {
@@ -228,4 +240,36 @@ impl SnapshotPart {
             }
         }
     }
+}
+
+/// Returns rows of a part of `count` rows as a bitmap.
+fn place_set(rows: &RowSet, count: usize) -> PlaceSet {
+    let mut set = PlaceSet::none(0..count);
+    match rows {
+        RowSet::Range(range) => set.fill(range.start as usize..range.end as usize),
+        rows => rows.for_each(|row| set.insert(row as usize)),
+    }
+    set
+}
+
+/// Decides rows, and calls `visit` with each block of them and what is known of it.
+///
+/// # Errors
+/// [`Error::Cancelled`].
+fn decide(
+    verifier: &Verifier<'_>,
+    rows: &RowBlock<'_>,
+    is_cancelled: &dyn Fn() -> bool,
+    mut visit: impl FnMut(&RowBlock<'_>, Decided),
+) -> Result<()> {
+    /// Rows that are decided before the search is asked whether it is cancelled: some milliseconds.
+    const ROWS_AT_ONCE: usize = 65_536;
+    for first in (0..rows.len()).step_by(ROWS_AT_ONCE) {
+        if is_cancelled() {
+            return Err(Error::Cancelled);
+        }
+        let block = rows.slice(first..rows.len().min(first + ROWS_AT_ONCE));
+        visit(&block, verifier.decide(&block));
+    }
+    Ok(())
 }

@@ -18,6 +18,9 @@ pub(super) use narrowed::Narrowing;
 pub(super) use places::{BlockPlaces, Ties};
 pub(super) use same::{SameInTable, classes_of_trace};
 
+/// In a trace of at most so many spans, targets are looked at one by one: nothing has to be allocated.
+const SHORT_TRACE: usize = 64;
+
 /// Returns which of the places that are `asked` have a place of `targets` on the axis; if `is_any`, at least one of each trace
 /// that has some.
 pub(super) fn related(
@@ -32,6 +35,17 @@ pub(super) fn related(
         for trace in spans.traces() {
             if asked.has_any(trace.clone()) && targets.has_any(trace.clone()) {
                 mark_narrowed((axis, narrowing), spans, (trace, asked, targets), &mut found);
+            }
+        }
+        return found;
+    }
+    let is_of_trees = matches!(axis, Axis::Parent | Axis::Child | Axis::Ancestor | Axis::Descendant);
+    if is_any && is_of_trees {
+        for trace in spans.traces() {
+            if asked.has_any(trace.clone())
+                && let Some(place) = first_in_tree(axis, spans, (trace, asked, targets))
+            {
+                found.insert(place);
             }
         }
         return found;
@@ -72,6 +86,26 @@ pub(super) fn related(
     found
 }
 
+/// Returns an asked place of one trace that has a target on an axis of its tree.
+fn first_in_tree(
+    axis: Axis,
+    spans: &impl Places,
+    (trace, asked, targets): (Range<usize>, &PlaceSet, &PlaceSet),
+) -> Option<usize> {
+    let below = |place: usize| place + 1..spans.end_of_subtree(place);
+    match axis {
+        Axis::Parent => {
+            let has = |place: &usize| spans.parent(*place).is_some_and(|parent| targets.contains(parent));
+            asked.iter(trace).find(has)
+        }
+        Axis::Child => {
+            targets.iter(trace).filter_map(|place| spans.parent(place)).find(|place| asked.contains(*place))
+        }
+        Axis::Ancestor => targets.iter(trace).find_map(|place| asked.iter(below(place)).next()),
+        _ => asked.iter(trace).find(|place| targets.has_any(below(*place))),
+    }
+}
+
 /// Adds the asked places that have the parent of a target, and are not this alone.
 fn siblings(spans: &impl Places, asked: &PlaceSet, targets: &PlaceSet, found: &mut PlaceSet) {
     let all = asked.places();
@@ -99,15 +133,17 @@ fn in_order(
     found: &mut PlaceSet,
 ) {
     // Of preceding ones the order is turned round, so that the greatest decides in both directions.
-    let value = |place: usize| match (is_followed, spans.end(place)) {
-        (true, _) => Some(spans.start(place)),
-        (false, 0) => None,
-        (false, end) => Some(u64::MAX - end),
+    let value = |place: usize| {
+        if is_followed {
+            return Some(spans.start(place));
+        }
+        Some(spans.end(place)).filter(|end| *end != 0).map(|end| u64::MAX - end)
     };
-    let bound = |place: usize| match (is_followed, spans.end(place)) {
-        (true, 0) => None,
-        (true, end) => Some(end),
-        (false, _) => Some(u64::MAX - spans.start(place)),
+    let bound = |place: usize| {
+        if is_followed {
+            return Some(spans.end(place)).filter(|end| *end != 0);
+        }
+        Some(u64::MAX - spans.start(place))
     };
     let is_near = |place: usize, target: usize| {
         (place..spans.end_of_subtree(place)).contains(&target)
@@ -131,11 +167,16 @@ fn in_order(
     let mut elsewhere = None;
     for place in asked.iter(trace.clone()) {
         let Some(bound) = bound(place).filter(|bound| greatest >= *bound) else { continue };
-        let is_found = !is_near(place, decisive) || {
-            let of = |place: usize| value(place).filter(|_| targets.contains(place));
-            let elsewhere = elsewhere.get_or_insert_with(|| greatest_elsewhere(spans, trace.clone(), of));
-            elsewhere[place - trace.start].is_some_and(|greatest| greatest >= bound)
-        };
+        let is_found = !is_near(place, decisive)
+            || if trace.len() <= SHORT_TRACE {
+                let is_elsewhere =
+                    |target| value(target).is_some_and(|value| value >= bound) && !is_near(place, target);
+                targets.iter(trace.clone()).any(is_elsewhere)
+            } else {
+                let of = |place: usize| value(place).filter(|_| targets.contains(place));
+                let elsewhere = elsewhere.get_or_insert_with(|| greatest_elsewhere(spans, trace.clone(), of));
+                elsewhere[place - trace.start].is_some_and(|greatest| greatest >= bound)
+            };
         if is_found {
             found.insert(place);
             if is_any {

@@ -77,18 +77,22 @@ impl Places for BlockPlaces<'_> {
         self.block.rows().map(|row| self.block.places_of(row))
     }
 
+    #[inline]
     fn parent(&self, place: usize) -> Option<usize> {
         self.block.parent(place)
     }
 
+    #[inline]
     fn end_of_subtree(&self, place: usize) -> usize {
         self.block.end_of_subtree(place)
     }
 
+    #[inline]
     fn start(&self, place: usize) -> u64 {
         self.block.start(place)
     }
 
+    #[inline]
     fn end(&self, place: usize) -> u64 {
         let end = self.block.end(place);
         if end == 0 { 0 } else { end + u64::from(self.ties == Ties::DoNotCount) }

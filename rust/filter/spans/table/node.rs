@@ -7,7 +7,8 @@ use crate::filter::leaf::Leaf;
 use crate::filter::spans::axes::{BlockPlaces, Narrowing, SameInTable, Ties, related};
 use crate::filter::spans::evaluate::of_text;
 use crate::filter::spans::predicate::{AxisPredicate, SpanPredicate};
-use crate::filter::spans::truth::{Truth, Truths};
+use crate::filter::spans::truth::Truth;
+use crate::index::CodeSet;
 use crate::span_table::{PlaceSet, SpanBlock, SpanTable};
 use crate::trace::view::{Derived, SpanColumn, SpanField};
 
@@ -26,23 +27,26 @@ pub(in crate::filter) struct SpanIndexes<'t> {
 /// Which answer is asked for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sought {
+    /// Whether the predicate is to be true, or false.
+    pub(super) wanted: bool,
     pub(super) bound: Bound,
     /// Whether it is enough to find some place of each trace that has one.
     pub(super) is_any: bool,
 }
 
 impl Sought {
+    /// Returns that all places are sought of which it is true.
     pub(super) fn all(bound: Bound) -> Self {
-        Self { bound, is_any: false }
+        Self { wanted: true, bound, is_any: false }
     }
 }
 
-/// How open questions are answered.
+/// How open questions are answered: against what is sought, or for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Bound {
-    /// What holds whatever the open questions say.
+    /// The places that are certain, whatever the open questions say.
     Least,
-    /// What may hold.
+    /// The places that are possible.
     Most,
 }
 
@@ -61,14 +65,20 @@ pub(super) enum Node<'t> {
         is_or: bool,
     },
     Not(Box<Node<'t>>),
-    /// What holds of each combination of words: bit 0 if it is true, bit 1 if it is false.
-    Words(Vec<u8>),
+    Words(WordSets),
     Numbers(Numbers, NumberTest),
     IsRoot(bool),
     Attribute(MarkedAttribute<'t>),
     /// A question that is not answered here.
     Open,
     Axis(Box<AxisNode<'t>>),
+}
+
+/// What holds of the combinations of words.
+#[derive(Debug)]
+pub(super) struct WordSets {
+    is_true: CodeSet,
+    is_false: CodeSet,
 }
 
 /// An axis in terms of one table.
@@ -89,7 +99,7 @@ impl<'t> Node<'t> {
             let mut parts =
                 parts.iter().map(|part| Self::of(part, indexes)).fold(Vec::new(), |mut parts, part| {
                     match (parts.last_mut(), part) {
-                        (Some(Self::Words(sets)), Self::Words(others)) => join_words(sets, &others, is_or),
+                        (Some(Self::Words(sets)), Self::Words(others)) => sets.join(&others, is_or),
                         (_, part) => parts.push(part),
                     }
                     parts
@@ -114,8 +124,9 @@ impl<'t> Node<'t> {
     fn of_field(field: &SpanField, leaf: &Leaf, table: &SpanTable) -> Self {
         let numbers = match field.column {
             SpanColumn::Word => {
-                let bits = |truth| u8::from(truth == Truth::True) | u8::from(truth == Truth::False) << 1;
-                return Self::Words(table.of_combinations(field, |word| bits(of_text(leaf, word))));
+                let truths = table.of_combinations(field, |word| of_text(leaf, word));
+                let are = |wanted| truths.iter().map(|truth| *truth == wanted).collect();
+                return Self::Words(WordSets { is_true: are(Truth::True), is_false: are(Truth::False) });
             }
             SpanColumn::Derived(Derived::IsRoot) => {
                 return match leaf {
@@ -166,33 +177,33 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// Returns what holds of the places of a block that are `asked`.
-    pub(super) fn truths(&self, block: &SpanBlock<'_>, asked: &PlaceSet, sought: Sought) -> Truths {
-        let bound = sought.bound;
+    /// Returns the places of a block that are `asked` and of which it is what is `sought`: certainly, or possibly.
+    pub(super) fn places(&self, block: &SpanBlock<'_>, asked: &PlaceSet, sought: Sought) -> PlaceSet {
+        let Sought { wanted, bound, .. } = sought;
         match self {
-            Self::Join { parts, is_or } => join(parts, *is_or, block, asked, sought),
-            Self::Not(part) => part.truths(block, asked, Sought::all(bound.other())).not(),
+            // All parts of an `AND` are true, or all of an `OR` are false.
+            Self::Join { parts, is_or } if *is_or != wanted => of_all(parts, block, asked, sought),
+            Self::Join { parts, .. } => of_any(parts, block, asked, sought),
+            Self::Not(part) => part.places(block, asked, Sought { wanted: !wanted, ..sought }),
             Self::Words(sets) => {
-                let [mut yes, mut no] = block.of_combinations(sets);
-                yes.intersect(asked);
-                no.intersect(asked);
-                Truths { yes, no }
+                block.of_combinations(if wanted { &sets.is_true } else { &sets.is_false }, asked)
             }
-            Self::Numbers(numbers, test) => numbers.truths(test, block, asked),
-            Self::IsRoot(wanted) => Truths::two_valued(asked, block.roots()).negated_if(!wanted),
+            Self::Numbers(numbers, test) => numbers.places(test, (block, asked), wanted),
+            Self::IsRoot(is_root) if *is_root == wanted => block.roots(asked),
+            Self::IsRoot(_) => asked.without(&block.roots(asked)),
             Self::Attribute(marked) => {
-                let [mut yes, mut no, open] = marked.sets(asked.places());
-                let unsure = if bound == Bound::Most { &mut yes } else { &mut no };
-                unsure.unite(&open);
-                yes.intersect(asked);
-                no.intersect(asked);
-                Truths { yes, no }
+                let [is_true, is_false, open] = marked.sets(asked.places());
+                let mut found = if wanted { is_true } else { is_false };
+                if bound == Bound::Most {
+                    found.unite(&open);
+                }
+                found.intersect(asked);
+                found
             }
-            Self::Open => {
-                let none = PlaceSet::none(asked.places());
-                Truths { yes: asked.clone(), no: none }.negated_if(bound == Bound::Least)
-            }
-            Self::Axis(axis) => Truths::two_valued(asked, axis.found(block, asked, sought)),
+            Self::Open if bound == Bound::Most => asked.clone(),
+            Self::Open => PlaceSet::none(asked.places()),
+            Self::Axis(axis) if wanted => axis.found(block, asked, sought),
+            Self::Axis(axis) => asked.without(&axis.found(block, asked, Sought::all(bound.other()))),
         }
     }
 }
@@ -223,7 +234,7 @@ impl<'t> AxisNode<'t> {
     /// Returns which of the places that are `asked` have a span on the axis.
     fn found(&self, block: &SpanBlock<'_>, asked: &PlaceSet, sought: Sought) -> PlaceSet {
         let bound = sought.bound;
-        let all = PlaceSet::all(block.places());
+        let all = block.all();
         let is_least = bound == Bound::Least;
         // Fields that the table lacks may be equal or not; so may times of which it has only the microsecond.
         let lacks_fields = self.same.as_ref().is_some_and(|same| !same.is_decided);
@@ -231,7 +242,7 @@ impl<'t> AxisNode<'t> {
         if is_least && (lacks_fields || lacks_times) {
             return PlaceSet::none(block.places());
         }
-        let targets = self.part.truths(block, &all, Sought::all(bound)).yes;
+        let targets = self.part.places(block, &all, Sought::all(bound));
         let mut members = asked.clone();
         members.unite(&targets);
         let without = self.without.as_ref().filter(|_| !lacks_times);
@@ -240,7 +251,7 @@ impl<'t> AxisNode<'t> {
             scope: self.scope,
             classes: self.same.as_ref().map(|same| same.classes(block, &members)),
             // The fewer spans are between, the more are related.
-            without: without.map(|without| without.truths(block, &all, Sought::all(bound.other())).yes),
+            without: without.map(|without| without.places(block, &all, Sought::all(bound.other()))),
         };
         let ties = match (block.has_whole_times(), bound) {
             (true, _) => Ties::Ordered,
@@ -251,30 +262,45 @@ impl<'t> AxisNode<'t> {
     }
 }
 
-/// Joins what holds of each combination of words with what else is asked of it.
-fn join_words(sets: &mut [u8], others: &[u8], is_or: bool) {
-    for (set, other) in sets.iter_mut().zip(others) {
-        let (both, either) = (*set & other, *set | other);
-        let (yes, no) = if is_or { (either, both) } else { (both, either) };
-        *set = yes & 1 | no & 2;
+impl WordSets {
+    /// Narrows or widens them to the `AND` or the `OR` with what else is asked of the words.
+    fn join(&mut self, other: &Self, is_or: bool) {
+        let (narrowed, widened) = if is_or {
+            ((&mut self.is_false, &other.is_false), (&mut self.is_true, &other.is_true))
+        } else {
+            ((&mut self.is_true, &other.is_true), (&mut self.is_false, &other.is_false))
+        };
+        narrowed.0.intersect(narrowed.1);
+        widened.0.unite(widened.1);
     }
 }
 
-/// Joins the truths of parts: an `OR` is the opposite of the `AND` of opposites. A part is asked only of places that the
-/// ones before it have left open.
-fn join(parts: &[Node<'_>], is_or: bool, block: &SpanBlock<'_>, asked: &PlaceSet, sought: Sought) -> Truths {
-    let (mut yes, mut no, mut open) = (asked.clone(), PlaceSet::none(asked.places()), asked.clone());
+/// Returns the places of which all parts are what is sought. A part is asked only of the places that the ones before it have
+/// left.
+fn of_all(parts: &[Node<'_>], block: &SpanBlock<'_>, asked: &PlaceSet, sought: Sought) -> PlaceSet {
+    let mut left = asked.clone();
     for (number, part) in (1..).zip(parts) {
+        // Any place of a trace is enough of a part that no later one can reject.
+        let is_any = sought.is_any && number == parts.len();
+        left = part.places(block, &left, Sought { is_any, ..sought });
+        if left.is_empty() {
+            break;
+        }
+    }
+    left
+}
+
+/// Returns the places of which at least one part is what is sought. A part is asked only of the places that the ones before
+/// it have not found.
+fn of_any(parts: &[Node<'_>], block: &SpanBlock<'_>, asked: &PlaceSet, sought: Sought) -> PlaceSet {
+    let (mut found, mut open) = (PlaceSet::none(asked.places()), asked.clone());
+    for part in parts {
+        let own = part.places(block, &open, sought);
+        found.unite(&own);
+        open.subtract(&own);
         if open.is_empty() {
             break;
         }
-        // Any place of a trace is enough of a part that no later one can reject, if the ones before it hold there.
-        let is_any = sought.is_any && (is_or || number == parts.len());
-        let asked = if is_any && !is_or { &yes } else { &open };
-        let truths = part.truths(block, asked, Sought { is_any, ..sought }).negated_if(is_or);
-        yes.intersect(&truths.yes);
-        no.unite(&truths.no);
-        open.subtract(&truths.no);
     }
-    Truths { yes, no }.negated_if(is_or)
+    found
 }

@@ -1,7 +1,7 @@
 //! Numbers of spans, as the span table of a segment has them.
 
 use crate::filter::intervals::IntervalSet;
-use crate::filter::spans::truth::{Truth, Truths};
+use crate::filter::spans::truth::Truth;
 use crate::span_table::{PlaceSet, SpanBlock};
 
 /// Numbers of spans.
@@ -22,31 +22,41 @@ pub(super) enum NumberTest {
 }
 
 impl Numbers {
-    pub(super) fn truths(self, test: &NumberTest, block: &SpanBlock<'_>, asked: &PlaceSet) -> Truths {
-        let intervals = match test {
-            NumberTest::Exists => None,
-            NumberTest::Within(intervals) => Some(intervals.iter()),
-        };
-        let intervals = intervals.into_iter().flatten();
-        let in_columns = match self {
-            Self::Column(column) => Some(block.with_numbers(column, intervals)),
-            Self::Duration => Some(block.with_durations(intervals)),
+    /// Returns the places that are asked and of whose number the test is `wanted`.
+    pub(super) fn places(
+        self,
+        test: &NumberTest,
+        (block, asked): (&SpanBlock<'_>, &PlaceSet),
+        wanted: bool,
+    ) -> PlaceSet {
+        let present = || match self {
+            Self::Column(column) => Some(block.with_number(column, asked)),
+            Self::Duration => Some(block.ended(asked)),
             Self::Start | Self::Depth | Self::ChildCount => None,
         };
-        if let Some([within, mut present]) = in_columns {
-            if matches!(test, NumberTest::Exists) {
-                return Truths::two_valued(asked, present);
+        let within = |intervals: &IntervalSet<i64>| match self {
+            Self::Column(column) => Some(block.with_numbers(column, intervals.iter(), asked)),
+            Self::Duration => Some(block.with_durations(intervals.iter(), asked)),
+            Self::Start | Self::Depth | Self::ChildCount => None,
+        };
+        let in_columns = match (test, wanted) {
+            (NumberTest::Exists, true) => present(),
+            (NumberTest::Exists, false) => present().map(|present| asked.without(&present)),
+            (NumberTest::Within(intervals), true) => within(intervals),
+            // Of a missing number it is unknown.
+            (NumberTest::Within(intervals), false) => {
+                present().zip(within(intervals)).map(|(present, within)| present.without(&within))
             }
-            present.intersect(asked);
-            return Truths::two_valued(&present, within);
-        }
-        let (mut yes, mut no) = (PlaceSet::none(asked.places()), PlaceSet::none(asked.places()));
-        self.for_each(block, asked, |place, number| match test.truth(number) {
-            Truth::True => yes.insert(place),
-            Truth::False => no.insert(place),
-            Truth::Unknown => {}
-        });
-        Truths { yes, no }
+        };
+        in_columns.unwrap_or_else(|| {
+            let mut found = PlaceSet::none(asked.places());
+            self.for_each(block, asked, |place, number| {
+                if test.truth(number) == Truth::of(wanted) {
+                    found.insert(place);
+                }
+            });
+            found
+        })
     }
 
     /// Calls `visit` with the places that are `asked`, and with their numbers.

@@ -1,5 +1,7 @@
 //! Which rows of a segment a test of traces is true of, by their spans.
 
+use std::ops::Range;
+
 use super::node::{Bound, Node, Sought, SpanIndexes};
 use crate::attribute_index::AttributeIndex;
 use crate::filter::spans::predicate::SpanTest;
@@ -9,7 +11,10 @@ use crate::span_table::{PlaceSet, SpanBlock, SpanTable};
 
 /// The most rows of a block: what is known of its spans fits into the first-level cache.
 const BLOCK_ROWS: u32 = 4_096;
-/// Rows that are at most so far from each other are decided together, those between them included.
+/// Rows of a list that are on average at most so far from each other are decided together: what a block keeps of the rows
+/// between them costs less than another block.
+const MAX_MEAN_GAP: usize = 64;
+/// So are neighbours that are at most so far from each other.
 const MAX_GAP: u32 = 8;
 
 /// A test of traces in terms of one segment.
@@ -63,9 +68,9 @@ impl SpansTest<'_> {
         while first < rows.len() {
             let end = first + length_of_run(&rows.slice(first..rows.len()));
             let run = rows.slice(first..end);
-            let block = self.table.block(run.row(0)..run.row(run.len() - 1) + 1);
+            let block = self.table.block(run.clone());
             match &self.asked {
-                Asked::Count { .. } => self.of_counted((&block, &run), first, &mut truths),
+                Asked::Count { .. } => self.of_counted(&block, first, &mut truths),
                 Asked::RunRoot(attributes) => {
                     let run_root = |row| Some(block.places_of(row).start + attributes.run_root(row)?);
                     let of_roots = self.of_run_roots(&block, wanted, &run, run_root);
@@ -86,9 +91,9 @@ impl SpansTest<'_> {
         while counts.len() < rows.len() {
             let rest = rows.slice(counts.len()..rows.len());
             let run = rest.slice(0..length_of_run(&rest));
-            let block = self.table.block(run.row(0)..run.row(run.len() - 1) + 1);
-            let all = PlaceSet::all(block.places());
-            let found = |bound| self.node.truths(&block, &all, Sought::all(bound)).yes;
+            let block = self.table.block(run.clone());
+            let all = block.all();
+            let found = |bound| self.node.places(&block, &all, Sought::all(bound));
             let least = found(Bound::Least);
             let most = (!self.is_decided).then(|| found(Bound::Most));
             for row in run.iter() {
@@ -103,41 +108,32 @@ impl SpansTest<'_> {
 
     /// Says of the rows of a block, by their positions from `first` on, whether the predicate is true of as many spans as
     /// asked.
-    fn of_counted(&self, (block, run): (&SpanBlock<'_>, &RowBlock<'_>), first: usize, truths: &mut Truths) {
-        let is_any = matches!(self.asked, Asked::Count { at_least: 1, at_most: None });
-        let all = PlaceSet::all(block.places());
-        let found = |bound| self.node.truths(block, &all, Sought { bound, is_any }).yes;
+    fn of_counted(&self, block: &SpanBlock<'_>, first: usize, truths: &mut Truths) {
+        let Asked::Count { at_least, at_most } = self.asked else { return };
+        let is_any = (at_least, at_most) == (1, None);
+        let all = block.all();
+        let found = |bound| self.node.places(block, &all, Sought { is_any, ..Sought::all(bound) });
         let least = found(Bound::Least);
         let most = (!self.is_decided).then(|| found(Bound::Most));
-        let is_none = least.is_empty() && most.as_ref().is_none_or(PlaceSet::is_empty);
-        let count = |set: &PlaceSet, places| {
-            if is_any { u64::from(set.has_any(places)) } else { set.count(places) }
-        };
-        for (position, row) in (first..).zip(run.iter()) {
-            let counts = if is_none {
-                [0, 0]
-            } else {
-                let places = block.places_of(row);
-                let at_least = count(&least, places.clone());
-                [at_least, most.as_ref().map_or(at_least, |most| count(most, places))]
-            };
-            truths.insert(position, self.of_counts(row, counts));
-        }
-    }
-
-    /// Returns what holds of a row of which the predicate is true of at least and at most so many spans.
-    fn of_counts(&self, row: u32, [least, most]: [u64; 2]) -> Truth {
-        let Asked::Count { at_least, at_most } = self.asked else { return Truth::Unknown };
-        let fits = |count| at_most.is_none_or(|at_most| count <= at_most);
-        if self.table.is_unreadable(row) {
-            Truth::Unknown
-        } else if least >= at_least && fits(most) {
-            Truth::True
-        } else if most < at_least || !fits(least) {
-            Truth::False
+        let most = most.as_ref().unwrap_or(&least);
+        let (mut certain, mut impossible) = if is_any {
+            (block.rows_with(&least), block.rows_with(most).complement())
         } else {
-            Truth::Unknown
+            let fits = |count| at_most.is_none_or(|at_most| count <= at_most);
+            let is_certain =
+                |places: Range<usize>| least.count(places.clone()) >= at_least && fits(most.count(places));
+            let is_impossible =
+                |places: Range<usize>| most.count(places.clone()) < at_least || !fits(least.count(places));
+            (block.rows_of(is_certain), block.rows_of(is_impossible))
+        };
+        if self.table.has_unreadable(block.range()) {
+            for (position, _) in block.rows().enumerate().filter(|(_, row)| self.table.is_unreadable(*row)) {
+                certain.remove(position);
+                impossible.remove(position);
+            }
         }
+        truths.yes.insert_words(first, certain.words());
+        truths.no.insert_words(first, impossible.words());
     }
 
     /// Returns whether what holds of the run roots of these rows of a block is `wanted`.
@@ -150,11 +146,9 @@ impl SpansTest<'_> {
     ) -> Vec<Truth> {
         let mut asked = PlaceSet::none(block.places());
         rows.iter().filter_map(&run_root).for_each(|place| asked.insert(place));
-        let [least, most] = [Bound::Least, Bound::Most].map(|bound| {
-            let bound = if wanted == Truth::True { bound } else { bound.other() };
-            let truths = self.node.truths(block, &asked, Sought::all(bound));
-            if wanted == Truth::True { truths.yes } else { truths.no }
-        });
+        let wanted = wanted == Truth::True;
+        let [least, most] = [Bound::Least, Bound::Most]
+            .map(|bound| self.node.places(block, &asked, Sought { wanted, ..Sought::all(bound) }));
         let of_row = |row: u32| match run_root(row) {
             _ if self.table.is_unreadable(row) => Truth::Unknown,
             Some(place) if least.contains(place) => Truth::True,
@@ -174,8 +168,12 @@ fn length_of_run(rows: &RowBlock<'_>) -> usize {
         }
         RowBlock::List(rows) => {
             let last = last_of_block(rows[0]);
-            let is_near = |pair: &[u32]| pair[1] - pair[0] <= MAX_GAP && pair[1] <= last;
-            1 + rows.windows(2).take_while(|pair| is_near(pair)).count()
+            let in_block = rows.partition_point(|row| *row <= last);
+            if (rows[in_block - 1] - rows[0]) as usize <= in_block * MAX_MEAN_GAP {
+                return in_block;
+            }
+            let is_near = |pair: &[u32]| pair[1] - pair[0] <= MAX_GAP;
+            1 + rows[..in_block].windows(2).take_while(|pair| is_near(pair)).count()
         }
     }
 }

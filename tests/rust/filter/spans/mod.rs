@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use spanwise::filter::{Axis, Decided, Filter};
+use spanwise::filter::{Axis, Filter};
 use spanwise::index::RowBlock;
 use spanwise::otlp::TraceId;
 use spanwise::otlp::proto::{self, any_value};
@@ -433,16 +433,27 @@ fn assert_decided(snapshot: &Snapshot, filter: &Filter, source: &Value) -> Resul
         let decided = verifier.decide(&RowBlock::List(&rows));
         let every = u32::try_from(rows.len()).expect("few rows");
         prop_assert_eq!(&verifier.decide(&RowBlock::Range(0..every)), &decided, "{} of a range", source);
+        // A range that begins anywhere.
+        let tail = RowBlock::Range(every / 3..every);
+        let of_tail = verifier.decide(&tail);
         let thirds: Vec<u32> = rows.iter().copied().step_by(3).collect();
-        let of_thirds = |rows: &[u32]| rows.iter().copied().filter(|row| row % 3 == 0).collect::<Vec<u32>>();
-        let Decided { matching, open } = verifier.decide(&RowBlock::List(&thirds));
-        prop_assert_eq!(matching, of_thirds(&decided.matching), "{} of every third", source);
-        prop_assert_eq!(open, of_thirds(&decided.open), "{} of every third", source);
+        let of_thirds = verifier.decide(&RowBlock::List(&thirds));
+        for (all, tails, by_three) in [
+            (&decided.matching, &of_tail.matching, &of_thirds.matching),
+            (&decided.open, &of_tail.open, &of_thirds.open),
+        ] {
+            let expected: Vec<bool> = tail.iter().map(|row| all.contains(row as usize)).collect();
+            let found: Vec<bool> = (0..tail.len()).map(|position| tails.contains(position)).collect();
+            prop_assert_eq!(found, expected, "{} of the rest", source);
+            let expected: Vec<bool> = thirds.iter().map(|row| all.contains(*row as usize)).collect();
+            let found: Vec<bool> = (0..thirds.len()).map(|position| by_three.contains(position)).collect();
+            prop_assert_eq!(found, expected, "{} of every third", source);
+        }
         for row in rows {
             let truth = SeenTrace::of(&part.trace(row as usize).expect("readable")).truth(source);
-            if !decided.open.contains(&row) {
+            if !decided.open.contains(row as usize) {
                 prop_assert_eq!(
-                    decided.matching.contains(&row),
+                    decided.matching.contains(row as usize),
                     truth == Some(true),
                     "{} of {}",
                     source,

@@ -8,9 +8,11 @@ use std::io;
 use std::ops::Range;
 
 use arrow_buffer::{Buffer, ScalarBuffer};
+use fearless_simd::prelude::*;
+use fearless_simd::{Level, dispatch, u8x64};
 use memchr::memmem::Finder;
 
-use super::postings::{push_number, take_number};
+use super::postings::{StoredList, place, push_number, take_number};
 use crate::index::layout::{SectionKind, SectionWriter, Sections};
 use crate::index::{fill, ones};
 
@@ -29,11 +31,6 @@ fn signature_bit(trigram: &[u8]) -> usize {
     let number = trigram.iter().fold(0_u32, |number, byte| number << 8 | u32::from(*byte));
     // Fibonacci hashing: the upper bits depend on all bits of the number.
     (number.wrapping_mul(0x9E37_79B1) >> (u32::BITS - SIGNATURE_BITS_LOG)) as usize
-}
-
-/// A place in memory: what does not fit is outside of every file.
-fn place(number: u64) -> usize {
-    usize::try_from(number).unwrap_or(usize::MAX)
 }
 
 /// Writes a dictionary. Tokens are pushed in ascending order.
@@ -135,16 +132,17 @@ impl Dictionary {
         &self,
         piece: &[u8],
         is_cancelled: &dyn Fn() -> bool,
-        visit: &mut impl FnMut(&[u8]) -> bool,
+        visit: &mut impl FnMut(StoredList<'_>) -> bool,
     ) -> Option<()> {
-        let finder = Finder::new(piece);
+        let (level, finder) = (Level::new(), Finder::new(piece));
         let candidates = self.candidates(piece);
         let blocks = candidates.iter().enumerate().flat_map(|(index, word)| ones(index, *word));
         for (looked_at, block) in blocks.enumerate() {
             if looked_at.is_multiple_of(BLOCKS_PER_CHECK) && is_cancelled() {
                 return None;
             }
-            if !self.search_block(block as usize, &finder, visit) {
+            let tokens = self.tokens_with(&finder, block as usize, level);
+            if !self.visit_lists(block as usize, tokens, visit) {
                 break;
             }
         }
@@ -179,36 +177,87 @@ impl Dictionary {
         before.saturating_sub(1)..end
     }
 
-    /// Visits the tokens of a block; whether `visit` wants more.
-    fn search_block(&self, block: usize, finder: &Finder<'_>, visit: &mut impl FnMut(&[u8]) -> bool) -> bool {
+    /// Returns a bit for each token of a block: whether it contains the piece.
+    fn tokens_with(&self, finder: &Finder<'_>, block: usize, level: Level) -> u64 {
+        let tokens = &self.tokens[place(self.token_starts[block])..];
         // The zero byte after the last token belongs to it.
-        let tokens = &self.tokens[place(self.token_starts[block])..=place(self.token_starts[block + 1])];
-        let mut lists = &self.lists[place(self.list_starts[block])..place(self.list_starts[block + 1])];
-        let begins = usize::from(finder.needle().first() == Some(&0));
-        let (mut from, mut counted) = (0, 0);
-        while let Some(found) = finder.find(&tokens[from..]) {
-            // A byte of the token: not the zero byte before it, which ends another one.
-            let at = from + found + begins;
-            for _ in memchr::memchr_iter(0, &tokens[counted..at]).skip(usize::from(counted == 0)) {
+        let length = place(self.token_starts[block + 1] - self.token_starts[block]) + 1;
+        // Blocks without the piece are passed over soonest.
+        if finder.find(&tokens[..length]).is_none() {
+            return 0;
+        }
+        dispatch!(level, simd => tokens_with(simd, finder.needle(), (tokens, length)))
+    }
+
+    /// Visits the lists of some tokens of a block; whether `visit` wants more.
+    fn visit_lists(&self, block: usize, tokens: u64, visit: &mut impl FnMut(StoredList<'_>) -> bool) -> bool {
+        let mut lists = &self.lists[place(self.list_starts[block])..];
+        let (mut left, mut passed) = (tokens, 0);
+        while left != 0 {
+            let token = left.trailing_zeros();
+            for _ in passed..token {
                 take_list(&mut lists);
             }
-            let token_end = at + memchr::memchr(0, &tokens[at..]).unwrap_or_default();
             if !visit(take_list(&mut lists)) {
                 return false;
             }
-            (from, counted) = (token_end, token_end + 1);
-            if counted == tokens.len() {
-                break;
-            }
+            passed = token + 1;
+            left &= left - 1;
         }
         true
     }
 }
 
+/// Returns a bit for each of the tokens in the first `length` bytes that contains `piece`. They begin with the zero byte before
+/// the first token, and end with that after the last one.
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "it is compiled once for each kind of processor, inside its caller")]
+fn tokens_with<S: Simd>(simd: S, piece: &[u8], (tokens, length): (&[u8], usize)) -> u64 {
+    let (Some(first), Some(last)) = (piece.first(), piece.last()) else { return 0 };
+    let Some(last_start) = length.checked_sub(piece.len()) else { return 0 };
+    let begins = u32::from(*first == 0);
+    let (mut found, mut zeros) = (0, 0);
+    for chunk in (0..=last_start).step_by(CHUNK) {
+        let bytes = chunk_at(simd, tokens, chunk);
+        let is_zero = bytes.simd_eq(0).to_bitmask();
+        let mut starts = bytes.simd_eq(*first).to_bitmask()
+            & chunk_at(simd, tokens, chunk + piece.len() - 1).simd_eq(*last).to_bitmask()
+            & u64::MAX >> (CHUNK - 1 - (last_start - chunk).min(CHUNK - 1));
+        while starts != 0 {
+            let start = starts.trailing_zeros();
+            starts &= starts - 1;
+            if piece.len() <= 2 || tokens[chunk + start as usize..].starts_with(piece) {
+                // Every token is after a zero byte, which the piece itself may begin with.
+                let before = zeros + (is_zero & ((1 << start) - 1)).count_ones();
+                found |= 1 << (before + begins - 1);
+            }
+        }
+        zeros += is_zero.count_ones();
+    }
+    found
+}
+
+/// Bytes that are compared at once.
+const CHUNK: usize = 64;
+
+/// Returns the bytes from a place on; beyond the end such as no text has.
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "it is compiled once for each kind of processor, inside its caller")]
+fn chunk_at<S: Simd>(simd: S, bytes: &[u8], start: usize) -> u8x64<S> {
+    const NO_TEXT: u8 = 0xFF;
+    let rest = bytes.get(start..).unwrap_or_default();
+    if let Some(chunk) = rest.get(..CHUNK) {
+        return u8x64::from_slice(simd, chunk);
+    }
+    let mut chunk = [NO_TEXT; CHUNK];
+    chunk[..rest.len()].copy_from_slice(rest);
+    u8x64::from_slice(simd, &chunk)
+}
+
 /// Takes a list from the beginning of `lists`.
-fn take_list<'a>(lists: &mut &'a [u8]) -> &'a [u8] {
+fn take_list<'a>(lists: &mut &'a [u8]) -> StoredList<'a> {
     let length = place(take_number(lists));
     let (list, rest) = lists.split_at(length);
     *lists = rest;
-    list
+    StoredList::new(list)
 }

@@ -25,8 +25,8 @@ use crate::trace::view::Channel;
 use dictionary::Dictionary;
 use layout::{FREQUENT_COLUMN, PRESENT_COLUMN, RARE_COLUMN, TEXT};
 use pieces::Pieces;
-use postings::{CHANNELS, Postings, channel_bits};
-use rows::{ChannelRows, row_set, union};
+use postings::{CHANNELS, channel_bits};
+use rows::{ChannelRows, union};
 
 /// The rows that a search for a pattern leaves.
 #[derive(Debug, Clone)]
@@ -90,7 +90,7 @@ impl TextIndex {
 
     /// Returns the rows that have a text in a channel.
     pub fn present(&self, channel: Channel) -> RowSet {
-        row_set(self.present_in(channel_bits(channel)))
+        RowSet::of_words(self.present_in(channel_bits(channel)))
     }
 
     /// Returns the rows that contain a pattern in one text of a channel, as far as the index knows. `None` if the search
@@ -118,7 +118,8 @@ impl TextIndex {
             }
             self.add_rows(piece, &mut sets, is_cancelled)?;
         }
-        let possible = row_set(union(sets.iter().map(ChannelRows::words), self.words()));
+        let sets: Vec<Vec<u64>> = sets.into_iter().map(ChannelRows::into_words).collect();
+        let possible = RowSet::of_words(union(sets.iter().map(Vec::as_slice), self.words()));
         let certain = if is_exact { possible.clone() } else { RowSet::NONE };
         Some(Found { certain, possible })
     }
@@ -131,16 +132,14 @@ impl TextIndex {
         is_cancelled: &dyn Fn() -> bool,
     ) -> Option<()> {
         for dictionary in [&self.frequent, &self.rare] {
-            if sets.iter().all(ChannelRows::is_full) {
+            if sets.iter_mut().all(ChannelRows::is_full) {
                 break;
             }
             dictionary.for_each_list(piece, is_cancelled, &mut |list| {
-                for (row, channels) in Postings::new(list) {
-                    for set in &mut *sets {
-                        set.add(row, channels);
-                    }
+                for set in &mut *sets {
+                    set.add(list);
                 }
-                !sets.iter().all(ChannelRows::is_full)
+                !sets.iter_mut().all(ChannelRows::is_full)
             })?;
         }
         Some(())

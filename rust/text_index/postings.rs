@@ -20,6 +20,11 @@ pub(super) fn channel_bits(channel: Channel) -> u8 {
     }
 }
 
+/// A place in memory: what does not fit is outside of every file.
+pub(super) fn place(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
 /// Appends a number of variable length.
 #[allow(clippy::cast_possible_truncation, reason = "seven bits")]
 pub(super) fn push_number(out: &mut Vec<u8>, mut number: u64) {
@@ -32,6 +37,10 @@ pub(super) fn push_number(out: &mut Vec<u8>, mut number: u64) {
 
 /// Takes a number of variable length from the beginning of `bytes`, which must have one.
 pub(super) fn take_number(bytes: &mut &[u8]) -> u64 {
+    if let [number @ ..=0x7F, rest @ ..] = *bytes {
+        *bytes = rest;
+        return u64::from(*number);
+    }
     let (mut number, mut shift) = (0, 0);
     for (index, byte) in bytes.iter().enumerate() {
         number |= u64::from(byte & 0x7F) << shift;
@@ -76,6 +85,112 @@ impl PostingList {
     }
 }
 
+/// A list in a file.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct StoredList<'a>(&'a [u8]);
+
+/// The highest bit of each of eight bytes: a number goes on in the next byte.
+const GOES_ON: u64 = 0x8080_8080_8080_8080;
+/// The lowest bit of each of eight bytes.
+const LOWEST: u64 = 0x0101_0101_0101_0101;
+
+impl<'a> StoredList<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+
+    /// Sets the bit of each row that has the token in one of some channels.
+    #[inline(always)]
+    #[allow(
+        clippy::inline_always,
+        reason = "it is compiled once for each kind of processor, inside its caller"
+    )]
+    pub(super) fn mark_rows(self, channels: u8, words: &mut [u64]) {
+        let (mut rest, mut row) = (self.0, 0);
+        while !rest.is_empty() {
+            let eight = rest.first_chunk().map(|eight| u64::from_le_bytes(*eight));
+            if let Some(taken) = eight.and_then(|eight| mark_some(eight, channels, &mut row, words)) {
+                rest = &rest[taken..];
+            } else {
+                let number = take_number(&mut rest);
+                row += number >> CHANNELS;
+                mark(row, number & u64::from(channels) != 0, words);
+            }
+        }
+    }
+}
+
+/// Sets the bits of postings that begin with eight bytes, as many as there are for sure: no branch depends on their lengths,
+/// which nobody could predict. Returns how many bytes these are; `None` if one may have more than four.
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "it is compiled once for each kind of processor, inside its caller")]
+fn mark_some(eight: u64, channels: u8, row: &mut u64, words: &mut [u64]) -> Option<usize> {
+    let goes_on = eight & GOES_ON;
+    let twice = goes_on & goes_on >> 8;
+    if goes_on == 0 && mark_near(eight, channels, row, words) {
+        Some(8)
+    } else if twice == 0 {
+        Some(mark_each::<4>(eight, channels, row, words))
+    } else if twice & twice >> 16 == 0 {
+        Some(mark_each::<2>(eight, channels, row, words))
+    } else {
+        None
+    }
+}
+
+/// Sets the bits of eight postings of one byte each, if the rows are less than 64 apart; else returns false.
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "it is compiled once for each kind of processor, inside its caller")]
+fn mark_near(eight: u64, channels: u8, row: &mut u64, words: &mut [u64]) -> bool {
+    // The sum of a byte and all before it, which is less than 256.
+    let sums = (eight >> CHANNELS & (LOWEST * 0xF)).wrapping_mul(LOWEST);
+    let all = sums >> 56;
+    if all >= 64 {
+        return false;
+    }
+    let in_channels = eight & (LOWEST * u64::from(channels));
+    let is_marked = (in_channels | in_channels >> 1 | in_channels >> 2) & LOWEST;
+    let bit = |shift: u32| (is_marked >> shift & 1) << (sums >> shift & 63);
+    let bits = (0..64).step_by(8).fold(0, |bits, shift| bits | bit(shift));
+    let (word, shift) = (place(*row / 64), *row % 64);
+    words[word] |= bits << shift;
+    // Shifted twice, for a shift by 64 is none.
+    let rest = bits >> 1 >> (63 - shift);
+    if rest != 0 {
+        words[word + 1] |= rest;
+    }
+    *row += all;
+    true
+}
+
+/// Sets the bits of the first `COUNT` postings in eight bytes, which end there and have at most four bytes each. Returns how
+/// many bytes these are.
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "it is compiled once for each kind of processor, inside its caller")]
+fn mark_each<const COUNT: usize>(eight: u64, channels: u8, row: &mut u64, words: &mut [u64]) -> usize {
+    const BITS: u64 = 0x7F;
+    let (mut ends, mut start) = (!eight & GOES_ON, 0);
+    for _ in 0..COUNT {
+        let end = ends.trailing_zeros() + 1;
+        ends &= ends - 1;
+        let bytes = eight << (64 - end) >> (64 - end + start);
+        // Four postings have at most two bytes each.
+        let upper = if COUNT == 4 { 0 } else { bytes >> 2 & BITS << 14 | bytes >> 3 & BITS << 21 };
+        let number = bytes & BITS | bytes >> 1 & BITS << 7 | upper;
+        *row += number >> CHANNELS;
+        mark(*row, number & u64::from(channels) != 0, words);
+        start = end;
+    }
+    start as usize / 8
+}
+
+/// Sets the bit of a row, without a branch.
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "it is compiled once for each kind of processor, inside its caller")]
+fn mark(row: u64, is_marked: bool, words: &mut [u64]) {
+    words[place(row / 64)] |= u64::from(is_marked) << (row % 64);
+}
+
 /// Reads a list: each row with its channels.
 pub(super) struct Postings<'a> {
     bytes: &'a [u8],
@@ -104,6 +219,8 @@ impl Iterator for Postings<'_> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -117,5 +234,27 @@ mod tests {
         }
         assert_eq!(Postings::new(list.bytes()).collect::<Vec<_>>(), postings);
         assert_eq!(list.postings(), postings.len());
+    }
+
+    proptest! {
+        #[test]
+        fn the_rows_of_a_list_are_marked(
+            steps in prop::collection::vec((prop_oneof![0..4_u32, 0..40_u32, 0..5_000_u32, 0..4_000_000_u32], 1..=ANY), 0..60),
+            channels in 1..=ANY,
+        ) {
+            let (mut list, mut row) = (PostingList::default(), 0);
+            for (step, own) in steps {
+                row += step;
+                list.push(row, own);
+            }
+            let mut words = vec![0; row as usize / 64 + 1];
+            StoredList::new(list.bytes()).mark_rows(channels, &mut words);
+            let mut expected = vec![0; words.len()];
+            for (row, own) in Postings::new(list.bytes()).filter(|(_, own)| own & channels != 0) {
+                expected[row as usize / 64] |= 1_u64 << (row % 64);
+                prop_assert!(own != 0);
+            }
+            prop_assert_eq!(words, expected);
+        }
     }
 }

@@ -1,54 +1,49 @@
 //! Rows that are found, as bitmaps.
 
-use crate::index::{Bits, RowSet, ones};
+use fearless_simd::{Level, dispatch};
 
-/// A set with fewer rows than one in so many is a list.
-const ROWS_PER_LISTED_ROW: u64 = 64;
+use super::postings::StoredList;
 
 /// Those of some rows that have something in one of some channels.
 #[derive(Debug)]
 pub(super) struct ChannelRows {
+    level: Level,
     channels: u8,
-    /// The rows that are asked for and not found yet.
-    missing: Vec<u64>,
-    count_missing: u64,
+    wanted: Vec<u64>,
+    /// The rows that were found, wanted or not.
     found: Vec<u64>,
+    /// How many words, from the first on, lack no wanted row.
+    full_words: usize,
 }
 
 impl ChannelRows {
-    /// Returns an empty set, to which only rows of `wanted` are added.
+    /// Returns an empty set of some rows.
     pub(super) fn new(channels: u8, wanted: Vec<u64>) -> Self {
-        Self { channels, count_missing: count(&wanted), found: vec![0; wanted.len()], missing: wanted }
+        Self { level: Level::new(), channels, found: vec![0; wanted.len()], wanted, full_words: 0 }
     }
 
-    /// Adds a row that has something in `channels`, if it is wanted.
-    pub(super) fn add(&mut self, row: u32, channels: u8) {
-        // Without branches, which nobody could predict.
-        let (word, bit) = (row as usize / 64, row % 64);
-        let is_new = u64::from(channels & self.channels != 0) & (self.missing[word] >> bit);
-        self.missing[word] ^= is_new << bit;
-        self.found[word] |= is_new << bit;
-        self.count_missing -= is_new;
+    /// Adds the rows of a list, as far as they are wanted.
+    pub(super) fn add(&mut self, list: StoredList<'_>) {
+        dispatch!(self.level, _simd => list.mark_rows(self.channels, &mut self.found));
     }
 
     /// Whether the set has all wanted rows.
-    pub(super) fn is_full(&self) -> bool {
-        self.count_missing == 0
+    pub(super) fn is_full(&mut self) -> bool {
+        let words = self.wanted.iter().zip(&self.found).skip(self.full_words);
+        self.full_words += words.take_while(|(wanted, found)| *wanted & !*found == 0).count();
+        self.full_words == self.wanted.len()
     }
 
     /// Returns an empty set, to which only rows of this one are added.
     pub(super) fn narrowed(self) -> Self {
-        Self::new(self.channels, self.found)
+        Self::new(self.channels, self.into_words())
     }
 
     /// Returns the rows as a bitmap.
-    pub(super) fn words(&self) -> &[u64] {
-        &self.found
+    pub(super) fn into_words(mut self) -> Vec<u64> {
+        self.found.iter_mut().zip(&self.wanted).for_each(|(found, wanted)| *found &= wanted);
+        self.found
     }
-}
-
-fn count(words: &[u64]) -> u64 {
-    words.iter().map(|word| u64::from(word.count_ones())).sum()
 }
 
 /// Returns the union of bitmaps of `words` words.
@@ -58,13 +53,4 @@ pub(super) fn union<'a>(bitmaps: impl Iterator<Item = &'a [u64]>, words: usize) 
         all.iter_mut().zip(bitmap).for_each(|(own, other)| *own |= other);
     }
     all
-}
-
-/// Returns the rows whose bits are set.
-pub(super) fn row_set(words: Vec<u64>) -> RowSet {
-    if count(&words) * ROWS_PER_LISTED_ROW > words.len() as u64 * 64 {
-        return RowSet::Bits(Bits::new(words));
-    }
-    let rows: Vec<u32> = words.iter().enumerate().flat_map(|(index, word)| ones(index, *word)).collect();
-    RowSet::List(rows.into())
 }

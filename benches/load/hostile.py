@@ -150,6 +150,27 @@ def malformed(port: int, end: float, greedy: Headers) -> None:
         connection.close()
 
 
+def costly_questions(port: int, end: float, greedy: Headers) -> None:
+    """Asks for phrases whose words are in all of a caller's large texts, each time for another one."""
+    headers = {"Content-Type": "application/json", **greedy}
+    text = " ".join(f"w{number % 5000}" for number in range(MEBIBYTE // 6))
+    connection = HTTPConnection("127.0.0.1", port, timeout=30)
+    number = 0
+    while time.monotonic() < end:
+        with suppress(OSError, HTTPException):
+            if number < 32:
+                names = {"user.id": GREEDY, "input.value": text}
+                path, body = "/v1/traces", export_request(f"c057{number:028x}", "b" * 16, **names)
+            else:
+                phrase = {"op": "CONTAINS", "key": "text", "value": f"w{number % 5000} w{number * 7 % 5000}"}
+                path, body = "/traces/search", json.dumps({"filter": phrase}).encode()
+            connection.request("POST", path, body, headers)
+            connection.getresponse().read()
+            number += 1
+            continue
+        connection.close()
+
+
 def run(case: Callable[[int, float, Headers], None], port: int, end: float, greedy: Headers) -> None:
     """Runs one case. On one machine, clients would otherwise take the processors that the service needs."""
     os.nice(NICENESS)
@@ -166,6 +187,7 @@ CASES = (
     bombs,
     deletions,
     malformed,
+    costly_questions,
 )
 
 

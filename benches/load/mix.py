@@ -54,6 +54,12 @@ FLOODS = (
 )
 RESTART_ATTEMPTS = 10
 """How often half a minute is waited for a service that is started again, on a machine that is busy."""
+QUESTIONS: list[object] = [
+    {"op": "EQ", "key": "session_id", "value": "mix"},
+    {"op": "CONTAINS", "key": "input", "value": "my refund"},
+    {"op": "SPAN", "where": {"op": "CONTAINS", "key": "name", "value": "span"}},
+    {"op": "SPAN", "where": {"op": "EQ", "key": "attributes.user.id", "value": "known 1"}},
+]
 _JSON = {"Content-Type": "application/json"}
 
 
@@ -109,10 +115,10 @@ class KnownCallers:
             method, path, body = "GET", "/traces/export?format=ndjson", ""
         elif request % 4 == 0:
             trace_id = os.urandom(16).hex()
-            names = {"user.id": f"known {number}", "session.id": "mix"}
+            names = {"user.id": f"known {number}", "session.id": "mix", "input.value": f"where is my refund {request}?"}
             path, body = "/v1/traces", export_request(trace_id, "b" * 16, **names).decode()
         elif request % 4 == 2:
-            body = json.dumps({"filter": {"op": "EQ", "key": "session_id", "value": "mix"}, "limit": 20})
+            body = json.dumps({"filter": QUESTIONS[request // 4 % len(QUESTIONS)], "limit": 20})
         begun = time.perf_counter()
         try:
             connection.request(method, path, body or None, self._headers[number])

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
+use std::collections::hash_map::Entry::{Occupied, Vacant};
 use std::collections::{BinaryHeap, HashMap};
 
 use ahash::RandomState;
@@ -9,13 +10,19 @@ use ahash::RandomState;
 use super::dictionary::DictionaryWriter;
 use super::postings::{PostingList, Postings, push_number, take_number};
 
+/// A token of at most so many bytes is its own key, followed by zeros, and lies in one cache line with its entry: tokens
+/// have no zero byte. Only ids are longer.
+const SHORT: usize = 24;
+type ShortToken = [u8; SHORT];
+
 /// The tokens of neighbouring rows, in memory.
 #[derive(Debug, Default)]
 pub(super) struct Run {
-    tokens: HashMap<Box<[u8]>, Entry, RandomState>,
+    short: HashMap<ShortToken, Entry, RandomState>,
+    long: HashMap<Box<[u8]>, Entry, RandomState>,
     /// The postings but for the latest of each token.
     postings: Vec<Posting>,
-    token_bytes: usize,
+    long_bytes: usize,
 }
 
 #[derive(Debug)]
@@ -29,6 +36,17 @@ struct Entry {
 type Posting = (u32, u32, u8);
 
 impl Entry {
+    /// Notes a row and channels; returns the posting before, if that is of another row.
+    fn note(&mut self, row: u32, channels: u8) -> Option<Posting> {
+        if self.row == row {
+            self.channels |= channels;
+            return None;
+        }
+        let before = self.latest();
+        (self.row, self.channels) = (row, channels);
+        Some(before)
+    }
+
     fn latest(&self) -> Posting {
         (self.token, self.row, self.channels)
     }
@@ -37,32 +55,41 @@ impl Entry {
 impl Run {
     /// Notes that a row has a token in some channels. Rows are added in ascending order.
     pub(super) fn add(&mut self, row: u32, channels: u8, token: &[u8]) {
-        if let Some(entry) = self.tokens.get_mut(token) {
-            if entry.row == row {
-                entry.channels |= channels;
-            } else {
-                self.postings.push(entry.latest());
-                (entry.row, entry.channels) = (row, channels);
-            }
-            return;
-        }
         // A run is packed long before it has as many tokens as that.
-        let number = u32::try_from(self.tokens.len()).unwrap_or(u32::MAX);
-        self.token_bytes += token.len();
-        self.tokens.insert(token.into(), Entry { token: number, row, channels });
+        let number = u32::try_from(self.short.len() + self.long.len()).unwrap_or(u32::MAX);
+        let new = Entry { token: number, row, channels };
+        if token.len() <= SHORT {
+            let mut key = [0; SHORT];
+            key[..token.len()].copy_from_slice(token);
+            match self.short.entry(key) {
+                Occupied(mut known) => self.postings.extend(known.get_mut().note(row, channels)),
+                Vacant(vacant) => drop(vacant.insert_entry(new)),
+            }
+        } else if let Some(known) = self.long.get_mut(token) {
+            self.postings.extend(known.note(row, channels));
+        } else {
+            self.long_bytes += token.len();
+            self.long.insert(token.into(), new);
+        }
     }
 
     /// Returns about how many bytes the run takes.
     pub(super) fn bytes(&self) -> usize {
         const BYTES_PER_TOKEN: usize = 64;
-        self.postings.len() * size_of::<Posting>() + self.tokens.len() * BYTES_PER_TOKEN + self.token_bytes
+        let tokens = self.short.len() + self.long.len();
+        self.postings.len() * size_of::<Posting>() + tokens * BYTES_PER_TOKEN + self.long_bytes
     }
 
     /// Sorts the tokens and packs their rows.
     pub(super) fn pack(mut self) -> PackedRun {
-        self.postings.extend(self.tokens.values().map(Entry::latest));
-        let mut tokens: Vec<(Box<[u8]>, Entry)> = self.tokens.into_iter().collect();
-        tokens.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        let short = self.short.iter().map(|(key, entry)| {
+            let length = key.iter().position(|byte| *byte == 0).unwrap_or(SHORT);
+            (&key[..length], entry)
+        });
+        let mut tokens: Vec<(&[u8], &Entry)> =
+            short.chain(self.long.iter().map(|(key, entry)| (&**key, entry))).collect();
+        tokens.sort_unstable_by_key(|(token, _)| *token);
+        self.postings.extend(tokens.iter().map(|(_, entry)| entry.latest()));
         // A counting sort: `ends` is where the next posting of a token goes, and at last where its postings end.
         let mut ends = vec![0_usize; tokens.len()];
         for (token, ..) in &self.postings {
@@ -85,7 +112,7 @@ impl Run {
             list.clear();
             sorted[start..end].iter().for_each(|(row, channels)| list.push(*row, *channels));
             start = end;
-            for bytes in [&token, list.bytes()] {
+            for bytes in [token, list.bytes()] {
                 push_number(&mut packed, bytes.len() as u64);
                 packed.extend_from_slice(bytes);
             }

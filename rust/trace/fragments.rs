@@ -55,6 +55,14 @@ impl Trace {
         });
         Cow::Owned(Self { spans: spans.collect(), ..Self::new(self.trace_id, self.created_at) })
     }
+
+    /// As [`Trace::assembled`], of a trace that is not needed otherwise.
+    pub fn into_assembled(self) -> Self {
+        match self.assembled() {
+            Cow::Owned(assembled) => assembled,
+            Cow::Borrowed(_) => self,
+        }
+    }
 }
 
 fn assemble(span: &Arc<Span>, fragments: &[Fragment]) -> Arc<Span> {

@@ -25,6 +25,10 @@ use crate::storage::workers::compact::{MergeInput, MergeTask};
 /// How long a failed merge waits before it is retried: it may have read a gibibyte.
 const RETRY_DELAY: Duration = Duration::from_secs(600);
 
+/// By how much compression is expected to shrink documents: fourfold is common, and if it is less, a segment is larger than
+/// it was to be.
+const DEFERRED_RATIO: u64 = 3;
+
 impl Committer {
     /// Queues a compaction of all segments, and replies once it is done.
     pub(super) fn compact(&mut self, purge: bool, reply: Reply<()>) {
@@ -54,6 +58,11 @@ impl Committer {
                 }
             }
             let high_until = self.ingest_rate.high_until();
+            if high_until.is_none() {
+                // What merges will be compressed, so that its size does not keep segments apart.
+                let deferred = sizes.iter_mut().filter(|size| size.awaits_compression);
+                deferred.for_each(|size| size.bytes /= DEFERRED_RATIO);
+            }
             if let Some(due) = CompactionPicker::new(&self.options).pick(&sizes, high_until.is_none()) {
                 return self.begin_merge(&positions[due]);
             }
@@ -150,6 +159,7 @@ impl Committer {
         if let Some(error) = self.merge_disk_shortage(positions) {
             return self.merge_failed(error);
         }
+        inputs.iter().for_each(|input| input.segment.set_being_merged(true));
         self.compaction.running = Some(inputs.clone());
         self.compaction.may_be_due = true;
         (self.compaction.deferred_until, self.compaction.retry_at) = (None, None);
@@ -179,6 +189,7 @@ impl Committer {
     /// Commits what the merging thread wrote.
     pub(super) fn finish_merge(&mut self, merged: Result<Option<NewSegment>>) {
         let inputs = self.compaction.running.take().unwrap_or_default();
+        inputs.iter().for_each(|input| input.segment.set_being_merged(false));
         match merged.and_then(|merged| self.commit_merge(&inputs, merged)) {
             Ok(()) => {
                 self.compaction.succeeded(&self.state);
@@ -207,7 +218,8 @@ impl Committer {
 
     /// Reports the error and merges nothing for a while. Nothing is lost: the segments stay as they are.
     fn merge_failed(&mut self, error: Error) {
-        self.compaction.running = None;
+        let inputs = self.compaction.running.take().unwrap_or_default();
+        inputs.iter().for_each(|input| input.segment.set_being_merged(false));
         self.compaction.retry_at = Some(Instant::now() + RETRY_DELAY);
         self.compaction.error = Some(error.clone());
         self.publish_progress();

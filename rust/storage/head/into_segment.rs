@@ -24,7 +24,7 @@ pub(crate) fn write_segment(
     NewSegment::build(objects, cache, |record| {
         let path = record.documents_path();
         let mut documents =
-            DocumentWriter::for_flush(path.clone(), objects.create(&path)?, defer_compression)?;
+            DocumentWriter::for_flush(path.clone(), objects.create(&path)?, defer_compression);
         record.awaits_compression = defer_compression;
         let places = documents.append_all(rows.entries(), |entry| entry.trace.document())?;
         record.documents = documents.finish()?;

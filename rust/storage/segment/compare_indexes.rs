@@ -3,7 +3,6 @@
 use super::Segment;
 use super::document_index::made_content;
 use super::index_cache::{INDEX, IndexCache};
-use super::indexes::Builders;
 use super::rows::read_rows;
 use super::verify::verify_content;
 use crate::attribute_index::AttributeIndex;
@@ -45,12 +44,8 @@ impl Segment {
             record.index_object(kind.name()).is_some() || cache.map(record, kind.name()).is_some()
         };
         let kinds = IndexKind::ALL.into_iter().filter(is_there).collect();
-        let mut builders = Builders::of(&Indexing { kinds, max_bytes: u64::MAX });
-        if !builders.is_empty() {
-            for row in 0..self.count() as usize {
-                builders.add(row, Some(&self.trace(row)?));
-            }
-        }
+        let indexing = Indexing { kinds, max_bytes: u64::MAX };
+        let builders = self.read_documents(&indexing, |row| self.trace(row).map(Some), &|| false)?;
         if let Some(spans) = builders.spans {
             compare(IndexKind::Spans.name(), &made_content::<SpanTable>(record, spans)?)?;
         }

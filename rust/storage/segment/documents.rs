@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use rayon::iter::{IndexedParallelIterator as _, IntoParallelRefIterator as _, ParallelIterator as _};
-use zstd::dict::DecoderDictionary;
+use zstd::dict::{DecoderDictionary, EncoderDictionary};
 use zstd::zstd_safe::{CParameter, DCtx, get_error_name, get_frame_content_size};
 
 use crate::error::{Error, Result};
@@ -45,54 +45,44 @@ pub(crate) struct DocumentWriter {
     path: String,
     object: Box<dyn ObjectWriter>,
     level: i32,
-    compressor: zstd::bulk::Compressor<'static>,
+    dictionary: Option<Arc<EncoderDictionary<'static>>>,
     record: FileRecord,
 }
 
 impl DocumentWriter {
     /// Returns a writer for the documents of a flush. If compression is deferred, they are stored uncompressed.
-    pub(crate) fn for_flush(path: String, object: Box<dyn ObjectWriter>, is_deferred: bool) -> Result<Self> {
+    pub(crate) fn for_flush(path: String, object: Box<dyn ObjectWriter>, is_deferred: bool) -> Self {
         let level = if is_deferred { DEFERRED_LEVEL } else { FLUSH_LEVEL };
-        Self::new(path, object, level, &[])
+        Self { path, object, level, dictionary: None, record: FileRecord { bytes: 0, crc32c: 0 } }
     }
 
     /// Returns a writer for the documents of a merge. An empty dictionary means none.
-    pub(crate) fn for_merge(path: String, object: Box<dyn ObjectWriter>, dictionary: &[u8]) -> Result<Self> {
-        Self::new(path, object, MERGE_LEVEL, dictionary)
-    }
-
-    fn new(path: String, object: Box<dyn ObjectWriter>, level: i32, dictionary: &[u8]) -> Result<Self> {
-        let compressor = compressor(level, dictionary).map_err(|error| Error::storage(&path, error))?;
-        Ok(Self { path, object, level, compressor, record: FileRecord { bytes: 0, crc32c: 0 } })
-    }
-
-    /// Appends a document and returns its location.
-    pub(crate) fn append(&mut self, document: &[u8]) -> Result<DocumentLocation> {
-        let frame = self.compressor.compress(document).map_err(|error| Error::storage(&self.path, error))?;
-        self.append_frame(&frame, document.len() as u64)
+    pub(crate) fn for_merge(path: String, object: Box<dyn ObjectWriter>, dictionary: &[u8]) -> Self {
+        let dictionary =
+            (!dictionary.is_empty()).then(|| Arc::new(EncoderDictionary::copy(dictionary, MERGE_LEVEL)));
+        Self { path, object, level: MERGE_LEVEL, dictionary, record: FileRecord { bytes: 0, crc32c: 0 } }
     }
 
     /// Appends `document(item)` for each of `items` and returns the locations. Encodes and compresses on all cores.
-    /// Not for a writer with a dictionary.
-    pub(crate) fn append_all<T: Sync>(
+    pub(crate) fn append_all<T: Sync, D: AsRef<[u8]>>(
         &mut self,
         items: &[T],
-        document: impl Fn(&T) -> Vec<u8> + Sync,
+        document: impl Fn(&T) -> D + Sync,
     ) -> Result<Vec<DocumentLocation>> {
         /// The number of frames that are buffered before they are written.
         const BUFFERED_FRAMES: usize = 2_048;
         /// The minimum number of documents for which another compressor is created.
         const MIN_PER_COMPRESSOR: usize = 64;
-        let level = self.level;
+        let (level, dictionary) = (self.level, self.dictionary.clone());
         let mut locations = Vec::with_capacity(items.len());
         for chunk in items.chunks(BUFFERED_FRAMES) {
             let frames = chunk.par_iter().with_min_len(MIN_PER_COMPRESSOR).map_init(
-                || compressor(level, &[]),
+                || compressor(level, dictionary.as_deref()),
                 |compressor, item| {
                     let document = document(item);
                     let compressor = compressor.as_mut().map_err(|error| error.to_string())?;
-                    let frame = compressor.compress(&document).map_err(|error| error.to_string())?;
-                    Ok((frame, document.len() as u64))
+                    let frame = compressor.compress(document.as_ref()).map_err(|error| error.to_string())?;
+                    Ok((frame, document.as_ref().len() as u64))
                 },
             );
             let frames: std::result::Result<Vec<_>, String> = priority::POOL.install(|| frames.collect());
@@ -119,8 +109,14 @@ impl DocumentWriter {
     }
 }
 
-fn compressor(level: i32, dictionary: &[u8]) -> std::io::Result<zstd::bulk::Compressor<'static>> {
-    let mut compressor = zstd::bulk::Compressor::with_dictionary(level, dictionary)?;
+fn compressor<'d>(
+    level: i32,
+    dictionary: Option<&'d EncoderDictionary<'d>>,
+) -> std::io::Result<zstd::bulk::Compressor<'d>> {
+    let mut compressor = match dictionary {
+        None => zstd::bulk::Compressor::new(level)?,
+        Some(dictionary) => zstd::bulk::Compressor::with_prepared_dictionary(dictionary)?,
+    };
     compressor.set_parameter(CParameter::ChecksumFlag(true))?;
     compressor.set_parameter(CParameter::ContentSizeFlag(true))?;
     Ok(compressor)

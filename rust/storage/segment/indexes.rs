@@ -10,10 +10,12 @@ use std::sync::{Arc, Mutex};
 use arc_swap::ArcSwapOption;
 
 use crate::attribute_index::{AttributeIndex, AttributeIndexBuilder};
+use crate::error::Result;
 use crate::filter::Indexes;
 use crate::index::Index;
 use crate::span_table::{SpanTable, SpanTableBuilder};
 use crate::storage::options::{IndexKind, Indexing};
+use crate::storage::priority;
 use crate::text_index::{TextIndex, TextIndexBuilder};
 use crate::trace::Trace;
 use crate::trace::view::{Channel, TraceView};
@@ -109,31 +111,70 @@ impl Builders {
         self.spans.is_none() && self.texts.is_none() && self.attributes.is_none()
     }
 
-    /// Adds the next row; `None` if its document cannot be read. What becomes too large is given up.
-    pub(super) fn add(&mut self, row: usize, trace: Option<&Trace>) {
-        let trace = trace.map(Trace::assembled);
-        let view = trace.as_deref().map(TraceView::of);
-        if let Some(spans) = &mut self.spans {
-            spans.add(view.as_ref());
-        }
-        self.spans.take_if(|spans| spans.bytes() > self.max_bytes);
-        if let Some(attributes) = &mut self.attributes {
-            attributes.add(view.as_ref());
-        }
-        self.attributes.take_if(|attributes| attributes.bytes() > self.max_bytes);
-        let Some(texts) = self.texts.take() else { return };
-        let texts = view.and_then(|view| with_texts(texts, row, &view));
-        self.texts = texts.filter(|texts| texts.bytes() <= self.max_bytes);
+    /// Adds the next rows, and calls `meanwhile`, whose result it returns. What becomes too large is given up.
+    ///
+    /// Texts cost as much as all else, so they are added by a thread of their own.
+    pub(super) fn add<T: Send>(
+        &mut self,
+        first_row: usize,
+        read: &[ReadTrace],
+        meanwhile: impl FnOnce() -> T + Send,
+    ) -> T {
+        let Self { spans, texts, attributes, max_bytes } = self;
+        let add_texts = || {
+            for (row, read) in (first_row..).zip(read) {
+                let Some(open) = texts.take() else { return };
+                *texts = with_texts(open, row, read).filter(|texts| texts.bytes() <= *max_bytes);
+            }
+        };
+        let add_spans = || {
+            for read in read {
+                let view = read.trace.as_ref().map(TraceView::of);
+                if let Some(spans) = spans.as_mut() {
+                    spans.add(view.as_ref());
+                }
+                spans.take_if(|spans| spans.bytes() > *max_bytes);
+                if let Some(attributes) = attributes.as_mut() {
+                    attributes.add(view.as_ref());
+                }
+                attributes.take_if(|attributes| attributes.bytes() > *max_bytes);
+            }
+        };
+        priority::POOL.join(add_texts, || priority::POOL.join(add_spans, meanwhile).1).1
     }
 }
 
-/// Adds the texts of a row; `None` if a span cannot be decoded.
-fn with_texts(mut texts: TextIndexBuilder, row: usize, view: &TraceView<'_>) -> Option<TextIndexBuilder> {
-    let row = u32::try_from(row).ok()?;
+/// A row, as far as indexes are made of it.
+#[derive(Debug)]
+pub(super) struct ReadTrace {
+    /// `None` if its document cannot be read.
+    trace: Option<Trace>,
+    /// `None` if a span cannot be decoded, or if they are not asked for.
+    texts: Option<Vec<(Channel, String)>>,
+}
+
+impl ReadTrace {
+    pub(super) fn of(trace: Option<Trace>, with_texts: bool) -> Self {
+        let trace = trace.map(Trace::into_assembled);
+        let texts =
+            trace.as_ref().filter(|_| with_texts).and_then(|trace| texts_of(&TraceView::of(trace)).ok());
+        Self { trace, texts }
+    }
+}
+
+fn texts_of(view: &TraceView<'_>) -> Result<Vec<(Channel, String)>> {
+    let mut texts = Vec::new();
     for place in 0..view.len() {
         for channel in [Channel::Input, Channel::Output, Channel::Error] {
-            view.texts(place, channel).ok()?.for_each(|text| texts.add(row, channel, text));
+            texts.extend(view.texts(place, channel)?.map(|text| (channel, text.to_owned())));
         }
     }
+    Ok(texts)
+}
+
+/// Adds the texts of a row; `None` if they are not known.
+fn with_texts(mut texts: TextIndexBuilder, row: usize, read: &ReadTrace) -> Option<TextIndexBuilder> {
+    let row = u32::try_from(row).ok()?;
+    read.texts.as_ref()?.iter().for_each(|(channel, text)| texts.add(row, *channel, text));
     Some(texts)
 }

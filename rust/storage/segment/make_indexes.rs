@@ -1,18 +1,26 @@
 //! Making the indexes of a segment: what is neither in the cache nor an object is made of the documents.
 
+use std::ops::Range;
 use std::sync::{Arc, MutexGuard, PoisonError};
+
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 use super::Segment;
 use super::document_index::{DocumentIndex, open_made_content};
 use super::index_cache::identity_of_documents;
 use super::index_objects::{self, fetch};
-use super::indexes::{Builders, DocumentIndexes, SegmentIndexes};
+use super::indexes::{Builders, DocumentIndexes, ReadTrace, SegmentIndexes};
 use crate::attribute_index::AttributeIndex;
 use crate::error::{Error, Result};
 use crate::index::Projection;
 use crate::storage::manifest::{INDEXES, IndexRecord, SegmentRecord};
 use crate::storage::objects::Objects;
 use crate::storage::options::{IndexKind, Indexing};
+use crate::storage::priority;
+use crate::trace::Trace;
+
+/// Documents are decoded together until they have this many bytes.
+const READ_GROUP_BYTES: u64 = 4 << 20;
 
 impl Segment {
     /// Returns what searches read of this segment, with the columns of `projection` verified.
@@ -109,7 +117,7 @@ impl Segment {
     ) -> Result<Builders> {
         let kinds = indexing.kinds.iter().copied().filter(|kind| self.is_missing(*kind)).collect();
         let missing = Indexing { kinds, max_bytes: indexing.max_bytes };
-        let collected = self.read_documents(&missing, is_cancelled)?;
+        let collected = self.read_documents(&missing, |row| self.readable_trace(row), is_cancelled)?;
         let given_up = missing.kinds.into_iter().filter(|kind| !collected.has(*kind));
         given_up.for_each(|kind| self.of_documents.give_up(kind));
         Ok(collected)
@@ -189,21 +197,54 @@ impl Segment {
         }
     }
 
-    fn read_documents(&self, indexing: &Indexing, is_cancelled: &dyn Fn() -> bool) -> Result<Builders> {
+    /// Collects what is made of the traces that `read` returns for the rows; `None` is a document that cannot be read.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`], or what `read` fails with.
+    pub(super) fn read_documents(
+        &self,
+        indexing: &Indexing,
+        read: impl Fn(usize) -> Result<Option<Trace>> + Sync,
+        is_cancelled: &dyn Fn() -> bool,
+    ) -> Result<Builders> {
         let mut builders = Builders::of(indexing);
-        for row in 0..self.count() as usize {
+        let with_texts = builders.has(IndexKind::Texts);
+        let read_all = |group: Range<usize>| {
+            let read = |row| Ok(ReadTrace::of(read(row)?, with_texts));
+            priority::POOL.install(|| group.into_par_iter().map(read).collect::<Result<Vec<_>>>())
+        };
+        let rows = self.count() as usize;
+        let mut group = self.rows_read_together(0..rows);
+        let mut traces = read_all(group.clone())?;
+        while !group.is_empty() && !builders.is_empty() {
             if is_cancelled() {
                 return Err(Error::Cancelled);
             }
-            if builders.is_empty() {
-                break;
-            }
-            match self.trace(row) {
-                Ok(trace) => builders.add(row, Some(&trace)),
-                Err(Error::Damage { .. }) => builders.add(row, None),
-                Err(error) => return Err(error),
-            }
+            // The next rows are read while these are added.
+            let next = self.rows_read_together(group.end..rows);
+            let read = builders.add(group.start, &traces, || read_all(next.clone()));
+            (group, traces) = (next, read?);
         }
         Ok(builders)
+    }
+
+    /// Returns the first of these rows, and those after it whose documents fit into the same memory.
+    fn rows_read_together(&self, rows: Range<usize>) -> Range<usize> {
+        let mut bytes = 0;
+        let fits = |row: &usize| {
+            bytes += self.document_bytes(*row);
+            bytes <= READ_GROUP_BYTES
+        };
+        let fitting = rows.clone().take_while(fits).count().max(1).min(rows.len());
+        rows.start..rows.start + fitting
+    }
+
+    /// Returns the trace of a row; `None` if its document is damaged.
+    fn readable_trace(&self, row: usize) -> Result<Option<Trace>> {
+        match self.trace(row) {
+            Ok(trace) => Ok(Some(trace)),
+            Err(Error::Damage { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 }

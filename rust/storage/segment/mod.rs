@@ -19,6 +19,7 @@ mod mmap;
 mod rows;
 pub(crate) mod verify;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -48,6 +49,15 @@ use crate::storage::options::IndexKind;
 use crate::trace::Trace;
 use crate::trace::view::StoredTrace;
 
+/// A segment with more bytes of documents or more rows than this has a dictionary, and is merged once more at most.
+const LARGE_BYTES: u64 = 512 << 20;
+const LARGE_ROWS: u64 = 250_000;
+
+/// Whether a segment with so many bytes of documents and rows is large. Smaller ones are merged before long.
+pub(crate) fn is_large(bytes: u64, rows: u64) -> bool {
+    bytes > LARGE_BYTES || rows > LARGE_ROWS
+}
+
 /// An open segment.
 #[derive(Debug)]
 pub(crate) struct Segment {
@@ -63,6 +73,7 @@ pub(crate) struct Segment {
     /// The rows of traces that have fragments alone.
     without_spans: RoaringBitmap,
     kept: KeptRows,
+    is_being_merged: AtomicBool,
     opened: Instant,
 }
 
@@ -96,6 +107,7 @@ impl Segment {
             documents,
             without_spans: read_without_spans(objects, record)?,
             kept: KeptRows::new(),
+            is_being_merged: AtomicBool::new(false),
             opened: Instant::now(),
         };
         if cache.is_foreign() {
@@ -171,6 +183,21 @@ impl Segment {
     /// Returns the size of its objects in bytes, those of indexes left out.
     pub(crate) fn bytes(&self) -> u64 {
         self.record.bytes()
+    }
+
+    /// Notes that the merging thread has it, or has it no more.
+    pub(crate) fn set_being_merged(&self, is_merged: bool) {
+        self.is_being_merged.store(is_merged, Ordering::Relaxed);
+    }
+
+    /// Whether its rows are about to be those of another segment.
+    pub(crate) fn is_being_merged(&self) -> bool {
+        self.is_being_merged.load(Ordering::Relaxed)
+    }
+
+    /// See [`is_large`].
+    pub(crate) fn is_large(&self) -> bool {
+        is_large(self.record.documents.bytes, self.record.rows)
     }
 
     /// Returns the size of its indexes in bytes.

@@ -11,6 +11,7 @@ use std::thread::JoinHandle;
 
 use arrow_select::interleave::interleave_record_batch;
 use crossbeam_channel::{Receiver, Sender};
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use roaring::RoaringBitmap;
 
 use crate::error::{Error, Result};
@@ -18,21 +19,16 @@ use crate::progress::Progress;
 use crate::storage::manifest::SegmentRecord;
 use crate::storage::objects::Objects;
 use crate::storage::priority;
-use crate::storage::segment::Segment;
 use crate::storage::segment::builder::{NewSegment, discard, write_dictionary, write_rows};
 use crate::storage::segment::documents::{Dictionary, DocumentLocation, DocumentWriter};
 use crate::storage::segment::index_cache::IndexCache;
+use crate::storage::segment::{Segment, is_large};
 use crate::storage::state::command::Command;
 
 /// A dictionary is trained with about this many bytes of documents.
 const MAX_SAMPLE_BYTES: usize = 4 << 20;
 /// And with at most this many bytes of one document.
 const MAX_DOCUMENT_SAMPLE_BYTES: usize = 64 << 10;
-
-/// A segment with more bytes of documents or more rows than this is compressed anew, with a dictionary, once the
-/// ingest rate allows it.
-const MAX_COPIED_BYTES: u64 = 512 << 20;
-const MAX_COPIED_ROWS: usize = 250_000;
 
 /// Documents are read together until they have this many bytes once decoded.
 const READ_GROUP_BYTES: u64 = 32 << 20;
@@ -129,7 +125,7 @@ fn write_documents(
     let dictionary = if has_dictionary { train(inputs, kept, concurrency)? } else { Vec::new() };
     write_dictionary(objects, record, &dictionary)?;
     let path = record.documents_path();
-    let mut documents = DocumentWriter::for_merge(path.clone(), objects.create(&path)?, &dictionary)?;
+    let mut documents = DocumentWriter::for_merge(path.clone(), objects.create(&path)?, &dictionary);
     let mut places = Vec::with_capacity(kept.len());
     for group in read_groups(inputs, kept) {
         if is_closing.load(Ordering::Relaxed) {
@@ -141,9 +137,8 @@ fn write_documents(
                 places.push(documents.append_frame(&frame, decoded)?);
             }
         } else {
-            for document in read_parallel(inputs, group, concurrency, Segment::document)? {
-                places.push(documents.append(&document)?);
-            }
+            let read = read_parallel(inputs, group, concurrency, Segment::document)?;
+            places.extend(documents.append_all(&read, Clone::clone)?);
         }
     }
     record.documents = documents.finish()?;
@@ -153,7 +148,7 @@ fn write_documents(
 /// Whether the segment of these rows will be merged again soon.
 fn is_small(inputs: &[MergeInput], kept: &[InputRow]) -> bool {
     let stored: u64 = kept.iter().map(|(input, row)| inputs[*input].segment.stored_bytes(*row)).sum();
-    stored <= MAX_COPIED_BYTES && kept.len() <= MAX_COPIED_ROWS
+    !is_large(stored, kept.len() as u64)
 }
 
 fn awaits_compression(inputs: &[MergeInput]) -> bool {
@@ -206,20 +201,19 @@ fn read_groups<'a>(inputs: &[MergeInput], mut rows: &'a [InputRow]) -> impl Iter
     })
 }
 
-/// Calls `read` for each of `rows`, with `concurrency` threads where reads take long to begin; returns the results in
-/// order. Neighbours are read by one thread, because they are in one block.
+/// Calls `read` for each of `rows`, with `concurrency` threads where reads take long to begin, else on all cores; returns
+/// the results in order. Neighbours are read by one thread, because they are in one block.
 fn read_parallel<T: Send>(
     inputs: &[MergeInput],
     rows: &[InputRow],
     concurrency: usize,
     read: impl Fn(&Segment, usize) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
-    let read = |rows: &[InputRow]| {
-        rows.iter().map(|(input, row)| read(&inputs[*input].segment, *row)).collect::<Result<Vec<_>>>()
-    };
+    let read_one = |(input, row): &InputRow| read(&inputs[*input].segment, *row);
     if concurrency < 2 {
-        return read(rows);
+        return priority::POOL.install(|| rows.par_iter().map(read_one).collect());
     }
+    let read = |rows: &[InputRow]| rows.iter().map(read_one).collect::<Result<Vec<_>>>();
     std::thread::scope(|scope| {
         let shares = rows.chunks(rows.len().div_ceil(concurrency).max(1));
         let readers: Vec<_> = shares.map(|share| scope.spawn(move || read(share))).collect();

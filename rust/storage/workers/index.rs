@@ -28,7 +28,6 @@ const RETRY: Duration = Duration::from_secs(60);
 /// How long a reader waits for objects of its writer, which makes the indexes of a segment anyway and records them at most
 /// ten seconds later.
 const PATIENCE: Duration = Duration::from_secs(60);
-
 /// Makes the indexes of segments, for whoever asks. At a writer the committer records the objects that it writes; a reader
 /// copies them, and makes only what its writer leaves out.
 #[derive(Debug, Clone)]
@@ -41,15 +40,15 @@ pub(crate) struct IndexMaker {
 }
 
 impl IndexMaker {
-    /// Opens or makes what a segment lacks, unless `is_closing` returns true or the segment ceases to be part of the store
-    /// meanwhile.
+    /// Opens or makes what a segment lacks, unless `is_closing` returns true, or the segment is merged or ceases to be part of
+    /// the store meanwhile.
     ///
     /// # Errors
     /// [`Error::Cancelled`]; [`Error::Storage`] if a document cannot be read, or an index would be too large.
     pub(crate) fn make(&self, segment: &Arc<Segment>, is_closing: &dyn Fn() -> bool) -> Result<()> {
         let _making = segment.making();
         let (objects, indexing) = (self.objects.as_ref(), &self.indexing);
-        let is_done = || is_closing() || !is_part(&self.published, segment);
+        let is_done = || is_closing() || segment.is_being_merged() || !is_part(&self.published, segment);
         self.write(&is_done, |_| segment.open_indexes(objects, &indexing.kinds))?;
         if self.waits_for_writer(segment) {
             return Ok(());
@@ -130,7 +129,7 @@ struct Indexer {
 }
 
 impl Indexer {
-    /// Indexes every segment that waits for it, those with the newest traces first.
+    /// Indexes every segment that waits for it.
     fn index_all(&mut self) {
         self.left_alone.retain(|(_, since)| since.elapsed() < RETRY);
         let published = self.maker.published.clone();
@@ -151,6 +150,8 @@ impl Indexer {
         }
     }
 
+    /// Returns the segment to be indexed next: a large one, or else the newest that is not being merged. Small segments are merged
+    /// before long, and their indexes serve until then.
     fn next(&self) -> Option<Arc<Segment>> {
         let is_left_alone = |segment: &Arc<Segment>| {
             self.left_alone.iter().any(|(own, _)| std::ptr::eq(own.as_ptr(), Arc::as_ptr(segment)))
@@ -158,9 +159,12 @@ impl Indexer {
         let snapshot = self.maker.published.snapshot.load();
         let parts = snapshot.parts().iter().filter_map(|part| part.segment());
         let waiting = parts.filter(|segment| {
-            segment.count() > 0 && !is_left_alone(segment) && self.maker.is_needed(segment)
+            segment.count() > 0
+                && !segment.is_being_merged()
+                && !is_left_alone(segment)
+                && self.maker.is_needed(segment)
         });
-        waiting.max_by_key(|segment| segment.start_time(0)).cloned()
+        waiting.max_by_key(|segment| (segment.is_large(), segment.start_time(0))).cloned()
     }
 }
 

@@ -57,6 +57,7 @@ impl Trace {
     }
 
     /// As [`Trace::assembled`], of a trace that is not needed otherwise.
+    #[must_use]
     pub fn into_assembled(self) -> Self {
         match self.assembled() {
             Cow::Owned(assembled) => assembled,

@@ -66,6 +66,6 @@ def run(service: Service, epilogue: str = "") -> None:
 
     uvloop.run(serve(service, announce if is_for_people(settings) else None))
     if settings.cluster:
-        # All is closed. Native threads of Ray sometimes keep a process from ending after that.
+        # All is closed, and yet a process in which Ray was did not always end.
         logging.shutdown()
         os._exit(0)

@@ -159,7 +159,7 @@ impl Committer {
         if let Some(error) = self.merge_disk_shortage(positions) {
             return self.merge_failed(error);
         }
-        inputs.iter().for_each(|input| input.segment.set_being_merged(true));
+        set_being_merged(&inputs, true);
         self.compaction.running = Some(inputs.clone());
         self.compaction.may_be_due = true;
         (self.compaction.deferred_until, self.compaction.retry_at) = (None, None);
@@ -189,7 +189,7 @@ impl Committer {
     /// Commits what the merging thread wrote.
     pub(super) fn finish_merge(&mut self, merged: Result<Option<NewSegment>>) {
         let inputs = self.compaction.running.take().unwrap_or_default();
-        inputs.iter().for_each(|input| input.segment.set_being_merged(false));
+        set_being_merged(&inputs, false);
         match merged.and_then(|merged| self.commit_merge(&inputs, merged)) {
             Ok(()) => {
                 self.compaction.succeeded(&self.state);
@@ -219,7 +219,7 @@ impl Committer {
     /// Reports the error and merges nothing for a while. Nothing is lost: the segments stay as they are.
     fn merge_failed(&mut self, error: Error) {
         let inputs = self.compaction.running.take().unwrap_or_default();
-        inputs.iter().for_each(|input| input.segment.set_being_merged(false));
+        set_being_merged(&inputs, false);
         self.compaction.retry_at = Some(Instant::now() + RETRY_DELAY);
         self.compaction.error = Some(error.clone());
         self.publish_progress();
@@ -228,6 +228,12 @@ impl Committer {
         if let Some(failed) = failed {
             let _caller_is_gone = failed.reply.send(Err(error));
         }
+    }
+}
+
+fn set_being_merged(inputs: &[MergeInput], is_merged: bool) {
+    for input in inputs {
+        input.segment.set_being_merged(is_merged);
     }
 }
 

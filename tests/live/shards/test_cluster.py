@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-pytestmark = needs_ray
+pytestmark = list(needs_ray)
 JSON = {"Content-Type": "application/json"}
 SHARDS = 3
 WAIT_SECONDS = 90

@@ -9,7 +9,11 @@ import pytest
 
 CLUSTER = ("--shards", "3", "--cluster", "local")
 """The arguments of a service with three shards in processes of their own."""
-needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is missing: pip install 'spanwise[cluster]'")
+needs_ray = (
+    pytest.mark.skipif(find_spec("ray") is None, reason="Ray is missing: pip install 'spanwise[cluster]'"),
+    pytest.mark.slow,
+)
+"""The marks of tests that start Ray: a dozen processes a service, which on two busy cores take a minute to be ready."""
 
 
 def descendants(pid: int) -> dict[int, str]:

@@ -208,6 +208,9 @@ impl Segment {
         is_cancelled: &dyn Fn() -> bool,
     ) -> Result<Builders> {
         let mut builders = Builders::of(indexing);
+        if builders.is_empty() {
+            return Ok(builders);
+        }
         let with_texts = builders.has(IndexKind::Texts);
         let read_all = |group: Range<usize>| {
             let read = |row| Ok(ReadTrace::of(read(row)?, with_texts));

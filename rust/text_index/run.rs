@@ -11,7 +11,7 @@ use super::dictionary::DictionaryWriter;
 use super::postings::{PostingList, Postings, push_number, take_number};
 
 /// A token of at most so many bytes is its own key, followed by zeros, and lies in one cache line with its entry: tokens
-/// have no zero byte. Only ids are longer.
+/// have no zero byte. Words fit, UUIDs do not.
 const SHORT: usize = 24;
 type ShortToken = [u8; SHORT];
 

@@ -49,7 +49,7 @@ use crate::storage::options::IndexKind;
 use crate::trace::Trace;
 use crate::trace::view::StoredTrace;
 
-/// A segment with more bytes of documents or more rows than this has a dictionary, and is merged once more at most.
+/// A segment with more bytes of documents or more rows than this has a dictionary, and is seldom merged again.
 const LARGE_BYTES: u64 = 512 << 20;
 const LARGE_ROWS: u64 = 250_000;
 

@@ -12,11 +12,13 @@ import re
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from http.client import HTTPConnection
 from pathlib import Path
 from statistics import median, quantiles
+from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
@@ -24,10 +26,17 @@ from spanwise.demo import CONTENT_TYPE, export_requests
 from support.services.cluster import shard_processes
 from support.services.process import RunningService
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spanwise.demo import ExportRequest
+
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 TRACES = 20_000
 SEED = 7
 ROUNDS = 150
+SENDERS = 8
+RESTED_SECONDS = 0.05
 SERVICES = {"one store": (), "three shards": ("--shards", "3"), "by Ray": ("--shards", "3", "--cluster", "local")}
 FAILED = {"op": "EQ", "key": "status", "value": "ERROR"}
 ASKED: dict[str, dict[str, object]] = {
@@ -61,18 +70,40 @@ def processor_seconds(service: RunningService) -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
-def fill(services: dict[str, RunningService], connections: dict[str, HTTPConnection]) -> None:
-    """Sends the same requests to all services, to each in turn, and prints what that took."""
-    exports = list(export_requests(TRACES, SEED, NOW))
-    before = {name: processor_seconds(service) for name, service in services.items()}
-    took = dict.fromkeys(services, 0.0)
+def fill(services: dict[str, RunningService]) -> None:
+    """Sends the same requests to all services, by one sender and then by several, and prints what that took.
+
+    One service follows the other. Processor time counts what they do in the background afterwards, too.
+    """
+    for senders in (1, SENDERS):
+        exports = list(export_requests(TRACES // 2, SEED + senders, NOW))
+        spans = sum(export.spans for export in exports)
+        say(f"{len(exports)} requests with {spans:,} spans by {senders} senders\n")
+        for name, service in services.items():
+            before, began = processor_seconds(service), time.perf_counter()
+            with ThreadPoolExecutor(senders) as threads:
+                for times in [threads.submit(send, service, exports[own::senders]) for own in range(senders)]:
+                    times.result()
+            took = time.perf_counter() - began
+            used = rested_seconds(service) - before
+            say(f"  {name}: {took:.1f} s, processor {used / spans * 1e6:.1f} us a span\n")
+
+
+def send(service: RunningService, exports: Sequence[ExportRequest]) -> None:
+    """Sends requests one after the other over a connection."""
+    connection = HTTPConnection("127.0.0.1", service.port)
     for export in exports:
-        for name, connection in connections.items():
-            took[name] += post(connection, "/v1/traces", export.body, CONTENT_TYPE)[1]
-    say(f"{TRACES:,} traces with {sum(export.spans for export in exports):,} spans\n")
-    for name, service in services.items():
-        used = processor_seconds(service) - before[name]
-        say(f"sending {len(exports)} requests to {name}: {took[name] / 1000:.1f} s, processor {used:.1f} s\n")
+        post(connection, "/v1/traces", export.body, CONTENT_TYPE)
+    connection.close()
+
+
+def rested_seconds(service: RunningService) -> float:
+    """Returns the processor time of a service and its shards once they have nothing to do any more."""
+    before = 0.0
+    while (used := processor_seconds(service)) - before > RESTED_SECONDS:
+        before = used
+        time.sleep(1)
+    return used
 
 
 def ask(connections: dict[str, HTTPConnection], services: dict[str, RunningService]) -> None:
@@ -105,7 +136,7 @@ def main() -> None:
             services[name] = opened.enter_context(RunningService(folder / str(number), *flags))
             say(f"{name} is ready after {time.monotonic() - began:.1f} s\n")
             connections[name] = HTTPConnection("127.0.0.1", services[name].port)
-        fill(services, connections)
+        fill(services)
         ask(connections, services)
         for service in services.values():
             service.stop()

@@ -12,9 +12,11 @@ from spanwise._engine import CancellationToken, Filter, PinnedSearch, ingest_par
 from spanwise.errors import PinLostError, StaleLayoutError, UnavailableError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from spanwise._engine import Tail, TraceStore
     from spanwise.traces.port import Download
-    from spanwise.traces.shards.shard import Ask, Event
+    from spanwise.traces.shards.shard import Ask, Call, Event, Outcome, Run
 
 MAX_PINS = 256
 """Searches whose state is kept at once."""
@@ -43,21 +45,37 @@ class LocalShard:
         self._feed = store.tail_feed()
         self._tails: dict[int, Tail] = {}
 
-    def answer(self, ask: Ask, question: bytes, *, is_first: bool) -> bytes:
-        """See `Shard.answer`."""
+    def begin_answer(self, ask: Ask, question: bytes, *, is_first: bool, run: Run) -> Call[bytes]:
+        """See `Shard.begin_answer`."""
+        return run(self.answer, ask, question, is_first)
+
+    def answer(self, ask: Ask, question: bytes, is_first: bool) -> bytes:  # noqa: FBT001  # by position in a thread
+        """Returns what `begin_answer` does in the end."""
         self._expect(ask.layout)
         pin = self._pin(ask) if is_first else self._pinned(ask.search)
         return pin.search.answer(question, pin.cancel)
 
-    def end(self, search: int) -> None:
+    def end(self, searches: Sequence[int]) -> None:
         """See `Shard.end`."""
         with self._lock:
-            pin = self._pins.pop(search, None)
-        if pin is not None:
+            ended = [pin for search in searches if (pin := self._pins.pop(search, None)) is not None]
+        for pin in ended:
             pin.cancel.cancel()
 
-    def ingest(self, layout: int, received: int, part: bytes) -> tuple[int, int, str]:
-        """See `Shard.ingest`."""
+    def begin_ingest(
+        self,
+        layout: int,
+        received: int,
+        part: bytes,
+        *,
+        more: Callable[[], bool],  # noqa: ARG002  # the store itself writes together what comes together
+        run: Run,
+    ) -> Call[Outcome]:
+        """See `Shard.begin_ingest`."""
+        return run(self.ingest, layout, received, part)
+
+    def ingest(self, layout: int, received: int, part: bytes) -> Outcome:
+        """Returns what `begin_ingest` does in the end."""
         self._expect(layout)
         return ingest_part(self._store, received, part)
 
@@ -86,9 +104,10 @@ class LocalShard:
             readers.append((tail, most))
         return self._feed.poll(readers)
 
-    def close_tail(self, tail: int) -> None:
-        """See `Shard.close_tail`."""
-        self._tails.pop(tail, None)
+    def close_tails(self, tails: Sequence[int]) -> None:
+        """See `Shard.close_tails`."""
+        for tail in tails:
+            self._tails.pop(tail, None)
 
     @property
     def as_of(self) -> int | None:

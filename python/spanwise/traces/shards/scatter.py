@@ -6,20 +6,23 @@ import secrets
 import threading
 import time
 import weakref
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
-from queue import SimpleQueue
+from functools import partial
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, TypeVar
 
 from spanwise.errors import CancelledError, PinLostError, SpanwiseError, StoreClosedError, UnavailableError
 from spanwise.traces.shards.shard import Ask
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from concurrent.futures import Future
 
     from spanwise._engine import CancellationToken, Gathering
-    from spanwise.traces.shards.shard import Shard
+    from spanwise.traces.shards.shard import Call, Outcome, Shard
+
+    Notify = Callable[[Sequence[int]], None]
 
 Result = TypeVar("Result")
 
@@ -29,6 +32,9 @@ _SEARCHES_PER_SHARD = 8
 _WRITES_PER_SHARD = 32
 """Calls at once. Many writes wait for the disk together; they must not hold up searches, nor these the end of one."""
 _POLL_SECONDS = 0.05
+_GATHER_SECONDS = 0.05
+"""How long the ends of searches are gathered, of which a shard is told together."""
+_MAX_GATHERED = 64
 
 
 class Scatter:
@@ -49,7 +55,7 @@ class Scatter:
         self._searches = ThreadPoolExecutor(_SEARCHES_PER_SHARD * count, thread_name_prefix="spanwise-shards")
         self._writes = ThreadPoolExecutor(_WRITES_PER_SHARD * count, thread_name_prefix="spanwise-shards-write")
         # Unlike a pool, it may be used while memory is collected, which is when searches that nobody has any more end.
-        self._notices: SimpleQueue[tuple[Callable[[int], None], int] | None] = SimpleQueue()
+        self._notices: SimpleQueue[tuple[Notify, int] | None] = SimpleQueue()
         self._teller = threading.Thread(target=_deliver, args=(self._notices,), name="spanwise-shards-end", daemon=True)
         self._teller.start()
 
@@ -73,11 +79,10 @@ class Scatter:
         wait(calls)
         return calls
 
-    def some(self, given: Sequence[tuple[int, bytes]], work: Callable[[Shard, bytes], Result]) -> list[Future[Result]]:
-        """Returns what `work` does with some shards, given by number with what each gets; all of it has ended."""
-        calls = [_submit(self._writes, work, self._shards[number], own) for number, own in given]
-        wait(calls)
-        return calls
+    def begin_ingest(self, shard: int, received: int, part: bytes, *, more: Callable[[], bool]) -> Call[Outcome]:
+        """Begins to store a part of a request on the shard of this number; see `Shard.begin_ingest`."""
+        run = partial(_submit, self._writes)
+        return self._shards[shard].begin_ingest(self._layout, received, part, more=more, run=run)
 
     def ask_shard(self, work: Callable[..., Result], *args: object) -> Future[Result]:
         """Returns what `work`, a question of a search to a shard, is answered in a thread.
@@ -87,7 +92,7 @@ class Scatter:
         """
         return _submit(self._searches, work, *args)
 
-    def tell(self, notify: Callable[[int], None], number: int) -> None:
+    def tell(self, notify: Notify, number: int) -> None:
         """Tells a shard, soon, what it would forget by itself later: that a search or a tail has ended."""
         self._notices.put((notify, number))
 
@@ -99,12 +104,31 @@ class Scatter:
         self._teller.join()
 
 
-def _deliver(notices: SimpleQueue[tuple[Callable[[int], None], int] | None]) -> None:
-    while (notice := notices.get()) is not None:
+def _deliver(notices: SimpleQueue[tuple[Notify, int] | None]) -> None:
+    is_open = True
+    while is_open:
+        is_open, gathered = _gather(notices)
+        for notify, numbers in gathered.items():
+            # A shard that cannot be told forgets it by itself.
+            with suppress(SpanwiseError):
+                notify(numbers)
+
+
+def _gather(notices: SimpleQueue[tuple[Notify, int] | None]) -> tuple[bool, dict[Notify, list[int]]]:
+    """Returns the notices of some milliseconds from the next one on, and whether there will be more."""
+    gathered: dict[Notify, list[int]] = {}
+    until = None
+    for _ in range(_MAX_GATHERED):
+        try:
+            notice = notices.get(timeout=None if until is None else max(0.0, until - time.monotonic()))
+        except Empty:
+            break
+        if notice is None:
+            return False, gathered
+        until = until or time.monotonic() + _GATHER_SECONDS
         notify, number = notice
-        # A shard that cannot be told forgets it by itself.
-        with suppress(SpanwiseError):
-            notify(number)
+        gathered.setdefault(notify, []).append(number)
+    return True, gathered
 
 
 def _submit(threads: ThreadPoolExecutor, work: Callable[..., Result], *args: object) -> Future[Result]:
@@ -171,34 +195,36 @@ class Search:
         while not until(self._known):
             if (questions := self._known.questions()) is None:
                 return True
-            calls = {
-                number: self._scatter.ask_shard(
-                    _answer, self._shards[number], self._ask, question, number not in self._asked
-                )
-                for number, question in enumerate(questions)
-                if question is not None
-            }
-            self._asked.update(calls)
+            calls = {}
+            for number, question in enumerate(questions):
+                if question is not None:
+                    is_first = number not in self._asked
+                    self._asked.add(number)
+                    calls[number] = self._shards[number].begin_answer(
+                        self._ask, question, is_first=is_first, run=self._scatter.ask_shard
+                    )
             self._await(calls.values(), cancel)
             answers = [calls[number].result() if number in calls else None for number in range(len(questions))]
             self._known.take(answers)
         return False
 
-    def _await(self, calls: Collection[Future[bytes]], cancel: CancellationToken | None) -> None:
+    def _await(self, calls: Iterable[Call[bytes]], cancel: CancellationToken | None) -> None:
         """Waits for answers; ends early if one failed."""
+        waiting = list(calls)
         while time.monotonic() < self._deadline:
-            done, waiting = wait(calls, timeout=_POLL_SECONDS, return_when=FIRST_EXCEPTION)
+            # A look at the others finds out whether one of them has failed.
+            seconds = _POLL_SECONDS
+            for call in tuple(waiting):
+                try:
+                    call.result(seconds)
+                    waiting.remove(call)
+                except TimeoutError:
+                    seconds = 0.0
             if cancel is not None and cancel.is_cancelled:
                 raise CancelledError("the request was cancelled")
-            for call in done:
-                call.result()
             if not waiting:
                 return
         raise UnavailableError(f"a shard has not answered for {self._seconds:g} s")
-
-
-def _answer(shard: Shard, ask: Ask, question: bytes, is_first: bool) -> bytes:  # noqa: FBT001  # by position in a pool
-    return shard.answer(ask, question, is_first=is_first)
 
 
 def _end(scatter: Scatter, shards: Sequence[Shard], search: int, asked: set[int]) -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from msgspec import Struct
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from spanwise.traces.port import Download
+
+Result = TypeVar("Result")
+Result_co = TypeVar("Result_co", covariant=True)
 
 
 class Ask(Struct, frozen=True):
@@ -28,21 +33,51 @@ class Ask(Struct, frozen=True):
 
 Event = tuple[int, str, bytes]
 """An event of a tail: its number, its name and its JSON."""
+Outcome = tuple[int, int, str]
+"""What a shard says of its part of a request: how many spans and log records were accepted, how many rejected, and why
+the first of these was."""
+
+
+class Call(Protocol[Result_co]):
+    """A call of a shard that has begun, as a `Future`."""
+
+    def result(self, timeout: float | None = None, /) -> Result_co:
+        """Returns what the call returned; it may be asked for again.
+
+        Args:
+            timeout: for how many seconds it is waited for; None as long as it takes.
+
+        Raises:
+            TimeoutError: the call has not ended yet.
+            SpanwiseError: what the call raised.
+        """
+        ...
+
+
+class Run(Protocol):
+    """Calls a function in a thread."""
+
+    def __call__(self, work: Callable[..., Result], /, *args: object) -> Call[Result]:
+        """Returns the call."""
+        ...
 
 
 class Shard(Protocol):
-    """One shard. All its methods block, may be called from several threads at once, and raise `SpanwiseError`.
+    """One shard. Its methods may be called from several threads at once, and raise `SpanwiseError`.
 
-    A shard that is not of the layout that it is asked for raises `StaleLayoutError`.
+    All of them block, but for those that return a `Call`. For these a shard of this process uses a thread of the
+    caller, by `run`; one of another process needs none. A shard that is not of the layout that it is asked for raises
+    `StaleLayoutError`.
     """
 
-    def answer(self, ask: Ask, question: bytes, *, is_first: bool) -> bytes:
-        """Returns the answer to a question of a `Gathering`. All questions of a search are answered from one state.
+    def begin_answer(self, ask: Ask, question: bytes, *, is_first: bool, run: Run) -> Call[bytes]:
+        """Begins to answer a question of a `Gathering`. All questions of a search are answered from one state.
 
         Args:
             ask: the search.
             question: the question.
             is_first: whether it is the first one of the search, which takes the present state.
+            run: calls a function in a thread.
 
         Raises:
             PinLostError: it is not the first one, and the state of the search is not kept.
@@ -50,20 +85,21 @@ class Shard(Protocol):
         """
         ...
 
-    def end(self, search: int) -> None:
-        """Cancels what is being answered of a search, and forgets its state. A no-op if nothing is known of it."""
+    def end(self, searches: Sequence[int]) -> None:
+        """Cancels what is being answered of searches, and forgets their state. A no-op for those that are not known."""
         ...
 
-    def ingest(self, layout: int, received: int, part: bytes) -> tuple[int, int, str]:
-        """Stores a part of a request, and returns once it is durable.
+    def begin_ingest(
+        self, layout: int, received: int, part: bytes, *, more: Callable[[], bool], run: Run
+    ) -> Call[Outcome]:
+        """Begins to store a part of a request. The call ends once it is durable.
 
         Args:
             layout: the number of the layout by which the request was divided.
             received: when the request was received, in microseconds since 1970.
             part: the part, as `SplitRequest.parts` has it.
-
-        Returns:
-            How many spans and log records were accepted, how many rejected, and why the first of these was.
+            more: whether other requests are being divided now, so that it is worth waiting for what they bring.
+            run: calls a function in a thread.
         """
         ...
 
@@ -76,7 +112,7 @@ class Shard(Protocol):
         ...
 
     def open_tail(self, ask: Ask) -> None:
-        """Begins to follow the traces that a search matches, under its number, until `close_tail`."""
+        """Begins to follow the traces that a search matches, under its number, until `close_tails`."""
         ...
 
     def poll_tails(self, wanted: list[tuple[int, int, int | None]]) -> tuple[list[list[Event]], bool, list[str]]:
@@ -94,8 +130,8 @@ class Shard(Protocol):
         """
         ...
 
-    def close_tail(self, tail: int) -> None:
-        """Ends a reader. A no-op if there is none."""
+    def close_tails(self, tails: Sequence[int]) -> None:
+        """Ends readers. A no-op for those that are not there."""
         ...
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -9,14 +10,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from spanwise._engine import Gathering, RequestSplitter, SpanFileJoiner
-from spanwise.errors import PartialWriteError, UnavailableError
+from spanwise.errors import PartialWriteError, SpanwiseError, UnavailableError
 from spanwise.traces.shards.counts import ShardedAggregation, ShardedFacets
 from spanwise.traces.shards.scatter import Scatter
 from spanwise.traces.shards.tail import ShardedTailFeed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from concurrent.futures import Future
 
     from spanwise._engine import (
         Aggregation,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     )
     from spanwise.traces.port import Download
     from spanwise.traces.shards.layout import Layout
-    from spanwise.traces.shards.shard import Shard
+    from spanwise.traces.shards.shard import Call, Outcome, Shard
 
 Result = TypeVar("Result")
 
@@ -78,6 +78,9 @@ class ShardedStore:
         self._shards = tuple(shards)
         self._scatter = Scatter(shards, layout.number, search_seconds)
         self._ingest_seconds = ingest_seconds
+        self._lock = threading.Lock()
+        # Requests that are being divided.
+        self._splitting = 0
 
     def search_runs(  # noqa: PLR0913, PLR0917  # the signature of the engine
         self,
@@ -213,29 +216,40 @@ class ShardedStore:
         Raises:
             PartialWriteError: some shards have stored their part, others did not take it in time.
         """
-        split = self._splitter.split(body, content_type, content_encoding)
+        split = self._split(self._splitter.split, body, content_type, content_encoding)
         return split.report(self._store(split))
 
     def ingest_logs(self, body: bytes, content_type: str, content_encoding: str | None = None) -> LogIngestReport:
         """See `TraceStore.ingest_logs`, and `ingest`."""
-        split = self._splitter.split_logs(body, content_type, content_encoding)
+        split = self._split(self._splitter.split_logs, body, content_type, content_encoding)
         return split.log_report(self._store(split))
 
-    def _store(self, split: SplitRequest) -> list[tuple[int, int, str]]:
+    def _split(self, split: Callable[..., SplitRequest], *request: bytes | str | None) -> SplitRequest:
+        with self._lock:
+            self._splitting += 1
+        try:
+            return split(*request)
+        finally:
+            with self._lock:
+                self._splitting -= 1
+
+    def _is_splitting(self) -> bool:
+        return self._splitting > 0
+
+    def _store(self, split: SplitRequest) -> list[Outcome]:
         deadline = time.monotonic() + self._ingest_seconds
-
-        def store(shard: Shard, part: bytes) -> tuple[int, int, str]:
-            while True:
-                try:
-                    return shard.ingest(self._layout, split.received, part)
-                except UnavailableError:
-                    # Storing the same spans twice changes nothing.
-                    if time.monotonic() + _RETRY_SECONDS > deadline:
-                        raise
-                    time.sleep(_RETRY_SECONDS)
-
-        calls = self._scatter.some(split.parts, store)
-        return _all(calls, "the request may be stored in part")
+        calls: dict[int, Call[Outcome]] = {}
+        parts = dict(enumerate(split.parts))
+        while True:
+            for number, (shard, part) in parts.items():
+                calls[number] = self._scatter.begin_ingest(shard, split.received, part, more=self._is_splitting)
+            # Storing the same spans twice changes nothing.
+            parts = {
+                number: part for number, part in parts.items() if isinstance(_error_of(calls[number]), UnavailableError)
+            }
+            if not parts or time.monotonic() + _RETRY_SECONDS > deadline:
+                return _all(list(calls.values()), "the request may be stored in part")
+            time.sleep(_RETRY_SECONDS)
 
     def delete(self, filter: Filter, dry_run: bool = False) -> int:  # noqa: A002, FBT001, FBT002
         """See `TraceStore.delete`. Every shard deletes its traces together; not all shards at once.
@@ -310,14 +324,23 @@ class ShardedDownload:
         return selected, read, total
 
 
-def _all(calls: Sequence[Future[Result]], what: str) -> list[Result]:
+def _error_of(call: Call[object]) -> SpanwiseError | None:
+    """Returns what a call has raised, once it has ended."""
+    try:
+        call.result()
+    except SpanwiseError as error:
+        return error
+    return None
+
+
+def _all(calls: Sequence[Call[Result]], what: str) -> list[Result]:
     """Returns what shards say of a write, if none has failed.
 
     Raises:
         PartialWriteError: some have failed with what may succeed later; the message begins with `what`.
         SpanwiseError: all have failed, or one with what does not.
     """
-    errors = [error for call in calls if (error := call.exception()) is not None]
+    errors = [error for call in calls if (error := _error_of(call)) is not None]
     if errors and len(errors) < len(calls) and all(isinstance(error, UnavailableError) for error in errors):
         raise PartialWriteError(f"{what}; send it again") from errors[0]
     return [call.result() for call in calls]

@@ -138,4 +138,4 @@ class ShardedTailFeed:
 
 def _close(scatter: Scatter, shards: Sequence[Shard], tail: int) -> None:
     for shard in shards:
-        scatter.tell(shard.close_tail, tail)
+        scatter.tell(shard.close_tails, tail)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import time
 from typing import TYPE_CHECKING
 
 import pytest
 
 from spanwise import Filter, TraceStore
-from spanwise.errors import ConfigurationError, StoreLockedError, UnavailableError
+from spanwise._engine import RequestSplitter
+from spanwise.errors import ConfigurationError, StaleLayoutError, StoreLockedError, UnavailableError
 from spanwise.traces.process_tables import ProcessTables
 from spanwise.traces.shards import Ask
 from spanwise.traces.shards.cluster import actor
 from spanwise.traces.shards.cluster.actor import NotOpenError, ShardActor, ShardPlan
-from support.clients.otlp import captures
+from support.clients.otlp import captures, export_request
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,6 +58,22 @@ def test_an_export_is_read_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert progress[0] == len(expected.splitlines())
     with pytest.raises(UnavailableError, match="start it again"):
         shard.read_export(number)
+    shard.call("close")
+
+
+def test_every_part_of_a_batch_has_an_outcome_of_its_own(tmp_path: Path) -> None:
+    splitter, requests = RequestSplitter([""], 1 << 30), []
+    for number in range(1, 5):
+        request = splitter.split(export_request(f"{number:032x}", "a" * 16), "application/json")
+        ((_, part),) = request.parts
+        requests.append((1, request.received, part))
+    requests[2] = (2, *requests[2][1:])
+    shard = ShardActor(plan_of(tmp_path / "shard"))
+    shard.open()
+    stored = shard.ingest(actor.write(requests))
+    assert isinstance(stored.pop(2), StaleLayoutError)
+    assert stored == [(1, 0, "")] * 3
+    assert json.loads(shard.call("stats"))["traces"] == 3
     shard.call("close")
 
 

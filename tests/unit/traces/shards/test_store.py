@@ -27,7 +27,7 @@ from support.clients.otlp import captures, export_request
 from support.in_process.stores import open_sharded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 EVERYTHING = Filter.compile(b"{}")
@@ -155,10 +155,10 @@ class Unwilling(LocalShard):
             raise self.error
         return super().ingest(layout, received, part)
 
-    def answer(self, ask: Ask, question: bytes, *, is_first: bool) -> bytes:
+    def answer(self, ask: Ask, question: bytes, is_first: bool) -> bytes:  # noqa: FBT001  # that of the shard
         if self.error is not None:
             raise self.error
-        return super().answer(ask, question, is_first=is_first)
+        return super().answer(ask, question, is_first)
 
     def delete(self, ask: Ask, *, dry_run: bool) -> int:
         if self.error is not None:
@@ -219,11 +219,11 @@ def test_a_search_begins_again_when_a_shard_has_lost_its_state(tmp_path: Path) -
     class Forgetful(LocalShard):
         left = 2
 
-        def answer(self, ask: Ask, question: bytes, *, is_first: bool) -> bytes:
+        def answer(self, ask: Ask, question: bytes, is_first: bool) -> bytes:  # noqa: FBT001  # that of the shard
             if not is_first and Forgetful.left > 0:
                 Forgetful.left -= 1
                 raise PinLostError("restarted")
-            return super().answer(ask, question, is_first=is_first)
+            return super().answer(ask, question, is_first)
 
     layout = Layout.of(1)
     store = ShardedStore(layout, [Forgetful(TraceStore.open(str(tmp_path / "a")), layout.number)])
@@ -250,13 +250,13 @@ class Slow(LocalShard):
         super().__init__(store, layout)
         self.ended = threading.Event()
 
-    def answer(self, ask: Ask, question: bytes, *, is_first: bool) -> bytes:
+    def answer(self, ask: Ask, question: bytes, is_first: bool) -> bytes:  # noqa: FBT001  # that of the shard
         self.ended.wait(5)
-        return super().answer(ask, question, is_first=is_first)
+        return super().answer(ask, question, is_first)
 
-    def end(self, search: int) -> None:
+    def end(self, searches: Sequence[int]) -> None:
         self.ended.set()
-        super().end(search)
+        super().end(searches)
 
 
 def test_a_search_that_is_cancelled_or_late_ends_on_every_shard(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from msgspec import Struct
 
 from spanwise._engine import TraceStore, set_page_memory_limit
@@ -16,9 +17,11 @@ from spanwise.errors import SpanwiseError, StoreLockedError, UnavailableError
 from spanwise.traces.port import Download
 from spanwise.traces.process_tables import ProcessTables
 from spanwise.traces.shards.local import LocalShard
+from spanwise.traces.shards.shard import Ask
 
 if TYPE_CHECKING:
-    from spanwise.traces.shards.shard import Ask
+    from spanwise.traces.shards.cluster.batches import Outcomes
+    from spanwise.traces.shards.shard import Outcome
 
 LOCKED_SECONDS = 10.0
 """How long a shard waits for the process that had its store before: one that was killed may take a moment to end."""
@@ -27,6 +30,8 @@ MAX_DOWNLOADS = 64
 FORGET_SECONDS = 300.0
 """After which an export that nobody reads any more is forgotten."""
 _BATCH_BYTES = 1024 * 1024
+_PARTS_AT_ONCE = 32
+"""Parts of a batch that wait for the disk together."""
 _RETRY_SECONDS = 0.1
 
 
@@ -48,6 +53,25 @@ class ShardPlan(Struct, frozen=True):
     tables: ProcessTables
     page_bytes: int
     threads: int | None
+
+
+class Question(Struct, frozen=True, array_like=True):
+    """A question of a search, as bytes of MessagePack: Ray carries bytes without looking at them.
+
+    Attributes:
+        ask: the search.
+        question: see `Shard.begin_answer`.
+        is_first: see there.
+    """
+
+    ask: Ask
+    question: bytes
+    is_first: bool
+
+
+read_question = msgspec.msgpack.Decoder(Question).decode
+read_parts = msgspec.msgpack.Decoder(list[tuple[int, int, bytes]]).decode
+write = msgspec.msgpack.Encoder().encode
 
 
 class NotOpenError(UnavailableError):
@@ -77,6 +101,7 @@ class ShardActor:
         self._opener = ThreadPoolExecutor(1, thread_name_prefix="spanwise-open")
         self._opening = self._opener.submit(_open, plan)
         self._readings: dict[int, _Reading] = {}
+        self._storing = ThreadPoolExecutor(_PARTS_AT_ONCE, thread_name_prefix="spanwise-store")
 
     def open(self) -> int:
         """Returns the id of this process once its store is open.
@@ -95,6 +120,36 @@ class ShardActor:
             SpanwiseError: what the method raises.
         """
         return getattr(self._shard(), method)(*arguments, **named)
+
+    def answer(self, question: bytes) -> bytes:
+        """Returns the answer to a `Question`.
+
+        Raises:
+            SpanwiseError: see `call`.
+        """
+        asked = read_question(question)
+        return self._shard().answer(asked.ask, asked.question, asked.is_first)
+
+    def ingest(self, parts: bytes) -> Outcomes:
+        """Stores parts of requests, each by itself, and returns once all of them are durable or have failed.
+
+        Args:
+            parts: the arguments of `LocalShard.ingest` for each, as MessagePack.
+
+        Raises:
+            NotOpenError: the store is not open. Nothing was stored.
+        """
+        shard = self._shard()
+
+        def store(part: tuple[int, int, bytes]) -> Outcome | SpanwiseError:
+            try:
+                return shard.ingest(*part)
+            except SpanwiseError as error:
+                return error
+
+        first, *others = read_parts(parts)
+        stored = self._storing.map(store, others)
+        return [store(first), *stored]
 
     def begin_export(self, ask: Ask, form: str) -> int:
         """Returns the number of a new export, whose state is that of now.

@@ -6,23 +6,25 @@ import logging
 import threading
 import time
 import weakref
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import ray
 from ray.exceptions import GetTimeoutError, RayError, RayTaskError
 
 from spanwise.errors import StoreClosedError, UnavailableError
-from spanwise.traces.shards.cluster.actor import NotOpenError, ShardActor
+from spanwise.traces.shards.cluster.actor import NotOpenError, Question, ShardActor, write
+from spanwise.traces.shards.cluster.batches import Batches
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from spanwise.traces.shards.cluster.actor import ShardPlan
-    from spanwise.traces.shards.shard import Ask, Event
+    from spanwise.traces.shards.cluster.batches import Outcomes, Part
+    from spanwise.traces.shards.shard import Ask, Call, Event, Outcome, Run
 
-_GROUPS = {"search": 8, "write": 32, "control": 4}
-"""Calls that a shard works on at once. Writes wait for the disk together; they must not hold up searches, nor these the
-end of one."""
+_GROUPS = {"search": 8, "write": 8, "control": 4}
+"""Calls that a shard works on at once. Writes wait for the disk; they must not hold up searches, nor these the end of
+one."""
 _MAX_PENDING_CALLS = 256
 """Calls that a shard has not answered; above this, it is not asked."""
 CONTROL_SECONDS = 5.0
@@ -63,25 +65,37 @@ class RayShard:
             concurrency_groups=_GROUPS,
         )(ShardActor)
         self._actor = start.options(scheduling_strategy="SPREAD").remote(plan)
+        self._methods: dict[tuple[str, str], Any] = {}
         try:
             self.process_id: int = self._call("open", group="control", seconds=None)
         except BaseException:
             self._end()
             raise
+        self._batches = Batches(self._ingest, f"spanwise-batches-{name}")
 
-    def answer(self, ask: Ask, question: bytes, *, is_first: bool) -> bytes:
-        """See `Shard.answer`."""
-        answer: bytes = self._do("answer", ask, question, is_first=is_first, group="search", seconds=ask.seconds)
-        return answer
+    def begin_answer(self, ask: Ask, question: bytes, *, is_first: bool, run: Run) -> Call[bytes]:  # noqa: ARG002
+        """See `Shard.begin_answer`."""
+        return self._begin("answer", write(Question(ask, question, is_first)), group="search", seconds=ask.seconds)
 
-    def end(self, search: int) -> None:
+    def end(self, searches: Sequence[int]) -> None:
         """See `Shard.end`."""
-        self._tell("end", search)
+        self._tell("end", searches)
 
-    def ingest(self, layout: int, received: int, part: bytes) -> tuple[int, int, str]:
-        """See `Shard.ingest`."""
-        outcome: tuple[int, int, str] = self._do("ingest", layout, received, part, group="write", seconds=WRITE_SECONDS)
-        return outcome
+    def begin_ingest(
+        self,
+        layout: int,
+        received: int,
+        part: bytes,
+        *,
+        more: Callable[[], bool],
+        run: Run,  # noqa: ARG002  # for shards of this process
+    ) -> Call[Outcome]:
+        """See `Shard.begin_ingest`. What waits is sent together."""
+        return self._batches.add((layout, received, part), more=more)
+
+    def _ingest(self, parts: Sequence[Part]) -> Outcomes:
+        outcomes: Outcomes = self._call("ingest", write(parts), group="write", seconds=WRITE_SECONDS)
+        return outcomes
 
     def delete(self, ask: Ask, *, dry_run: bool) -> int:
         """See `Shard.delete`."""
@@ -104,7 +118,7 @@ class RayShard:
         """See `ShardActor.end_export`. Never blocks."""
         with self._lock:
             if not self._is_closed:
-                self._actor.end_export.options(concurrency_group="control").remote(number)
+                self._method("end_export", "control").remote(number)
 
     def open_tail(self, ask: Ask) -> None:
         """See `Shard.open_tail`."""
@@ -117,9 +131,9 @@ class RayShard:
         )
         return polled
 
-    def close_tail(self, tail: int) -> None:
-        """See `Shard.close_tail`."""
-        self._tell("close_tail", tail)
+    def close_tails(self, tails: Sequence[int]) -> None:
+        """See `Shard.close_tails`."""
+        self._tell("close_tails", tails)
 
     @property
     def as_of(self) -> int | None:
@@ -143,6 +157,7 @@ class RayShard:
         """See `Shard.close`. Ends the process."""
         if self._is_closed:
             return
+        self._batches.close()
         try:
             self._do("close", group="control", seconds=WRITE_SECONDS)
         finally:
@@ -154,11 +169,11 @@ class RayShard:
             self._is_closed = True
         ray.kill(self._actor, no_restart=True)
 
-    def _tell(self, method: str, number: int) -> None:
+    def _tell(self, method: str, numbers: Sequence[int]) -> None:
         """Calls a method of the shard without waiting for it. What is lost, the shard forgets by itself."""
         with self._lock:
             if not self._is_closed:
-                self._actor.call.options(concurrency_group="control").remote(method, number)
+                self._method("call", "control").remote(method, numbers)
 
     def _do(self, method: str, *arguments: object, group: str, seconds: float | None, **named: object) -> Any:  # noqa: ANN401
         """Returns what a method of the `LocalShard` returns; see `_call`."""
@@ -171,40 +186,90 @@ class RayShard:
             UnavailableError: it does not answer.
             SpanwiseError: what the method raises.
         """
+        return self._begin(method, *arguments, group=group, seconds=seconds, **named).result()
+
+    def _begin(self, method: str, *arguments: object, group: str, seconds: float | None, **named: object) -> RayCall:
+        """Returns a call of a method of the actor.
+
+        Raises:
+            UnavailableError: too many calls are not answered yet.
+            StoreClosedError: `close` was called.
+        """
         if self._is_closed:
             raise StoreClosedError("the store is closed")
         began = time.monotonic()
         try:
-            call = getattr(self._actor, method).options(concurrency_group=group).remote(*arguments, **named)
-            result = ray.get(call, timeout=seconds)
-        except RayTaskError as error:
-            if isinstance(error.cause, NotOpenError):
-                self._fail(began, str(error.cause))
-            self._succeed()
-            raise error.cause from None
-        except GetTimeoutError:
-            self._fail(began, f"no response for {seconds:g} s")
+            return RayCall(self, self._method(method, group).remote(*arguments, **named), began, seconds)
         except RayError as error:
-            self._fail(began, f"{type(error).__name__}: {str(error).partition(chr(10))[0]}")
-        self._succeed()
-        return result
+            raise self.failed(began, error) from None
 
-    def _fail(self, began: float, reason: str) -> NoReturn:
+    def _method(self, method: str, group: str) -> Any:  # noqa: ANN401  # of Ray
+        """Returns a method of the actor that runs in a group of threads."""
+        found = self._methods.get((method, group))
+        if found is None:
+            found = getattr(self._actor, method).options(concurrency_group=group)
+            self._methods[method, group] = found
+        return found
+
+    def failed(self, began: float, error: RayError | str) -> UnavailableError:
+        """Returns what to raise for a call that got no answer. The first one in a row is logged.
+
+        Args:
+            began: when it was made, in the seconds of `monotonic`.
+            error: why it got none.
+        """
         with self._lock:
             is_first = self._lost_at is None
             if is_first:
                 self._lost_at = began
         if is_first:
+            reason = error if isinstance(error, str) else f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
             _log.warning("shard `%s` does not answer: %s", self.name, reason)
-        raise UnavailableError(f"shard `{self.name}` does not answer")
+        return UnavailableError(f"shard `{self.name}` does not answer")
 
-    def _succeed(self) -> None:
+    def succeeded(self) -> None:
+        """Logs that the shard answers again, if it did not."""
         if self._lost_at is None:
             return
         with self._lock:
             lost_at, self._lost_at = self._lost_at, None
         if lost_at is not None:
             _log.info("shard `%s` answers again after %.1f s", self.name, time.monotonic() - lost_at)
+
+
+class RayCall:
+    """A call of a shard that has begun. Implements `Call`."""
+
+    def __init__(self, shard: RayShard, reference: Any, began: float, seconds: float | None) -> None:  # noqa: ANN401
+        """Takes what Ray knows the call by, when it was made, and for how many seconds it is waited for."""
+        self._shard = shard
+        self._reference = reference
+        self._began = began
+        self._seconds = seconds
+
+    def result(self, timeout: float | None = None, /) -> Any:  # noqa: ANN401  # that of the method
+        """See `Call.result`.
+
+        Raises:
+            UnavailableError: the shard does not answer, or has not in the time of the call.
+        """
+        left = None if self._seconds is None else max(0.0, self._began + self._seconds - time.monotonic())
+        is_last = timeout is None or (left is not None and left <= timeout)
+        try:
+            result = ray.get(self._reference, timeout=left if is_last else timeout)
+        except RayTaskError as error:
+            if isinstance(error.cause, NotOpenError):
+                raise self._shard.failed(self._began, str(error.cause)) from None
+            self._shard.succeeded()
+            raise error.cause from None
+        except GetTimeoutError:
+            if is_last:
+                raise self._shard.failed(self._began, f"no response for {self._seconds:g} s") from None
+            raise
+        except RayError as error:
+            raise self._shard.failed(self._began, error) from None
+        self._shard.succeeded()
+        return result
 
 
 class RayDownload:

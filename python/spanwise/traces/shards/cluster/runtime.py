@@ -20,8 +20,9 @@ _ENVIRONMENT = {
     # Nothing is sent to anybody, and no Ray is started that was not asked for.
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ENABLE_AUTO_CONNECT": "0",
-    # Answers up to this size come with the reply; larger ones take a detour through shared memory.
-    "RAY_max_direct_call_object_size": str(4 * 1024 * 1024),
+    # What is smaller comes with the call or its reply; what is larger goes through shared memory, and would cost more
+    # processor in a message.
+    "RAY_max_direct_call_object_size": str(640 * 1024),
     # On SIGTERM, Ray would abort the process after three seconds, whoever handles the signal.
     "RAY_DISABLE_FAILURE_SIGNAL_HANDLER": "1",
     # Budgets bound the memory of a shard; Ray would end the one with most.

@@ -1,0 +1,102 @@
+"""What is to be stored on a shard of another process is sent together, and every part gets its own outcome."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spanwise.errors import StoreClosedError, UnavailableError
+from spanwise.traces.shards.cluster.batches import MAX_BATCH_BYTES, Batches
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spanwise.traces.shards.cluster.batches import Outcomes, Part
+
+
+def part(number: int, size: int = 8) -> Part:
+    return 1, number, b"x" * size
+
+
+class Sent:
+    """Takes batches one by one, each only once it is let through."""
+
+    def __init__(self) -> None:
+        self.numbers: list[list[int]] = []
+        self.has_begun = threading.Semaphore(0)
+        self.may_end = threading.Semaphore(0)
+
+    def __call__(self, parts: Sequence[Part]) -> Outcomes:
+        self.numbers.append([received for _, received, _ in parts])
+        self.has_begun.release()
+        self.may_end.acquire()
+        return [UnavailableError("full") if received == 13 else (received, 0, "") for _, received, _ in parts]
+
+
+def alone() -> bool:
+    return False
+
+
+def followed() -> bool:
+    return True
+
+
+def test_what_comes_during_a_call_is_the_next_one() -> None:
+    sent = Sent()
+    batches = Batches(sent, "batches")
+    first = batches.add(part(1), more=alone)
+    sent.has_begun.acquire()
+    others = [batches.add(part(number), more=alone) for number in (2, 3, 13, 4)]
+    assert not any(call.done() for call in (first, *others))
+    sent.may_end.release(2)
+    assert first.result(5) == (1, 0, "")
+    assert [others[index].result(5) for index in (0, 1, 3)] == [(2, 0, ""), (3, 0, ""), (4, 0, "")]
+    with pytest.raises(UnavailableError, match="full"):
+        others[2].result(5)
+    assert sent.numbers == [[1], [2, 3, 13, 4]]
+    batches.close()
+    with pytest.raises(StoreClosedError):
+        batches.add(part(5), more=alone)
+
+
+def test_a_batch_is_bounded() -> None:
+    sent = Sent()
+    batches = Batches(sent, "batches")
+    calls = [batches.add(part(0), more=alone)]
+    sent.has_begun.acquire()
+    half = MAX_BATCH_BYTES // 2
+    sizes = {1: half, 2: half, 3: 1, 4: MAX_BATCH_BYTES + 1, 5: 1}
+    calls += [batches.add(part(number, size), more=alone) for number, size in sizes.items()]
+    sent.may_end.release(5)
+    batches.close()
+    assert all(call.done() for call in calls)
+    assert sent.numbers == [[0], [1, 2], [3], [4], [5]]
+
+
+def test_a_part_waits_for_those_that_follow_it() -> None:
+    sent = Sent()
+    sent.may_end.release(9)
+    batches = Batches(sent, "batches")
+    # Nobody has to follow in the end.
+    assert batches.add(part(1), more=followed).result(5) == (1, 0, "")
+    following = threading.Event()
+    following.set()
+    calls = [batches.add(part(2), more=following.is_set)]
+    calls.append(batches.add(part(3), more=following.is_set))
+    following.clear()
+    assert [call.result(5) for call in calls] == [(2, 0, ""), (3, 0, "")]
+    assert [number for batch in sent.numbers for number in batch] == [1, 2, 3]
+    batches.close()
+
+
+def test_a_call_that_fails_fails_for_every_part() -> None:
+    def fail(_: Sequence[Part]) -> Outcomes:
+        raise UnavailableError("away")
+
+    batches = Batches(fail, "batches")
+    for call in [batches.add(part(number), more=followed) for number in range(3)]:
+        with pytest.raises(UnavailableError, match="away"):
+            call.result(5)
+    batches.close()

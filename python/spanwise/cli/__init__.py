@@ -21,7 +21,7 @@ PANELS = (
     RichCommandPanel("Start here", commands=["demo", "serve", "ui"]),
     RichCommandPanel("Look at traces", commands=["tail", "show", "search"]),
     RichCommandPanel("Keep traces", commands=["import", "export", "backup", "check", "compact", "delete"]),
-    RichCommandPanel("And also", commands=["token", "bench"]),
+    RichCommandPanel("And also", commands=["cluster", "token", "bench"]),
 )
 
 

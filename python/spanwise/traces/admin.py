@@ -6,16 +6,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
+from msgspec.structs import replace
 
 from spanwise._engine import Filter, Progress, TraceStore
 from spanwise.errors import ConfigurationError
 from spanwise.settings import is_bucket
 from spanwise.traces.shards import write_layout
+from spanwise.traces.shards.cluster.admin import ShardState, end_shards, expect_cluster, states_of
 from spanwise.traces.shards.store import added_up
 from spanwise.traces.store_options import folder_of, layout_of, open_store
 
 if TYPE_CHECKING:
     from spanwise.settings import Settings
+    from spanwise.traces.shards import Layout
 
 
 class StoreSize(msgspec.Struct, frozen=True):
@@ -152,3 +155,48 @@ def expect_store(settings: Settings) -> None:
     """
     if not is_bucket(settings.trace_store) and not Path(settings.trace_store).exists():
         raise ConfigurationError(f"expected traces in `{settings.trace_store}`, found no such folder")
+
+
+def start_cluster(settings: Settings) -> list[ShardState]:
+    """Starts the shards of every store in a Ray cluster, where they are not there already; returns how they are.
+
+    Raises:
+        ConfigurationError: Ray is not installed, `cluster` is no address, or a store is not divided.
+        StoreError: there is no Ray at the address, or a shard cannot be opened.
+    """
+    address = settings.cluster or "auto"
+    expect_cluster(address)
+    states: list[ShardState] = []
+    for url in settings.trace_stores.values():
+        open_store(url, replace(settings, cluster=address)).close()
+        states += states_of(_layout(url), address)
+    return states
+
+
+def states_in_cluster(settings: Settings, address: str) -> list[ShardState]:
+    """Returns how the shards of a store are in the Ray cluster at an address.
+
+    Raises:
+        ConfigurationError: Ray is not installed, or there is no store, or it is not divided.
+        StoreError: there is no Ray at the address.
+    """
+    expect_cluster(address)
+    return states_of(_layout(settings.trace_store), address)
+
+
+def end_cluster(settings: Settings, address: str) -> int:
+    """Ends the shards of a store in the Ray cluster at an address; returns how many these were.
+
+    Raises:
+        ConfigurationError: Ray is not installed, or there is no store, or it is not divided.
+        StoreError: there is no Ray at the address.
+    """
+    expect_cluster(address)
+    return end_shards(_layout(settings.trace_store), address)
+
+
+def _layout(url: str) -> Layout:
+    layout = layout_of(url)
+    if layout is None:
+        raise ConfigurationError(f"there is no store with shards at `{url}`: `--shards` makes one when it is created")
+    return layout

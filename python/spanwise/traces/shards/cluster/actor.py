@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -55,6 +56,20 @@ class ShardPlan(Struct, frozen=True):
     threads: int | None
 
 
+class ProcessPlace(Struct, frozen=True):
+    """Where the process of a shard runs.
+
+    Attributes:
+        host: the name of its machine.
+        process_id: its id there.
+        error: why its store is not open; None if it is.
+    """
+
+    host: str
+    process_id: int
+    error: str | None
+
+
 class Question(Struct, frozen=True, array_like=True):
     """A question of a search, as bytes of MessagePack: Ray carries bytes without looking at them.
 
@@ -103,14 +118,25 @@ class ShardActor:
         self._readings: dict[int, _Reading] = {}
         self._storing = ThreadPoolExecutor(_PARTS_AT_ONCE, thread_name_prefix="spanwise-store")
 
-    def open(self) -> int:
-        """Returns the id of this process once its store is open.
+    def open(self) -> None:
+        """Returns once the store is open.
 
         Raises:
             SpanwiseError: what `TraceStore.open` raises.
         """
         self._opening.result()
-        return os.getpid()
+
+    def plan(self) -> ShardPlan:
+        """Returns what this process was begun with."""
+        return self._plan
+
+    def place(self) -> ProcessPlace:
+        """Returns where this process runs, and why its store is not open, if it is not."""
+        try:
+            self._shard()
+        except NotOpenError as error:
+            return ProcessPlace(socket.gethostname(), os.getpid(), str(error))
+        return ProcessPlace(socket.gethostname(), os.getpid(), None)
 
     def call(self, method: str, *arguments: object, **named: object) -> Any:  # noqa: ANN401  # that of the method
         """Returns what a method of `LocalShard` returns.

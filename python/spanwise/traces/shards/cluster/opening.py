@@ -19,8 +19,16 @@ if TYPE_CHECKING:
     from spanwise.traces.shards.shard import Shard
 
 
+def process_name(store: str) -> str:
+    """Returns by which name the process of a shard is found in a Ray cluster, of the shard that has this folder."""
+    return f"shard-{store}"
+
+
 def ray_opener(folder: Path, layout: Layout, options: bytes, settings: Settings) -> Callable[[str], Shard]:
     """Returns what opens the shard in a folder, in a process that Ray runs.
+
+    A Ray that was started for this process ends with it. In a Ray cluster the processes of shards outlive it: any
+    number of services use them.
 
     Args:
         folder: the folder of the store.
@@ -43,7 +51,8 @@ def ray_opener(folder: Path, layout: Layout, options: bytes, settings: Settings)
         path = os.path.abspath(place)  # noqa: PTH100  # as the layout names it, links are not followed
         plan = ShardPlan(path, layout.number, options, tables, settings.page_buffer_bytes, threads)
         try:
-            return RayShard(plan, names[place], RUNTIME.release)
+            shared_as = None if settings.cluster == LOCAL else process_name(os.path.basename(path))  # noqa: PTH119
+            return RayShard(plan, names[place], RUNTIME.release, shared_as)
         except BaseException:
             RUNTIME.release()
             raise

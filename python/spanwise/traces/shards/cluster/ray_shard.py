@@ -9,11 +9,12 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 import ray
-from ray.exceptions import GetTimeoutError, RayError, RayTaskError
+from ray.exceptions import ActorDiedError, GetTimeoutError, RayError, RayTaskError
 
 from spanwise.errors import StoreClosedError, UnavailableError
-from spanwise.traces.shards.cluster.actor import NotOpenError, Question, ShardActor, write
+from spanwise.traces.shards.cluster.actor import NotOpenError, Question, write
 from spanwise.traces.shards.cluster.batches import Batches
+from spanwise.traces.shards.cluster.processes import end_process, find_process, start_process
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -22,11 +23,6 @@ if TYPE_CHECKING:
     from spanwise.traces.shards.cluster.batches import Outcomes, Part
     from spanwise.traces.shards.shard import Ask, Call, Event, Outcome, Run
 
-_GROUPS = {"search": 8, "write": 8, "control": 4}
-"""Calls that a shard works on at once. Writes wait for the disk; they must not hold up searches, nor these the end of
-one."""
-_MAX_PENDING_CALLS = 256
-"""Calls that a shard has not answered; above this, it is not asked."""
 CONTROL_SECONDS = 5.0
 WRITE_SECONDS = 30.0
 MAINTENANCE_SECONDS = 3600.0
@@ -41,34 +37,38 @@ class RayShard:
     Ray starts it again, and calls fail until then.
     """
 
-    def __init__(self, plan: ShardPlan, name: str, release: Callable[[], None]) -> None:
-        """Starts the process of the shard, and returns once its store is open.
+    def __init__(self, plan: ShardPlan, name: str, release: Callable[[], None], shared_as: str | None = None) -> None:
+        """Starts the process of the shard, or finds it, and returns once its store is open.
 
         Args:
             plan: what the process needs to know.
             name: its prefix, for messages.
             release: called as the shard is closed.
+            shared_as: the name by which all services find the process, which outlives them; None if it is of this
+                service alone.
 
         Raises:
             SpanwiseError: the store does not open.
         """
         self.name = name
+        self._shared_as = shared_as
         self._release = release
         self._lock = threading.Lock()
         self._lost_at: float | None = None
         self._is_closed = False
-        start = ray.remote(
-            num_cpus=0,
-            max_restarts=-1,
-            max_task_retries=0,
-            max_pending_calls=_MAX_PENDING_CALLS,
-            concurrency_groups=_GROUPS,
-        )(ShardActor)
-        self._actor = start.options(scheduling_strategy="SPREAD").remote(plan)
+        self._is_ended = False
+        self._actor = start_process(plan, shared_as)
         self._methods: dict[tuple[str, str], Any] = {}
         try:
-            self.process_id: int = self._call("open", group="control", seconds=None)
+            self._call("open", group="control", seconds=None)
+            if shared_as is not None and self._call("plan", group="control", seconds=CONTROL_SECONDS) != plan:
+                _log.warning("shard `%s` runs with other settings than these, and keeps them until it is started", name)
+        except UnavailableError:
+            self._end()
+            raise
         except BaseException:
+            # Nobody else has a store that does not open.
+            self._shared_as = None
             self._end()
             raise
         self._batches = Batches(self._ingest, f"spanwise-batches-{name}")
@@ -154,12 +154,13 @@ class RayShard:
         self._do("compact", purge=purge, group="write", seconds=MAINTENANCE_SECONDS)
 
     def close(self) -> None:
-        """See `Shard.close`. Ends the process."""
+        """See `Shard.close`. Ends the process, unless it is shared."""
         if self._is_closed:
             return
         self._batches.close()
         try:
-            self._do("close", group="control", seconds=WRITE_SECONDS)
+            if self._shared_as is None:
+                self._do("close", group="control", seconds=WRITE_SECONDS)
         finally:
             self._end()
             self._release()
@@ -167,7 +168,8 @@ class RayShard:
     def _end(self) -> None:
         with self._lock:
             self._is_closed = True
-        ray.kill(self._actor, no_restart=True)
+        if self._shared_as is None:
+            end_process(self._actor)
 
     def _tell(self, method: str, numbers: Sequence[int]) -> None:
         """Calls a method of the shard without waiting for it. What is lost, the shard forgets by itself."""
@@ -198,10 +200,24 @@ class RayShard:
         if self._is_closed:
             raise StoreClosedError("the store is closed")
         began = time.monotonic()
+        if self._is_ended:
+            self._find_again(began)
         try:
             return RayCall(self, self._method(method, group).remote(*arguments, **named), began, seconds)
         except RayError as error:
             raise self.failed(began, error) from None
+
+    def _find_again(self, began: float) -> None:
+        """Looks for the process that has taken the place of one that was ended for good.
+
+        Raises:
+            UnavailableError: there is none.
+        """
+        found = None if self._shared_as is None else find_process(self._shared_as)
+        if found is None:
+            raise self.failed(began, "it was ended")
+        with self._lock:
+            self._actor, self._methods, self._is_ended = found, {}, False
 
     def _method(self, method: str, group: str) -> Any:  # noqa: ANN401  # of Ray
         """Returns a method of the actor that runs in a group of threads."""
@@ -219,6 +235,7 @@ class RayShard:
             error: why it got none.
         """
         with self._lock:
+            self._is_ended |= isinstance(error, ActorDiedError)
             is_first = self._lost_at is None
             if is_first:
                 self._lost_at = began

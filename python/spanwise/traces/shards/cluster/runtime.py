@@ -6,15 +6,22 @@ import logging
 import os
 import secrets
 import shutil
+import socket
 import tempfile
 import threading
 from concurrent.futures import Future
-from typing import Any
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from spanwise.errors import ConfigurationError, StoreError
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 LOCAL = "local"
 """The address of a Ray that is started for this process."""
+NAMESPACE = "spanwise"
+"""In which the processes of shards have their names."""
 _OBJECT_STORE_BYTES = 256 * 1024 * 1024
 _ENVIRONMENT = {
     # Nothing is sent to anybody, and no Ray is started that was not asked for.
@@ -42,7 +49,10 @@ _LOCAL_ENVIRONMENT = {
 _REMOTE_ENVIRONMENT = {
     # An absence of the head, which comes back, ends nothing.
     "RAY_gcs_rpc_server_reconnect_timeout_s": "600",
+    # How many seconds or so a head that is said to be there is looked for.
+    "RAY_NUM_REDIS_GET_RETRIES": "5",
 }
+_CONNECT_SECONDS = 5.0
 
 
 class Runtime:
@@ -80,7 +90,22 @@ class Runtime:
                 self._thread.join()
                 self._stop = self._thread = None
 
+    @contextmanager
+    def used(self, address: str) -> Iterator[None]:
+        """Has this process connected to the Ray cluster at an address.
+
+        Raises:
+            ConfigurationError: see `acquire`.
+            StoreError: see `acquire`.
+        """
+        self.acquire(address, 0)
+        try:
+            yield
+        finally:
+            self.release()
+
     def _start(self, address: str, workers: int) -> None:
+        _expect_listener(address)
         started: Future[None] = Future()
         self._stop = threading.Event()
         # The kernel ends what a thread has started as the thread ends: this one ends last, however the process does.
@@ -92,7 +117,23 @@ class Runtime:
             started.result()
         except Exception as error:
             self._stop = self._thread = None
-            raise StoreError(f"Ray cannot be used, `cluster` is `{address}`: {error}") from error
+            reason = str(error).strip().partition("\n")[0]
+            raise StoreError(f"Ray cannot be used, `cluster` is `{address}`: {reason}") from error
+
+
+def _expect_listener(address: str) -> None:
+    """Raises an error if nothing listens at the address of a cluster: Ray would look for it for minutes.
+
+    Raises:
+        StoreError: nothing does.
+    """
+    host, _, port = address.rpartition(":")
+    if not port.isdigit() or "/" in host:
+        return
+    try:
+        socket.create_connection((host, int(port)), _CONNECT_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        raise StoreError(f"there is no Ray cluster at `{address}`: {error}") from error
 
 
 RUNTIME = Runtime()
@@ -124,7 +165,7 @@ def _run(address: str, workers: int, started: Future[None], stop: threading.Even
     try:
         try:
             if folder is None:
-                ray.init(address=address, log_to_driver=False, configure_logging=False)
+                ray.init(address=address, namespace=NAMESPACE, log_to_driver=False, configure_logging=False)
             else:
                 ray.init(
                     address=LOCAL,

@@ -1,0 +1,146 @@
+"""Shards in a Ray cluster outlive the services that use them, until they are told to end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from support.clients.otlp import export_request
+from support.clients.tail import tail
+from support.services.cluster import needs_ray
+from support.services.process import RunningService
+from support.services.ray_head import RayHead
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = list(needs_ray)
+JSON = {"Content-Type": "application/json"}
+WAIT_SECONDS = 60
+
+
+@pytest.fixture(scope="module")
+def head() -> Iterator[RayHead]:
+    with RayHead() as started:
+        yield started
+
+
+@pytest.fixture
+def folder(head: RayHead, tmp_path: Path) -> Iterator[Path]:
+    """Returns a data folder with a store of three shards, which are up."""
+    folder = tmp_path / "data"
+    started = spanwise(head, "up", "--cluster", head.address, "--data-dir", str(folder), "--shards", "3")
+    assert started.returncode == 0, started.stderr
+    assert [line.split(" on ")[0] for line in started.stdout.splitlines()] == [
+        "Shard `0` is up",
+        "Shard `10` is up",
+        "Shard `11` is up",
+    ]
+    yield folder
+    assert spanwise(head, "down", str(folder), "--address", head.address).returncode == 0
+
+
+def spanwise(head: RayHead, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Returns what `spanwise cluster` with these arguments says."""
+    return subprocess.run(
+        [sys.executable, "-m", "spanwise", "cluster", *arguments],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=head.environment(),
+    )
+
+
+def states(head: RayHead, folder: Path) -> list[dict[str, Any]]:
+    shown = spanwise(head, "status", str(folder), "--address", head.address, "--json")
+    decoded: list[dict[str, Any]] = json.loads(shown.stdout)["shards"]
+    assert shown.returncode == (0 if all(state["state"] == "up" for state in decoded) else 1)
+    return decoded
+
+
+def front_door(head: RayHead, folder: Path, log: str) -> RunningService:
+    """Returns a service over the shards of a folder, with a data folder of its own; its log is beside it."""
+    flags = ("--cluster", head.address, "--store", f"shared={folder / 'traces'}")
+    return RunningService(folder.parent / log, *flags, is_ready=True, **head.variables)
+
+
+def send(service: RunningService, *numbers: int) -> None:
+    for number in numbers:
+        body = export_request(f"{number:032x}", "0" * 15 + "1")
+        service.http.post("/v1/traces", content=body, headers=JSON).raise_for_status()
+
+
+def test_services_share_the_shards_and_leave_them(head: RayHead, folder: Path) -> None:
+    before = states(head, folder)
+    with front_door(head, folder, "one") as one, front_door(head, folder, "two") as two:
+        with tail(two) as reader:
+            send(one, *range(1, 11))
+            assert len({reader.trace()["trace_id"] for _ in range(10)}) == 10
+        assert sorted(two.trace_ids()) == sorted(one.trace_ids()) == [f"{number:032x}" for number in range(1, 11)]
+        assert one.stop() == 0
+        send(two, 11)
+        assert len(two.trace_ids()) == 11
+        assert two.stop() == 0
+    after = states(head, folder)
+    assert [state["process_id"] for state in after] == [state["process_id"] for state in before]
+    assert sum(state["traces"] for state in after) == 11
+
+
+def test_a_shard_that_is_killed_is_started_again(head: RayHead, folder: Path) -> None:
+    with front_door(head, folder, "one") as service:
+        send(service, *range(1, 11))
+        killed = states(head, folder)[0]["process_id"]
+        os.kill(killed, signal.SIGKILL)
+        send(service, *range(11, 21))
+        deadline = time.monotonic() + WAIT_SECONDS
+        shown = states(head, folder)
+        while {state["state"] for state in shown} != {"up"}:
+            assert time.monotonic() < deadline, shown
+            shown = states(head, folder)
+        assert killed not in [state["process_id"] for state in shown]
+        service.wait_until_ready()
+        assert len(service.trace_ids()) == 20
+
+
+def test_services_find_shards_that_are_started_anew(head: RayHead, folder: Path) -> None:
+    with front_door(head, folder, "one") as service:
+        send(service, *range(1, 11))
+        ended = spanwise(head, "down", str(folder), "--address", head.address)
+        assert (ended.returncode, ended.stdout) == (0, "Ended 3 shards.\n")
+        assert [state["state"] for state in states(head, folder)] == ["down"] * 3
+        response = service.search()
+        assert (response.status_code, response.headers["Retry-After"]) == (503, "1")
+        up = ("up", "--cluster", head.address, "--data-dir", str(folder))
+        assert spanwise(head, *up).returncode == 0
+        service.wait_until_ready()
+        assert len(service.trace_ids()) == 10
+        assert service.stop() == 0
+
+
+def test_mistakes_are_one_line(head: RayHead, tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        nobody = f"127.0.0.1:{taken.getsockname()[1]}"
+        flags = ("--data-dir", str(tmp_path / "data"), "--shards", "2")
+        mistakes = {
+            ("up", "--cluster", nobody, *flags): f"there is no Ray cluster at `{nobody}`: ",
+            ("up", "--cluster", "local", *flags): "`local` is a Ray that ends with its service: ",
+            ("status", str(tmp_path), "--address", head.address): "there is no store with shards at ",
+            ("down", str(tmp_path / "data"), "--address", nobody): f"there is no Ray cluster at `{nobody}`: ",
+            ("status", str(tmp_path / "data"), "--address", head.address): "no shard of the store runs there: ",
+        }
+        for arguments, message in mistakes.items():
+            said = spanwise(head, *arguments)
+            assert (said.returncode, said.stdout) == (1, "")
+            assert said.stderr.startswith(f"Error: {message}")
+            assert len(said.stderr.splitlines()) == 1

@@ -18,7 +18,7 @@ from spanwise.errors import ConfigurationError, StoreError
 from spanwise.settings import is_bucket
 from spanwise.settings.budgets import HEAD_MEMORY_FACTOR, max_index_bytes, max_segment_traces, max_segments
 from spanwise.traces.process_tables import set_process_tables
-from spanwise.traces.shards import LocalShard, newest_layout, open_layout, open_shards
+from spanwise.traces.shards import LocalShard, guard_folder, newest_layout, open_layout, open_shards
 from spanwise.traces.shards.cluster.opening import ray_opener
 
 if TYPE_CHECKING:
@@ -103,6 +103,7 @@ def open_store(url: str, settings: Settings, *, existing: bool = False, progress
         if settings.shards not in {1, shards}:
             _log.warning("the store in `%s` keeps its %d shards: `shards` is %d", url, shards, settings.shards)
         number = layout.number
+        guard_folder(folder_of(url))
         store = open_shards(
             folder_of(url),
             layout,

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 MAX_SHARDS = 64
 """The most shards of a new layout."""
 
+GUARD_FORMAT = 1_000_000
+"""The format of the manifest that stands where that of a store would: no program opens it."""
+
 _DIGITS = 20
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
@@ -91,7 +94,11 @@ def open_layout(folder: Path, shards: int) -> Layout:
     """
     if (newest := newest_layout(folder)) is not None:
         return newest
-    if (folder / "manifest").exists():
+    # Another process may create the layout, and what is written with it, between two looks.
+    is_store = (folder / "manifest").exists()
+    if (newest := newest_layout(folder)) is not None:
+        return newest
+    if is_store:
         raise ConfigurationError(
             f"the store in `{folder}` is not divided, and `shards` is {shards}: expected 1, or a folder without a store"
         )
@@ -103,13 +110,32 @@ def open_layout(folder: Path, shards: int) -> Layout:
 
 
 def write_layout(folder: Path, layout: Layout) -> None:
-    """Writes a layout, unless there is one of its number already. Durable when it returns.
+    """Writes a layout, unless there is one of its number already, and guards the folder. Durable when it returns.
 
     Raises:
         StoreError: the folder cannot be written.
     """
     try:
         _create(folder / "layout" / f"{layout.number:0{_DIGITS}}.json", msgspec.json.encode(layout))
+    except OSError as error:
+        raise StoreError(f"`{folder}`: {error}") from error
+    guard_folder(folder)
+
+
+def guard_folder(folder: Path) -> None:
+    """Has programs that know no shards reject a folder with shards, where they would make a new store.
+
+    To them it is a store of a newer format, which they leave as it is.
+
+    Raises:
+        StoreError: the folder cannot be written.
+    """
+    path = folder / "manifest" / f"{1:0{_DIGITS}}.json"
+    try:
+        if not path.exists():
+            _create(
+                path, msgspec.json.encode({"format": GUARD_FORMAT, "manifest": "the store is divided among shards"})
+            )
     except OSError as error:
         raise StoreError(f"`{folder}`: {error}") from error
 

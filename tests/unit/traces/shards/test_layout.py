@@ -42,6 +42,15 @@ def test_a_layout_is_created_once_whoever_comes_first(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "layout").iterdir()] == ["00000000000000000001.json"]
 
 
+def test_a_program_that_knows_no_shards_opens_no_folder_with_shards(tmp_path: Path) -> None:
+    open_layout(tmp_path, 2)
+    files = {path for path in tmp_path.rglob("*") if path.is_file()}
+    for open_one in (TraceStore.open, TraceStore.open_read_only):
+        with pytest.raises(ConfigurationError, match=r"manifest/00000000000000000001\.json` has format 1000000"):
+            open_one(str(tmp_path))
+    assert {path for path in tmp_path.rglob("*") if path.is_file()} - {tmp_path / "LOCK"} == files
+
+
 def test_the_greatest_number_holds(tmp_path: Path) -> None:
     first = open_layout(tmp_path, 1)
     (tmp_path / "layout" / "00000000000000000002.json").write_bytes(

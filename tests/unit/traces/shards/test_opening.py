@@ -52,6 +52,15 @@ def test_folders_are_the_owners_alone(settings: Settings) -> None:
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
+def test_a_store_from_before_is_guarded_as_it_is_opened(settings: Settings) -> None:
+    guard = Path(settings.trace_store) / "manifest" / "00000000000000000001.json"
+    guard.unlink()
+    own = settings_of(Path(settings.data_dir))
+    open_store(own.trace_store, own).close()
+    with pytest.raises(ConfigurationError, match="has format 1000000"):
+        TraceStore.open(own.trace_store)
+
+
 def test_a_store_that_is_not_divided_stays_whole(tmp_path: Path) -> None:
     whole = settings_of(tmp_path)
     open_store(whole.trace_store, whole).close()

@@ -11,7 +11,7 @@ use arrow_buffer::{ArrowNativeType, BooleanBuffer, BooleanBufferBuilder};
 use memchr::memmem::Finder;
 
 use crate::schema::Operator;
-use crate::text::CaseFolding;
+use crate::text::{CaseFolding, PairFinder};
 
 /// How many rows are searched at once: few enough for their text to stay in the processor's cache.
 const CHUNK_ROWS: usize = 4_096;
@@ -23,6 +23,8 @@ const MAX_CHUNK_BYTES: usize = 1 << 20;
 pub(super) struct TextMatcher {
     test: TextTest,
     case_folding: Option<CaseFolding>,
+    /// Finds the pattern of a `CONTAINS` in any case, if it is of ASCII and case is ignored.
+    any_case: Option<Box<PairFinder>>,
 }
 
 #[derive(Debug, Clone)]
@@ -86,11 +88,21 @@ impl TextMatcher {
             }
             _ => TextTest::from_pattern(operator, texts.pop().unwrap_or_default()),
         };
-        Self { test, case_folding }
+        let pattern = match &test {
+            TextTest::Contains(finder) => Some(finder.needle()).filter(|pattern| !pattern.is_empty()),
+            _ => None,
+        };
+        let any_case = pattern
+            .filter(|pattern| case_folding.is_some() && pattern.is_ascii())
+            .map(|pattern| Box::new(PairFinder::of(pattern)));
+        Self { test, case_folding, any_case }
     }
 
     /// Whether `text` matches. `scratch` is a reusable buffer; its content is overwritten.
     pub(super) fn matches(&self, text: &str, scratch: &mut String) -> bool {
+        if let Some(is_in) = self.is_in_any_case(text) {
+            return is_in;
+        }
         let text = self.folded(text, scratch);
         match &self.test {
             TextTest::IsOneOf(texts) => texts.binary_search_by(|own| own.as_str().cmp(text)).is_ok(),
@@ -102,6 +114,17 @@ impl TextMatcher {
             TextTest::StartsWith(prefix) => text.starts_with(prefix.as_str()),
             TextTest::Contains(finder) => finder.find(text.as_bytes()).is_some(),
         }
+    }
+
+    /// Whether `text` contains the pattern; `None` if it must be folded to say that.
+    fn is_in_any_case(&self, text: &str) -> Option<bool> {
+        let (TextTest::Contains(finder), Some(any_case)) = (&self.test, &self.any_case) else { return None };
+        let (pattern, bytes) = (finder.needle(), text.as_bytes());
+        if any_case.any(bytes, |at| bytes[at..at + pattern.len()].eq_ignore_ascii_case(pattern)) {
+            return Some(true);
+        }
+        let is_changed = self.case_folding.as_ref().is_some_and(|case_folding| case_folding.changes(text));
+        (!is_changed).then_some(false)
     }
 
     /// Returns the first occurrence of the pattern of a `CONTAINS` matcher in `text`, in characters.

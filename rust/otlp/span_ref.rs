@@ -25,6 +25,8 @@ pub struct SpanRef<'a> {
     pub end: u64,
     /// Its status code: a `StatusCode`, or an unknown number.
     pub status: i32,
+    /// The message of its status.
+    pub status_message: &'a [u8],
     /// How many events it was sent with.
     pub events: u32,
     /// How many links it has.
@@ -132,7 +134,7 @@ impl<'a> SpanRef<'a> {
                 9 => visit(bytes(&field)?)?,
                 11 => span.events += 1,
                 13 => span.links += 1,
-                15 => read_status(bytes(&field)?, &mut span.status)?,
+                15 => read_status(bytes(&field)?, &mut span)?,
                 _ => {}
             }
         }
@@ -176,13 +178,17 @@ fn read_value<'a>(message: &'a [u8], value: &mut ValueRef<'a>) -> Result<(), Str
     Ok(())
 }
 
-fn read_status(message: &[u8], code: &mut i32) -> Result<(), String> {
+fn read_status<'a>(message: &'a [u8], span: &mut SpanRef<'a>) -> Result<(), String> {
     for field in WireFields::of(message) {
         let field = field.map_err(|error| describe_error(&error))?;
-        if field.number == 3 {
-            #[allow(clippy::cast_possible_truncation, reason = "as every decoder truncates an enum")]
-            let read = varint(&field)?.cast_signed() as i32;
-            *code = read;
+        match field.number {
+            2 => span.status_message = bytes(&field)?,
+            3 => {
+                #[allow(clippy::cast_possible_truncation, reason = "as every decoder truncates an enum")]
+                let read = varint(&field)?.cast_signed() as i32;
+                span.status = read;
+            }
+            _ => {}
         }
     }
     Ok(())

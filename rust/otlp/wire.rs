@@ -76,6 +76,7 @@ impl<'a> WireFields<'a> {
 
     /// Returns the next field if it has the most common form: a number below 16, and either less than 16 KiB of
     /// length-delimited content or eight fixed bytes.
+    #[inline]
     fn read_common(&mut self) -> Option<WireField<'a>> {
         const LENGTH_DELIMITED: u8 = WireType::LengthDelimited as u8;
         const SIXTY_FOUR_BIT: u8 = WireType::SixtyFourBit as u8;
@@ -95,10 +96,9 @@ impl<'a> WireFields<'a> {
         Some(WireField { number: u32::from(key >> 3), wire_type, content })
     }
 
-    fn read(&mut self) -> std::result::Result<WireField<'a>, DecodeError> {
-        if let Some(field) = self.read_common() {
-            return Ok(field);
-        }
+    /// Returns the next field, whatever its form.
+    #[cold]
+    fn read_any(&mut self) -> std::result::Result<WireField<'a>, DecodeError> {
         let (number, wire_type) = decode_key(&mut self.rest)?;
         let here = self.rest;
         if wire_type == WireType::LengthDelimited {
@@ -120,8 +120,12 @@ impl<'a> WireFields<'a> {
 impl<'a> Iterator for WireFields<'a> {
     type Item = std::result::Result<WireField<'a>, DecodeError>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        (!self.rest.is_empty()).then(|| self.read())
+        if self.rest.is_empty() {
+            return None;
+        }
+        Some(self.read_common().map_or_else(|| self.read_any(), Ok))
     }
 }
 

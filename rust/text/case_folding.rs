@@ -60,7 +60,7 @@ pub(crate) fn fold_all(text: &str, folded: &mut String) {
 /// those only by case. Other letters match no pattern and may stay unchanged.
 #[derive(Debug, Clone)]
 pub(crate) struct CaseFolding {
-    /// Non-ASCII letters only; in ASCII, lower case represents both.
+    /// Letters beyond ASCII that are replaced; in ASCII, lower case represents both.
     beyond_ascii: HashMap<char, char>,
 }
 
@@ -73,16 +73,23 @@ impl CaseFolding {
         for letter in letters {
             let variants = case_variants(letter);
             let Some(first) = representative_of(&variants) else { continue };
-            let others = variants.into_iter().filter(|other| !other.is_ascii());
+            let others = variants.into_iter().filter(|other| !other.is_ascii() && *other != first);
             beyond_ascii.extend(others.map(|other| (other, first)));
         }
         Self { beyond_ascii }
     }
 
+    /// Whether a letter of `text` beyond ASCII is replaced.
+    pub(crate) fn changes(&self, text: &str) -> bool {
+        !self.beyond_ascii.is_empty()
+            && !text.is_ascii()
+            && self.beyond_ascii.keys().any(|letter| text.contains(*letter))
+    }
+
     /// Replaces letters of `text`. The content of `folded` is overwritten.
     pub(crate) fn fold(&self, text: &str, folded: &mut String) {
         folded.clear();
-        if text.is_ascii() {
+        if !self.changes(text) {
             folded.push_str(text);
             folded.make_ascii_lowercase();
             return;

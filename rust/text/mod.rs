@@ -1,7 +1,9 @@
 //! What a search for texts compares: the parts of a text that are searched, and letters that differ only by case.
 
 mod case_folding;
+mod pair_finder;
 mod searched;
 
 pub(crate) use case_folding::{CaseFolding, fold_all, has_case};
+pub(crate) use pair_finder::{PairFinder, chunk_at};
 pub(crate) use searched::find_in_searched;

@@ -9,12 +9,13 @@ use std::ops::Range;
 
 use arrow_buffer::{Buffer, ScalarBuffer};
 use fearless_simd::prelude::*;
-use fearless_simd::{Level, dispatch, u8x64};
+use fearless_simd::{Level, dispatch};
 use memchr::memmem::Finder;
 
 use super::postings::{StoredList, place, push_number, take_number};
 use crate::index::layout::{SectionKind, SectionWriter, Sections};
 use crate::index::{fill, ones};
+use crate::text::chunk_at;
 
 /// How many tokens a block has.
 const BLOCK_TOKENS: usize = 64;
@@ -239,20 +240,6 @@ fn tokens_with<S: Simd>(simd: S, piece: &[u8], (tokens, length): (&[u8], usize))
 
 /// Bytes that are compared at once.
 const CHUNK: usize = 64;
-
-/// Returns the bytes from a place on; beyond the end such as no text has.
-#[inline(always)]
-#[allow(clippy::inline_always, reason = "it is compiled once for each kind of processor, inside its caller")]
-fn chunk_at<S: Simd>(simd: S, bytes: &[u8], start: usize) -> u8x64<S> {
-    const NO_TEXT: u8 = 0xFF;
-    let rest = bytes.get(start..).unwrap_or_default();
-    if let Some(chunk) = rest.get(..CHUNK) {
-        return u8x64::from_slice(simd, chunk);
-    }
-    let mut chunk = [NO_TEXT; CHUNK];
-    chunk[..rest.len()].copy_from_slice(rest);
-    u8x64::from_slice(simd, &chunk)
-}
 
 /// Takes a list from the beginning of `lists`.
 fn take_list<'a>(lists: &mut &'a [u8]) -> StoredList<'a> {

@@ -12,6 +12,7 @@ use super::row::micros;
 use super::steps::StepTypes;
 use super::{Span, TraceRow};
 use crate::error::Result;
+use crate::otlp::SpanRef;
 use crate::otlp::proto::{self, KeyValue, any_value::Value};
 use crate::schema::STATUSES;
 use crate::time::format_duration;
@@ -281,6 +282,13 @@ fn value_of(attribute: &KeyValue) -> Option<&Value> {
 pub(super) fn tool_of_span(span: &Span) -> Option<&str> {
     let name = &*span.summary.name;
     present(name.strip_suffix(".__call__").unwrap_or(name)).filter(|_| !span.summary.is_agno)
+}
+
+/// Returns the error of a span that its status alone says.
+pub(super) fn sent_error<'a>(span: &SpanRef<'a>) -> Option<&'a str> {
+    let is_error = span.status == proto::status::StatusCode::Error as i32;
+    let message = simdutf8::basic::from_utf8(span.status_message).ok().and_then(present)?;
+    is_error.then(|| before_traceback(message))
 }
 
 /// Returns a message without the traceback that follows it.

@@ -1,36 +1,16 @@
 //! Decides conditions on texts by traces as they are stored, without decoding more than the spans that may have the text.
 
-use std::cell::RefCell;
-
 use super::content::Pattern;
 use super::predicate::{SpanPredicate, SpanTest};
 use super::truth::Truth;
 use crate::error::Result;
 use crate::trace::Trace;
-use crate::trace::view::{Channel, ProbedBytes, StoredSpan, StoredTrace};
-
-/// The memory that a thread keeps to look into bytes, at most.
-const MAX_KEPT_BYTES: usize = 1 << 20;
-
-thread_local! {
-    static FOLDED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Calls `look` with bytes to look into. It must not call this again.
-fn with_probed_bytes<R>(bytes: &[u8], look: impl FnOnce(ProbedBytes<'_>) -> R) -> R {
-    FOLDED.with_borrow_mut(|folded| {
-        let found = look(ProbedBytes::of(bytes, folded));
-        if folded.capacity() > MAX_KEPT_BYTES {
-            *folded = Vec::new();
-        }
-        found
-    })
-}
+use crate::trace::view::{Channel, StoredSpan, StoredTrace};
 
 impl Pattern {
     /// Whether a text of a span may contain the pattern, by the bytes of the span. `false` is certain.
     pub(super) fn may_be_in(&self, span: &[u8]) -> bool {
-        self.probe.as_ref().is_none_or(|probe| with_probed_bytes(span, |bytes| probe.may_be_in(bytes)))
+        self.probe.as_ref().is_none_or(|probe| probe.may_be_in(span))
     }
 }
 
@@ -56,6 +36,11 @@ impl SpanTest {
             Self::Count { .. } | Self::Attribute(_) | Self::Cost(_, _) | Self::HasCost(_) => return Ok(None),
         };
         let Some(spans) = trace.spans()? else { return Ok(None) };
+        if let Some(pattern) = pattern
+            && is_sent(&spans, channel, pattern)?
+        {
+            return Ok(Some(wanted == Truth::True));
+        }
         let mut said = SaidTexts { channel, pattern, wanted, has_texts: false };
         for span in &spans {
             if said.is_found_in(span)? {
@@ -112,9 +97,6 @@ impl SaidTexts<'_> {
             return Ok(false);
         }
         let mut scratch = String::new();
-        if span.has_sent_text(self.channel, |text| pattern.is_in(text, &mut scratch))? {
-            return Ok(true);
-        }
         for text in span.decoded()?.texts(self.channel)? {
             if pattern.is_in(text, &mut scratch) {
                 return Ok(true);
@@ -128,9 +110,19 @@ impl SaidTexts<'_> {
 /// Whether a text of a span may contain a pattern.
 fn may_have(span: &StoredSpan<'_>, channel: Channel, pattern: &Pattern) -> Result<bool> {
     let Some(probe) = &pattern.probe else { return Ok(true) };
-    with_probed_bytes(span.bytes(), |bytes| {
-        Ok(probe.may_be_in(bytes) && span.has_source(channel, |part| probe.may_be_in(bytes.part(part)))?)
-    })
+    Ok(probe.may_be_in(span.bytes()) && span.has_source(channel, |part| probe.may_be_in(part))?)
+}
+
+/// Whether a text of some span that is stored as it is shown contains a pattern: most often one does, and nothing is decoded
+/// for it.
+fn is_sent(spans: &[StoredSpan<'_>], channel: Channel, pattern: &Pattern) -> Result<bool> {
+    let mut scratch = String::new();
+    for span in spans.iter().filter(|span| pattern.may_be_in(span.bytes())) {
+        if span.has_sent_text(channel, |text| pattern.is_in(text, &mut scratch))? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Whether a span has a text in a channel.

@@ -11,6 +11,6 @@ mod texts;
 pub use fields::{Derived, SPAN_FIELDS, SpanColumn, SpanField, SpanValue};
 pub use places::{Scope, TraceView};
 pub use preview::write_span_preview;
-pub use probe::{ProbedBytes, TextProbe};
+pub use probe::TextProbe;
 pub use stored::{DecodedSpan, StoredSpan, StoredTrace};
 pub use texts::Channel;

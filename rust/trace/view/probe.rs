@@ -13,10 +13,10 @@
 
 use std::ops::Range;
 
-use memchr::memmem::{Finder, find_iter};
+use memchr::memmem::Finder;
 
 use super::super::node::UNKNOWN_ERROR;
-use crate::text::has_case;
+use crate::text::{PairFinder, has_case};
 
 /// What is shown of a span that is in none of its strings, besides letters alone: texts of errors, names of members, and
 /// numbers that JSON has no words for.
@@ -35,42 +35,12 @@ pub struct TextProbe {
     pieces: Vec<Vec<u8>>,
     /// The piece that is looked for first.
     anchor: usize,
-    /// Finds it in lower case.
-    finder: Finder<'static>,
+    /// Finds where it can be.
+    finder: PairFinder,
+    /// Finds escapes of code units.
+    escapes: Finder<'static>,
     /// Letters that bytes may have beyond ASCII.
     others: Vec<(char, Finder<'static>)>,
-}
-
-/// Bytes that are looked into, and the same in lower case.
-#[derive(Debug, Clone, Copy)]
-pub struct ProbedBytes<'a> {
-    sent: &'a [u8],
-    folded: &'a [u8],
-}
-
-impl<'a> ProbedBytes<'a> {
-    /// Returns `sent` to be looked into. The content of `folded` is overwritten.
-    pub fn of(sent: &'a [u8], folded: &'a mut Vec<u8>) -> Self {
-        folded.clear();
-        folded.extend_from_slice(sent);
-        fold(folded);
-        Self { sent, folded }
-    }
-
-    /// Returns a part of the bytes, which must lie within them.
-    #[must_use]
-    pub fn part(&self, part: &[u8]) -> Self {
-        let start = part.as_ptr().addr() - self.sent.as_ptr().addr();
-        let range = start..start + part.len();
-        Self { sent: &self.sent[range.clone()], folded: &self.folded[range] }
-    }
-}
-
-/// Replaces letters of ASCII by lower case, and `-` by `_`.
-fn fold(bytes: &mut [u8]) {
-    for byte in bytes {
-        *byte = joined(byte.to_ascii_lowercase());
-    }
 }
 
 /// Returns `_` for `-`, and any other byte as it is.
@@ -88,31 +58,24 @@ impl TextProbe {
         let parts = parts.map(|part| (pieces_of(&part), part));
         let (pieces, part) = parts.max_by_key(|(pieces, _)| longest(pieces).1)?;
         let (anchor, _) = longest(&pieces);
-        let finder = Finder::new(&pieces[anchor].to_ascii_lowercase()).into_owned();
+        let finder = PairFinder::of(&pieces[anchor]);
         let others = LIKE_ASCII.iter().filter(|(ascii, ..)| ignores_case && part.as_bytes().contains(ascii));
         let others = others.map(|(_, letter, bytes)| (*letter, Finder::new(*bytes)));
-        Some(Self { others: others.collect(), part, ignores_case, pieces, anchor, finder })
+        let (others, escapes) = (others.collect(), Finder::new(br"\u"));
+        Some(Self { part, ignores_case, pieces, anchor, finder, escapes, others })
     }
 
     /// Whether a text of a span may contain the pattern, by the bytes of the span, or of the fields that its texts are made
     /// of. `false` is certain.
-    pub fn may_be_in(&self, bytes: ProbedBytes<'_>) -> bool {
-        let mut from = 0;
-        while let Some(found) = self.finder.find(&bytes.folded[from..]) {
-            if self.is_at(bytes, from + found) {
-                return true;
-            }
-            // The next one may begin within this one.
-            from += found + 1;
-        }
-        self.is_blind(bytes.folded)
+    pub fn may_be_in(&self, bytes: &[u8]) -> bool {
+        self.finder.any(bytes, |start| self.is_at(bytes, start)) || self.is_blind(bytes)
     }
 
     /// Whether the part is in the bytes, its anchor at `start`.
-    fn is_at(&self, bytes: ProbedBytes<'_>, start: usize) -> bool {
+    fn is_at(&self, bytes: &[u8], start: usize) -> bool {
+        let same = |byte: u8| joined(if self.ignores_case { byte.to_ascii_lowercase() } else { byte });
         let is_same =
-            |found: &[u8], piece: &[u8]| found.iter().map(|byte| joined(*byte)).eq(piece.iter().copied());
-        let bytes = if self.ignores_case { bytes.folded } else { bytes.sent };
+            |found: &[u8], piece: &[u8]| found.iter().map(|byte| same(*byte)).eq(piece.iter().copied());
         let is_passed = |byte: &&u8| matches!(**byte, b'"' | b'\\');
         let (mut before, mut after) = bytes.split_at(start);
         for (at, piece) in self.pieces.iter().enumerate().skip(self.anchor) {
@@ -136,14 +99,14 @@ impl TextProbe {
     }
 
     /// Whether the bytes have a character in a form in which it is not looked for.
-    fn is_blind(&self, folded: &[u8]) -> bool {
+    fn is_blind(&self, bytes: &[u8]) -> bool {
         let is_hidden = |start: usize| {
-            let digits = folded.get(start + 2..start + 6).and_then(|digits| std::str::from_utf8(digits).ok());
+            let digits = bytes.get(start + 2..start + 6).and_then(|digits| std::str::from_utf8(digits).ok());
             let unit = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
             unit.is_some_and(|unit| self.is_hidden(unit))
         };
-        self.others.iter().any(|(_, finder)| finder.find(folded).is_some())
-            || find_iter(folded, b"\\u").any(is_hidden)
+        self.others.iter().any(|(_, finder)| finder.find(bytes).is_some())
+            || self.escapes.find_iter(bytes).any(is_hidden)
     }
 
     /// Whether an escape of this code unit hides a character of the part. Of ASCII every letter and digit does, and the

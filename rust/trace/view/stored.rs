@@ -10,6 +10,7 @@ use bytes::Bytes;
 use super::super::content::{may_feed, sent_text};
 use super::super::conventions::{Attribute, AttributeReader};
 use super::super::messages::Side;
+use super::super::node::sent_error;
 use super::super::{Span, Trace};
 use super::texts::{Channel, SpanTexts};
 use crate::error::{Error, Result};
@@ -120,15 +121,20 @@ impl<'t> StoredSpan<'t> {
         Ok(false)
     }
 
-    /// Whether `holds` is true of a text in a channel that the attributes alone say is one. `false` says nothing.
+    /// Whether `holds` is true of a text in a channel that is stored as it is shown. `false` says nothing.
     ///
     /// # Errors
     /// As [`StoredSpan::has_source`].
     pub fn has_sent_text(&self, channel: Channel, holds: impl FnMut(&str) -> bool) -> Result<bool> {
+        let mut holds = holds;
+        let span = SpanRef::of(self.bytes()).map_err(Error::Decode)?;
+        let is_of_error = matches!(channel, Channel::Error | Channel::Any);
+        if is_of_error && sent_error(&span).is_some_and(&mut holds) {
+            return Ok(true);
+        }
         if channel == Channel::Error {
             return Ok(false);
         }
-        let span = SpanRef::of(self.bytes()).map_err(Error::Decode)?;
         let reader = AttributeReader::of(&span.attributes);
         let scope = name_of_scope(self.slice.scope);
         let sides = [(Channel::Input, Side::Input), (Channel::Output, Side::Output)];

@@ -43,6 +43,7 @@ fn span_ref_of(message: &Span) -> SpanRef<'_> {
         start: message.start_time_unix_nano,
         end: message.end_time_unix_nano,
         status: message.status.as_ref().map_or(0, |status| status.code),
+        status_message: message.status.as_ref().map_or(b"", |status| status.message.as_bytes()),
         events: u32::try_from(message.events.len()).expect("a few"),
         links: u32::try_from(message.links.len()).expect("a few"),
         attributes: attributes.collect(),

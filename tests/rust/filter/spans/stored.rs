@@ -9,7 +9,7 @@ use spanwise::otlp::proto::{self, any_value};
 use spanwise::search::{self, CancellationToken, PageRequest, Sort};
 use spanwise::storage::{Options, Snapshot, TraceStore};
 use spanwise::trace::Trace;
-use spanwise::trace::view::{Channel, ProbedBytes, StoredTrace, TextProbe, TraceView};
+use spanwise::trace::view::{Channel, StoredTrace, TextProbe, TraceView};
 
 use super::said::{event, said, speaking};
 use crate::filter::compiled;
@@ -80,7 +80,7 @@ fn is_pattern(pattern: &str) -> bool {
 fn assert_probed(trace: &Trace, (pattern, ignore_case): (&str, bool)) -> bool {
     let Some(probe) = TextProbe::of(pattern, ignore_case) else { return false };
     let wanted = regex(pattern, ignore_case);
-    let may_be_in = |bytes: &[u8]| probe.may_be_in(ProbedBytes::of(bytes, &mut Vec::new()));
+    let may_be_in = |bytes: &[u8]| probe.may_be_in(bytes);
     for (bytes, texts) in texts_of(trace) {
         if let Some(found) = texts[3].iter().find(|text| is_in(&wanted, text)) {
             assert!(may_be_in(&bytes), "{pattern:?} in {found:?}");
@@ -296,10 +296,7 @@ fn a_span_without_a_phrase_is_passed_over() {
     let trace = trace_of(&spans.collect::<Vec<_>>());
     let may_be_in = |pattern: &str, ignore_case: bool| {
         let probe = TextProbe::of(pattern, ignore_case).expect("a probe");
-        texts_of(&trace)
-            .iter()
-            .map(|(bytes, _)| probe.may_be_in(ProbedBytes::of(bytes, &mut Vec::new())))
-            .collect::<Vec<_>>()
+        texts_of(&trace).iter().map(|(bytes, _)| probe.may_be_in(bytes)).collect::<Vec<_>>()
     };
     assert_eq!(may_be_in("connection refused", true), [false, true]);
     assert_eq!(may_be_in("connection refused", false), [false, false]);

@@ -1,0 +1,131 @@
+//! Finds where a pattern can be in bytes, letters of ASCII in either case, without a copy of the bytes in one case.
+
+use fearless_simd::prelude::*;
+use fearless_simd::{Level, dispatch, u8x64};
+use memchr::arch::all::packedpair::Pair;
+
+/// Bytes that are compared at once.
+const CHUNK: usize = 64;
+
+/// Finds a pattern by two of its bytes, such as are rare in texts.
+#[derive(Debug, Clone)]
+pub(crate) struct PairFinder {
+    level: Level,
+    length: usize,
+    pair: [ByteTest; 2],
+}
+
+/// A test of the byte at some distance from where the pattern would begin: `byte | ignored == wanted`.
+#[derive(Debug, Clone, Copy)]
+struct ByteTest {
+    distance: usize,
+    ignored: u8,
+    wanted: u8,
+}
+
+impl ByteTest {
+    fn of(pattern: &[u8], distance: usize) -> Self {
+        /// In these bits alone `-` and `_` differ.
+        const DASHES: u8 = b'-' ^ b'_';
+        const CASE: u8 = b'a' ^ b'A';
+        let byte = pattern.get(distance).copied().unwrap_or_default();
+        let ignored = match byte {
+            b'-' | b'_' => DASHES,
+            byte if byte.is_ascii_alphabetic() => CASE,
+            _ => 0,
+        };
+        Self { distance, ignored, wanted: byte | ignored }
+    }
+}
+
+impl PairFinder {
+    /// Returns the finder of a pattern, which is not empty.
+    pub(crate) fn of(pattern: &[u8]) -> Self {
+        let lower_case = pattern.to_ascii_lowercase();
+        let pair = Pair::new(&lower_case).map_or([0; 2], |pair| [pair.index1(), pair.index2()]);
+        Self {
+            level: Level::new(),
+            length: pattern.len(),
+            pair: pair.map(|distance| ByteTest::of(pattern, usize::from(distance))),
+        }
+    }
+
+    /// Whether `is_there` is true of a place in `bytes` where the pattern can begin. It is asked of every place at which the
+    /// pattern stands, with letters in any case and each `-` or `_` as either of them, and of some others.
+    pub(crate) fn any(&self, bytes: &[u8], mut is_there: impl FnMut(usize) -> bool) -> bool {
+        dispatch!(self.level, simd => self.any_of(simd, bytes, &mut is_there))
+    }
+
+    #[inline(always)]
+    #[allow(
+        clippy::inline_always,
+        reason = "it is compiled once for each kind of processor, inside its caller"
+    )]
+    fn any_of<S: Simd>(&self, simd: S, bytes: &[u8], is_there: &mut impl FnMut(usize) -> bool) -> bool {
+        let Some(last) = bytes.len().checked_sub(self.length) else { return false };
+        let [one, other] = self.pair;
+        let splat = |byte: u8| u8x64::splat(simd, byte);
+        let (one_ignored, one_wanted) = (splat(one.ignored), splat(one.wanted));
+        let (other_ignored, other_wanted) = (splat(other.ignored), splat(other.wanted));
+        for chunk in (0..=last).step_by(CHUNK) {
+            let is_one = (chunk_at(simd, bytes, chunk + one.distance) | one_ignored).simd_eq(one_wanted);
+            let is_other =
+                (chunk_at(simd, bytes, chunk + other.distance) | other_ignored).simd_eq(other_wanted);
+            let mut starts = (is_one & is_other).to_bitmask();
+            if starts == 0 {
+                continue;
+            }
+            starts &= u64::MAX >> (CHUNK - 1 - (last - chunk).min(CHUNK - 1));
+            while starts != 0 {
+                if is_there(chunk + starts.trailing_zeros() as usize) {
+                    return true;
+                }
+                starts &= starts - 1;
+            }
+        }
+        false
+    }
+}
+
+/// Returns the bytes from a place on; beyond the end such as no text has.
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "it is compiled once for each kind of processor, inside its caller")]
+pub(crate) fn chunk_at<S: Simd>(simd: S, bytes: &[u8], start: usize) -> u8x64<S> {
+    const NO_TEXT: u8 = 0xFF;
+    let rest = bytes.get(start..).unwrap_or_default();
+    if let Some(chunk) = rest.get(..CHUNK) {
+        return u8x64::from_slice(simd, chunk);
+    }
+    let mut chunk = [NO_TEXT; CHUNK];
+    chunk[..rest.len()].copy_from_slice(rest);
+    u8x64::from_slice(simd, &chunk)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn every_place_of_a_pattern_is_asked(
+            bytes in prop::collection::vec(prop_oneof![Just(b'a'), Just(b'A'), Just(b'-'), Just(b'_'), any::<u8>()], 0..300),
+            start in 0..300_usize,
+            length in 1..80_usize,
+        ) {
+            let start = start.min(bytes.len());
+            let pattern = &bytes[start..bytes.len().min(start + length)];
+            let same = |byte: u8| if byte == b'-' { b'_' } else { byte.to_ascii_lowercase() };
+            let is_at = |window: &[u8]| window.iter().zip(pattern).all(|(one, other)| same(*one) == same(*other));
+            prop_assume!(!pattern.is_empty());
+            let expected: Vec<usize> = bytes.windows(pattern.len()).enumerate()
+                .filter_map(|(at, window)| is_at(window).then_some(at)).collect();
+            let mut asked = Vec::new();
+            let is_found = PairFinder::of(pattern).any(&bytes, |at| { asked.push(at); false });
+            prop_assert!(!is_found && asked.is_sorted());
+            prop_assert!(expected.iter().all(|at| asked.contains(at)), "{:?} of {:?}", asked, expected);
+            prop_assert!(asked.iter().all(|at| at + pattern.len() <= bytes.len()));
+        }
+    }
+}

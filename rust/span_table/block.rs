@@ -1,6 +1,6 @@
 //! The spans of some rows that are near each other.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use super::durations::Durations;
 use super::place_set::PlaceSet;
@@ -67,7 +67,21 @@ impl SpanBlock<'_> {
         if set.is_empty() {
             return PlaceSet::none(0..self.rows.len());
         }
-        self.rows_of(|places| set.has_any(places))
+        match &self.rows {
+            RowBlock::Range(_) => self.rows_with_counts(set, 1..=u64::MAX),
+            RowBlock::List(_) => self.rows_of(|places| set.has_any(places)),
+        }
+    }
+
+    /// Returns the positions of those of the rows that have so many places in a set.
+    pub fn rows_with_counts(&self, set: &PlaceSet, counts: RangeInclusive<u64>) -> PlaceSet {
+        match &self.rows {
+            RowBlock::Range(range) => {
+                let bounds = &self.table.firsts[range.start as usize..=range.end as usize];
+                PlaceSet::of_words(0..range.len(), set.neighbours_with_counts(bounds, &counts))
+            }
+            RowBlock::List(_) => self.rows_of(|places| counts.contains(&set.count(places))),
+        }
     }
 
     /// Returns the positions of those of the rows of whose places a test is true.

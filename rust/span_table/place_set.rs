@@ -1,6 +1,8 @@
 //! A set of places among those of a block, as a bitmap.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
+
+use fearless_simd::{Level, dispatch};
 
 use crate::index::MarkedRange;
 
@@ -127,6 +129,46 @@ impl PlaceSet {
         self.bits(&places).map_or_else(|| of_words(places), |bits| u64::from(bits.count_ones()))
     }
 
+    /// Returns a bit for each range of places of the block from one bound to the next: whether so many of them are in the
+    /// set.
+    pub(super) fn neighbours_with_counts(&self, bounds: &[u32], counts: &RangeInclusive<u64>) -> Vec<u64> {
+        let narrow = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+        let counts = (narrow(*counts.start()), narrow(*counts.end()));
+        dispatch!(Level::new(), _simd => self.mark_neighbours(bounds, counts))
+    }
+
+    #[inline(always)]
+    #[allow(
+        clippy::inline_always,
+        reason = "it is compiled once for each kind of processor, inside its caller"
+    )]
+    #[allow(clippy::needless_bitwise_bool, reason = "branchless")]
+    fn mark_neighbours(&self, bounds: &[u32], (least, most): (u32, u32)) -> Vec<u64> {
+        let Some((first, bounds)) = bounds.split_first() else { return Vec::new() };
+        // What is before each word, so that a count is the difference of two ranks.
+        let (mut before, mut sum) = (Vec::with_capacity(self.words.len() + 1), 0);
+        for word in &self.words {
+            before.push((sum, *word));
+            sum += word.count_ones();
+        }
+        before.push((sum, 0));
+        let start = self.places.start / 64 * 64;
+        let rank = |place: u32| {
+            let place = place as usize - start;
+            let (before, word) = before[place / 64];
+            before + (word & ((1 << (place % 64)) - 1)).count_ones()
+        };
+        let mut passed = rank(*first);
+        let of_word = |bounds: &[u32]| {
+            (0..).zip(bounds).fold(0, |bits, (bit, bound)| {
+                let next = rank(*bound);
+                let count = next - std::mem::replace(&mut passed, next);
+                bits | u64::from((least <= count) & (count <= most)) << bit
+            })
+        };
+        bounds.chunks(64).map(of_word).collect()
+    }
+
     /// Returns those of a range of places of the block that are in the set, ascending.
     #[inline]
     pub fn iter(&self, places: Range<usize>) -> PlacesInSet<'_> {
@@ -250,6 +292,7 @@ mod tests {
         #[test]
         fn a_place_set_is_a_set(
             places in range(), fills in prop::collection::vec(range(), 0..4), asked in range(),
+            bounds in prop::collection::vec(0..300_usize, 0..200), counts in (0..5_u64).prop_flat_map(|least| least..=5).prop_flat_map(|most| (0..=most).prop_map(move |least| least..=most)),
         ) {
             let within = |range: &Range<usize>| {
                 let clamp = |place: usize| place.clamp(places.start, places.end);
@@ -283,7 +326,15 @@ mod tests {
             rest.intersect(&set);
             prop_assert!(rest.is_empty());
             rest.unite(&set);
-            prop_assert_eq!(rest, set);
+            prop_assert_eq!(&rest, &set);
+            let mut bounds: Vec<u32> = bounds.iter().map(|bound| (*bound).clamp(places.start, places.end)).map(|bound| u32::try_from(bound).expect("small")).collect();
+            bounds.sort_unstable();
+            let ranges: Vec<_> = bounds.windows(2).map(|pair| pair[0] as usize..pair[1] as usize).collect();
+            let words = set.neighbours_with_counts(&bounds, &counts);
+            prop_assert_eq!(words.len(), ranges.len().div_ceil(64));
+            for (number, range) in ranges.into_iter().enumerate() {
+                prop_assert_eq!(words[number / 64] >> (number % 64) & 1 == 1, counts.contains(&set.count(range)));
+            }
         }
     }
 }

@@ -162,6 +162,12 @@ fn in_order(
             return found.insert(place);
         }
     }
+    // A span that is above all others is elsewhere than none of them.
+    let is_above_all = spans.end_of_subtree(trace.start) == trace.end;
+    let trace = trace.start + usize::from(is_above_all)..trace.end;
+    if !targets.has_any(trace.clone()) {
+        return;
+    }
     let values = targets.iter(trace.clone()).filter_map(|place| Some((value(place)?, place)));
     let Some((greatest, decisive)) = values.max() else { return };
     let mut elsewhere = None;

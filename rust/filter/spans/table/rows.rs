@@ -116,7 +116,15 @@ impl SpansTest<'_> {
         let least = found(Bound::Least);
         let most = (!self.is_decided).then(|| found(Bound::Most));
         let most = most.as_ref().unwrap_or(&least);
-        let (mut certain, mut impossible) = if is_any {
+        let (mut certain, mut impossible) = if self.is_decided {
+            let certain = if is_any {
+                block.rows_with(&least)
+            } else {
+                block.rows_with_counts(&least, at_least..=at_most.unwrap_or(u64::MAX))
+            };
+            let impossible = certain.complement();
+            (certain, impossible)
+        } else if is_any {
             (block.rows_with(&least), block.rows_with(most).complement())
         } else {
             let fits = |count| at_most.is_none_or(|at_most| count <= at_most);

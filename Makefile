@@ -70,7 +70,7 @@ test: ## The gate, which CI runs: everything but `test-slow`
 test-slow: $(RELEASE) crates agno-$(MIDDLE_AGNO) lowest ## Full counts of kills, fuzzed inputs and mutations, and cargo-deny: an hour
 	$(BIN)/python -m pytest -m slow
 	$(BIN)/python -m pytest -m slow tests/browser
-	FUZZ_SECONDS=60 OPENING_KILLS=500 POWER_LOSS_SEEDS=10000 BIT_FLIPS=1000 TEXT_CASES=100000 SAID_CASES=4000 SPAN_CASES=1000 cargo test --quiet
+	FUZZ_SECONDS=60 OPENING_KILLS=500 POWER_LOSS_SEEDS=10000 BIT_FLIPS=1000 TEXT_CASES=100000 SAID_CASES=4000 SPAN_CASES=1000 MERGE_CASES=2000 cargo test --quiet
 	cargo test --quiet for_a_minute -- --ignored
 
 # The demo runs the wheel, in an environment of its own with the thirty packages that running needs, not the developers'

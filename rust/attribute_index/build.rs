@@ -1,16 +1,16 @@
 //! Builds the index of a segment's attributes.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
 
 use ahash::RandomState;
 use roaring::RoaringBitmap;
 
-use super::layout::{ATTRIBUTE_INDEX, Column, MAX_KEYS, indexed_key, name_of};
-use super::places;
+use super::layout::{MAX_KEYS, indexed_key, name_of};
 use super::value::encode;
+use super::write::{Resources, SortedAttributes, SortedKey};
 use crate::error::Result;
-use crate::index::{SectionKind, SectionWriter};
 use crate::otlp::span_ref::{AttributeRef, ValueRef, attributes_of_resource};
 use crate::trace::view::{Scope, TraceView};
 
@@ -20,8 +20,6 @@ const BYTES_PER_ENTRY: usize = 8;
 /// The resource of a span, and the run root of a row.
 const BYTES_PER_PLACE: usize = 4;
 const BYTES_PER_ROW: usize = 4;
-/// Places and codes of a key begin at multiples of this, which is that of their widest form.
-const ALIGNMENT: usize = 8;
 
 /// Collects the attributes of a segment, row by row.
 #[derive(Debug, Default)]
@@ -170,94 +168,37 @@ impl AttributeIndexBuilder {
     /// # Errors
     /// An error of `out`; more spans or rows than an index can hold, 4 Gi each.
     pub fn finish(mut self, source: &str, out: &mut dyn io::Write) -> io::Result<()> {
-        let invalid = |_| io::Error::new(io::ErrorKind::InvalidInput, "expected fewer than 2^32 spans");
-        u32::try_from(self.places).map_err(invalid)?;
-        let rows = u32::try_from(self.roots.len()).map_err(invalid)?;
-        let mut writer = SectionWriter::new(ATTRIBUTE_INDEX, out);
         let known = [Scope::Span, Scope::Resource].into_iter().zip(std::mem::take(&mut self.known));
         let mut names: Vec<(String, u32)> = known
             .flat_map(|(scope, keys)| keys.into_iter().map(move |(key, code)| (name_of(scope, &key), code)))
             .collect();
         names.sort_unstable();
-        write_texts(&mut writer, Column::Names, names.iter().map(|(name, _)| name.as_bytes()))?;
         let mut order = vec![0; names.len()];
         let mut keys = Vec::with_capacity(names.len());
-        for (at, (_, key)) in (0..).zip(&names) {
-            order[*key as usize] = at;
-            keys.push(std::mem::take(&mut self.keys[*key as usize]).sorted());
+        let mut codes = Vec::with_capacity(names.len());
+        for (at, (name, key)) in (0..).zip(names) {
+            order[key as usize] = at;
+            let (sorted, code_of) = std::mem::take(&mut self.keys[key as usize]).sorted(name);
+            keys.push(sorted);
+            codes.push(code_of);
         }
-        let values = keys.iter().flat_map(|key| key.values.iter().map(|value| &value[..]));
-        write_texts(&mut writer, Column::Values, values)?;
-        let firsts = std::iter::once(0).chain(keys.iter().scan(0, |first, key| {
-            *first += u64::try_from(key.values.len()).unwrap_or(u64::MAX);
-            Some(*first)
-        }));
-        writer.plain(Column::Values as usize, SectionKind::Starts, firsts.collect::<Vec<u64>>())?;
-        self.write_places(&mut writer, &keys)?;
-        write_codes(&mut writer, &keys)?;
-        write_bitmaps(&mut writer, Column::Rows, keys.iter().map(|key| &key.rows))?;
-        writer.plain(
-            Column::Rows as usize,
-            SectionKind::Whole,
-            keys.iter().map(|key| key.rows.len()).collect(),
-        )?;
-        self.write_resources(&mut writer, &order, &keys)?;
-        let roots = self.roots.iter().map(|root| i64::from(*root));
-        writer.packed(Column::Roots as usize, SectionKind::Whole, roots)?;
-        write_bitmaps(&mut writer, Column::Beyond, std::iter::once(&self.beyond))?;
-        writer.finish(source, rows)
-    }
-
-    /// Writes the places of each key, and how many they are.
-    fn write_places(&self, writer: &mut SectionWriter<'_>, keys: &[SortedKey]) -> io::Result<()> {
-        let (mut content, mut offsets) = (Vec::new(), vec![0_u64]);
-        for key in keys {
-            places::write(key.places.iter().copied(), self.places, &mut content);
-            content.resize(content.len().next_multiple_of(ALIGNMENT), 0);
-            offsets.push(content.len() as u64);
+        let mut resources = Resources::default();
+        let in_order = |(key, value): &(u32, u32)| {
+            let key = order[*key as usize];
+            [key, codes[key as usize][*value as usize]]
+        };
+        for resource in &self.resource_codes {
+            let (values, _) = &self.resource_values[*resource as usize];
+            resources.push(*resource, || values.iter().flat_map(in_order).collect());
         }
-        let column = Column::Places as usize;
-        writer.plain(column, SectionKind::Values, content)?;
-        writer.plain(column, SectionKind::Offsets, offsets)?;
-        let counts = keys.iter().map(|key| key.places.len() as u64).collect();
-        writer.plain(column, SectionKind::Whole, counts)
+        let (places, roots, beyond) = (self.places, self.roots, self.beyond);
+        SortedAttributes { keys, resources, places, roots, beyond }.write(source, out)
     }
-
-    /// Writes the resources: of each the places of its keys in the order of names, and the codes of its values.
-    fn write_resources(
-        &self,
-        writer: &mut SectionWriter<'_>,
-        order: &[u32],
-        keys: &[SortedKey],
-    ) -> io::Result<()> {
-        let (mut starts, mut pairs) = (vec![0_u64], Vec::new());
-        for (values, _) in &self.resource_values {
-            for (key, value) in values {
-                let key = order[*key as usize];
-                pairs.extend([key, keys[key as usize].code_of[*value as usize]]);
-            }
-            starts.push(pairs.len() as u64);
-        }
-        let column = Column::Resources as usize;
-        writer.plain(column, SectionKind::Starts, starts)?;
-        writer.plain(column, SectionKind::Order, pairs)?;
-        writer.codes(column, &self.resource_codes)
-    }
-}
-
-/// A key with its values in order.
-#[derive(Debug)]
-struct SortedKey {
-    values: Vec<Box<[u8]>>,
-    /// By the number of a value in the order in which it came: its number here.
-    code_of: Vec<u32>,
-    places: Vec<u32>,
-    codes: Vec<u32>,
-    rows: RoaringBitmap,
 }
 
 impl KeyBuilder {
-    fn sorted(self) -> SortedKey {
+    /// Returns the key with its values in order, and the number there of each value by that in the order in which it came.
+    fn sorted(self, name: String) -> (SortedKey<'static>, Vec<u32>) {
         let mut values: Vec<(Box<[u8]>, u32)> = self.values.into_iter().collect();
         values.sort_unstable();
         let mut code_of = vec![0; values.len()];
@@ -265,58 +206,7 @@ impl KeyBuilder {
             code_of[*came as usize] = at;
         }
         let codes = self.codes.into_iter().map(|code| code_of[code as usize]).collect();
-        let values = values.into_iter().map(|(value, _)| value).collect();
-        SortedKey { values, code_of, places: self.places, codes, rows: self.rows }
+        let values = values.into_iter().map(|(value, _)| Cow::Owned(value.into_vec())).collect();
+        (SortedKey { name, values, places: self.places, codes, rows: self.rows }, code_of)
     }
-}
-
-/// Writes texts, and where each begins.
-fn write_texts<'t>(
-    writer: &mut SectionWriter<'_>,
-    column: Column,
-    texts: impl Iterator<Item = &'t [u8]>,
-) -> io::Result<()> {
-    let (mut content, mut offsets) = (Vec::new(), vec![0_u64]);
-    for text in texts {
-        content.extend_from_slice(text);
-        offsets.push(content.len() as u64);
-    }
-    writer.plain(column as usize, SectionKind::Values, content)?;
-    writer.plain(column as usize, SectionKind::Offsets, offsets)
-}
-
-fn write_bitmaps<'b>(
-    writer: &mut SectionWriter<'_>,
-    column: Column,
-    bitmaps: impl Iterator<Item = &'b RoaringBitmap>,
-) -> io::Result<()> {
-    let (mut content, mut offsets) = (Vec::new(), vec![0_u64]);
-    for bitmap in bitmaps {
-        bitmap.serialize_into(&mut content)?;
-        offsets.push(content.len() as u64);
-    }
-    writer.plain(column as usize, SectionKind::Values, content)?;
-    writer.plain(column as usize, SectionKind::Offsets, offsets)
-}
-
-/// Writes the codes of each key, as narrow as its values allow: none where there is one value only.
-fn write_codes(writer: &mut SectionWriter<'_>, keys: &[SortedKey]) -> io::Result<()> {
-    let (mut content, mut offsets, mut widths) = (Vec::<u8>::new(), Vec::new(), Vec::new());
-    for key in keys {
-        let width: u8 = match key.values.len() {
-            0..=1 => 0,
-            2..=0x100 => 1,
-            0x101..=0x1_0000 => 2,
-            _ => 4,
-        };
-        content.resize(content.len().next_multiple_of(ALIGNMENT), 0);
-        offsets.push(content.len() as u64);
-        widths.push(width);
-        let bytes = key.codes.iter().map(|code| code.to_le_bytes());
-        bytes.for_each(|bytes| content.extend_from_slice(&bytes[..width.into()]));
-    }
-    let column = Column::Codes as usize;
-    writer.plain(column, SectionKind::Values, content)?;
-    writer.plain(column, SectionKind::Offsets, offsets)?;
-    writer.plain(column, SectionKind::Whole, widths)
 }

@@ -17,9 +17,11 @@
 
 mod build;
 mod layout;
+mod merge;
 mod open;
 mod places;
 mod value;
+mod write;
 
 pub use build::AttributeIndexBuilder;
 pub use layout::{MAX_KEYS, MAX_VALUE_BYTES, is_indexed, names_of};

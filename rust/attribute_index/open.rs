@@ -25,29 +25,29 @@ pub const IS_OPEN: Marks = 4;
 #[derive(Debug)]
 pub struct AttributeIndex {
     sections: Sections,
-    names: Slices,
-    values: Slices,
+    pub(super) names: Slices,
+    pub(super) values: Slices,
     /// Where the values of each key begin.
-    first_values: ScalarBuffer<u64>,
+    pub(super) first_values: ScalarBuffer<u64>,
     places: Slices,
     place_counts: ScalarBuffer<u64>,
     codes: Buffer,
     code_offsets: ScalarBuffer<u64>,
     code_widths: ScalarBuffer<u8>,
-    rows: Slices,
+    pub(super) rows: Slices,
     row_counts: ScalarBuffer<u64>,
     /// Where the pairs of key and value of each resource begin.
-    resource_starts: ScalarBuffer<u64>,
-    resource_pairs: ScalarBuffer<u32>,
-    resource_codes: PackedInts,
+    pub(super) resource_starts: ScalarBuffer<u64>,
+    pub(super) resource_pairs: ScalarBuffer<u32>,
+    pub(super) resource_codes: PackedInts,
     spans: usize,
-    roots: PackedInts,
-    beyond: Slices,
+    pub(super) roots: PackedInts,
+    pub(super) beyond: Slices,
 }
 
 /// Runs of bytes, one after another.
 #[derive(Debug)]
-struct Slices {
+pub(super) struct Slices {
     content: Buffer,
     offsets: ScalarBuffer<u64>,
 }
@@ -59,11 +59,11 @@ impl Slices {
         (!offsets.is_empty()).then_some(Self { content, offsets })
     }
 
-    fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.offsets.len() - 1
     }
 
-    fn get(&self, at: usize) -> &[u8] {
+    pub(super) fn get(&self, at: usize) -> &[u8] {
         let (start, end) = (self.offsets[at].as_usize(), self.offsets[at + 1].as_usize());
         self.content.get(start..end).unwrap_or_default()
     }
@@ -73,7 +73,7 @@ impl Slices {
         self.content.slice_with_length(start, end - start)
     }
 
-    fn bitmap(&self, at: usize) -> RoaringBitmap {
+    pub(super) fn bitmap(&self, at: usize) -> RoaringBitmap {
         RoaringBitmap::deserialize_from(self.get(at)).unwrap_or_default()
     }
 }
@@ -255,13 +255,13 @@ impl<'i> KnownAttribute<'i> {
 
 impl AttributeIndex {
     /// Returns the places of a key; `None` if they are not as many as they should be.
-    fn places_of(&self, key: usize) -> Option<Places> {
+    pub(super) fn places_of(&self, key: usize) -> Option<Places> {
         let entries = self.place_counts[key].as_usize();
         Places::open(&self.places.slice(key), entries, self.spans)
     }
 
     /// Returns the codes of the values of a key, in the order of its places; `None` if all have the same value.
-    fn codes_of(&self, key: usize) -> Option<PackedInts> {
+    pub(super) fn codes_of(&self, key: usize) -> Option<PackedInts> {
         let start = self.code_offsets[key].as_usize();
         let end = self.code_offsets.get(key + 1).map_or(self.codes.len(), |end| end.as_usize());
         PackedInts::new(self.codes.slice_with_length(start, end - start), self.code_widths[key], 0)

@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use arrow_buffer::{ArrowNativeType as _, Buffer, ScalarBuffer};
 
+use crate::index::ones;
+
 /// Places are a bitmap if at least one in so many spans has the key: a list would be as large.
 const SPANS_PER_ENTRY: usize = 32;
 /// For so many words of a bitmap the number of places before them is stored.
@@ -51,6 +53,16 @@ impl Places {
         let bits = words * size_of::<u64>();
         let ranks = words.div_ceil(WORDS_PER_RANK) * size_of::<u32>();
         Some(Self::Bits { words: part(0, bits)?.into(), ranks: part(bits, ranks)?.into() })
+    }
+
+    /// Returns the places in ascending order.
+    pub(super) fn iter(&self) -> Box<dyn Iterator<Item = u32> + '_> {
+        match self {
+            Self::List(list) => Box::new(list.iter().copied()),
+            Self::Bits { words, .. } => {
+                Box::new(words.iter().enumerate().flat_map(|(index, word)| ones(index, *word)))
+            }
+        }
     }
 
     /// Returns the bits of a range of places, of which the first word is that of its start; and how many places are before it.

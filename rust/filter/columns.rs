@@ -17,7 +17,7 @@ pub(super) enum SpanSource<'a> {
     /// What rows stand for them.
     Rows(SpanRows),
     /// The trace of each row.
-    Traces(&'a dyn Fn(usize) -> &'a Trace),
+    Traces(&'a (dyn Fn(usize) -> &'a Trace + Sync)),
 }
 
 /// The columns of one batch, by field.

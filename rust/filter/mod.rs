@@ -210,7 +210,7 @@ impl Filter {
     pub fn mask_of_traces<'a>(
         &self,
         batch: &'a RecordBatch,
-        trace: &'a dyn Fn(usize) -> &'a Trace,
+        trace: &'a (dyn Fn(usize) -> &'a Trace + Sync),
     ) -> Result<BooleanArray> {
         Ok(BooleanArray::new(evaluate::evaluate(&self.predicate, batch, SpanSource::Traces(trace))?, None))
     }

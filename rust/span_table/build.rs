@@ -22,16 +22,17 @@ const BYTES_PER_ROW: usize = 12;
 pub struct SpanTableBuilder {
     words: Vec<WordsBuilder>,
     combinations: HashMap<Box<[u32]>, u32, RandomState>,
-    codes: Ints,
-    parents: Ints,
-    subtrees: Ints,
-    starts: Ints,
-    ends: Ints,
-    numbers: Vec<Ints>,
+    pub(super) codes: Ints,
+    pub(super) parents: Ints,
+    pub(super) subtrees: Ints,
+    pub(super) starts: Ints,
+    pub(super) ends: Ints,
+    pub(super) numbers: Vec<Ints>,
     firsts: Vec<u32>,
     bases: Vec<i64>,
     unreadable: Vec<u32>,
-    has_whole_times: bool,
+    /// A bitmap of the rows that have a time with a fraction of a microsecond.
+    fractions: Vec<u64>,
     is_too_large: bool,
 }
 
@@ -55,7 +56,7 @@ impl Default for SpanTableBuilder {
             firsts: vec![0],
             bases: Vec::new(),
             unreadable: Vec::new(),
-            has_whole_times: true,
+            fractions: Vec::new(),
             is_too_large: false,
         }
     }
@@ -78,10 +79,8 @@ impl SpanTableBuilder {
             self.add_spans(view, entries);
         } else {
             self.unreadable.push(u32::try_from(self.bases.len()).unwrap_or(u32::MAX));
-            self.bases.push(self.bases.last().copied().unwrap_or_default());
+            self.push_row(self.bases.last().copied().unwrap_or_default(), false);
         }
-        self.is_too_large |= u32::try_from(self.codes.len()).is_err();
-        self.firsts.push(u32::try_from(self.codes.len()).unwrap_or(u32::MAX));
     }
 
     fn entries(&mut self, view: &TraceView<'_>) -> Result<Vec<Entry>> {
@@ -90,12 +89,9 @@ impl SpanTableBuilder {
 
     fn entry(&mut self, view: &TraceView<'_>, place: usize) -> Result<Entry> {
         let mut codes = Vec::with_capacity(self.words.len());
-        for (words, field) in self.words.iter_mut().zip(fields(SpanColumn::Word)) {
+        for (position, field) in fields(SpanColumn::Word).enumerate() {
             codes.push(match field.value(view, place)? {
-                Some(SpanValue::Text(word)) => words.code(&word).unwrap_or_else(|| {
-                    self.is_too_large = true;
-                    WordsBuilder::MISSING
-                }),
+                Some(SpanValue::Text(word)) => self.word(position, Some(&word)),
                 _ => WordsBuilder::MISSING,
             });
         }
@@ -111,14 +107,23 @@ impl SpanTableBuilder {
         Ok(Entry { words: codes.into(), numbers })
     }
 
+    /// Returns the code of a word of a field.
+    pub(super) fn word(&mut self, field: usize, word: Option<&str>) -> u32 {
+        let Some(word) = word else { return WordsBuilder::MISSING };
+        self.words[field].code(word).unwrap_or_else(|| {
+            self.is_too_large = true;
+            WordsBuilder::MISSING
+        })
+    }
+
     fn add_spans(&mut self, view: &TraceView<'_>, entries: Vec<Entry>) {
         let spans = (0..view.len()).map(|place| view.span(place));
         let ends = spans.clone().map(|span| span.end).filter(|end| *end != 0);
         let base = spans.map(|span| span.start).chain(ends).min().unwrap_or_default() / NANOS_PER_MICRO;
+        let mut has_fraction = false;
         for (place, entry) in entries.into_iter().enumerate() {
             let (start, end) = (view.span(place).start, view.span(place).end);
-            self.has_whole_times &=
-                start.is_multiple_of(NANOS_PER_MICRO) && end.is_multiple_of(NANOS_PER_MICRO);
+            has_fraction |= !start.is_multiple_of(NANOS_PER_MICRO) || !end.is_multiple_of(NANOS_PER_MICRO);
             self.starts.push(start / NANOS_PER_MICRO - base + 1);
             self.ends.push(if end == 0 { 0 } else { end / NANOS_PER_MICRO - base + 1 });
             self.parents.push(view.parent(place).map_or(0, |parent| (place - parent) as u64));
@@ -126,11 +131,26 @@ impl SpanTableBuilder {
             for (column, number) in self.numbers.iter_mut().zip(entry.numbers) {
                 column.push(number);
             }
-            let next = u32::try_from(self.combinations.len()).unwrap_or(u32::MAX);
-            let code = *self.combinations.entry(entry.words).or_insert(next);
+            let code = self.code(entry.words);
             self.codes.push(code.into());
         }
-        self.bases.push(i64::try_from(base).unwrap_or(i64::MAX));
+        self.push_row(i64::try_from(base).unwrap_or(i64::MAX), has_fraction);
+    }
+
+    /// Returns the code of a combination of words.
+    pub(super) fn code(&mut self, words: Box<[u32]>) -> u32 {
+        let next = u32::try_from(self.combinations.len()).unwrap_or(u32::MAX);
+        *self.combinations.entry(words).or_insert(next)
+    }
+
+    /// Ends a row, all spans of which have been added.
+    pub(super) fn push_row(&mut self, base: i64, has_fraction: bool) {
+        let row = self.bases.len();
+        self.fractions.resize(row / 64 + 1, 0);
+        self.fractions[row / 64] |= u64::from(has_fraction) << (row % 64);
+        self.bases.push(base);
+        self.is_too_large |= u32::try_from(self.codes.len()).is_err();
+        self.firsts.push(u32::try_from(self.codes.len()).unwrap_or(u32::MAX));
     }
 
     /// Writes the table of what was added. [`super::SpanTable::open`] expects the same `source`.
@@ -166,18 +186,14 @@ impl SpanTableBuilder {
         writer.plain(Column::Firsts as usize, SectionKind::Offsets, self.firsts)?;
         writer.packed(Column::Bases as usize, SectionKind::Whole, self.bases.iter().copied())?;
         writer.plain(Column::Unreadable as usize, SectionKind::Values, self.unreadable)?;
-        writer.plain(
-            Column::WholeTimes as usize,
-            SectionKind::Whole,
-            vec![u8::from(self.has_whole_times)],
-        )?;
+        writer.plain(Column::Fractions as usize, SectionKind::FrequentBits, self.fractions)?;
         writer.finish(&identity_of(source), rows)
     }
 }
 
 /// Integers in four bytes each, until one does not fit: most columns of a million traces stay that narrow.
 #[derive(Debug)]
-enum Ints {
+pub(super) enum Ints {
     Narrow(Vec<u32>),
     Wide(Vec<u64>),
 }
@@ -189,7 +205,7 @@ impl Default for Ints {
 }
 
 impl Ints {
-    fn push(&mut self, value: u64) {
+    pub(super) fn push(&mut self, value: u64) {
         match (&mut *self, u32::try_from(value)) {
             (Self::Narrow(values), Ok(value)) => values.push(value),
             (Self::Narrow(values), Err(_)) => {

@@ -4,7 +4,7 @@ use crate::index::FileKind;
 use crate::trace::view::{SPAN_FIELDS, SpanColumn, SpanField};
 
 /// The file of a span table.
-pub(super) const SPAN_TABLE: FileKind = FileKind { magic: *b"SPANTAB\n", format: 1 };
+pub(super) const SPAN_TABLE: FileKind = FileKind { magic: *b"SPANTAB\n", format: 2 };
 
 /// The columns that every table has; those of words and of numbers follow, in the order of their fields.
 #[derive(Debug, Clone, Copy)]
@@ -17,7 +17,7 @@ pub(super) enum Column {
     Firsts,
     Bases,
     Unreadable,
-    WholeTimes,
+    Fractions,
 }
 
 /// The first column of words, and that of numbers.

@@ -14,7 +14,7 @@
 //! | numbers | each field that is a [`SpanColumn::Number`], plus 1; 0 is a missing value; money in nanodollars |
 //! | `Firsts`, `Bases` | for each row, the place of its first span, and its base in microseconds since 1970 |
 //! | `Unreadable` | the rows whose documents could not be read |
-//! | `WholeTimes` | whether no time of a span has a fraction of a microsecond |
+//! | `Fractions` | a bitmap of the rows that have a time with a fraction of a microsecond, which the table does not have |
 
 mod block;
 mod build;
@@ -22,6 +22,7 @@ mod calls;
 mod cost_column;
 mod durations;
 mod layout;
+mod merge;
 mod place_set;
 mod table;
 mod words;

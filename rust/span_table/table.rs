@@ -13,7 +13,7 @@ use crate::trace::view::{SpanColumn, SpanField};
 #[derive(Debug)]
 pub struct SpanTable {
     sections: Sections,
-    words: Vec<Words>,
+    pub(super) words: Vec<Words>,
     pub(super) codes: PackedInts,
     pub(super) parents: PackedInts,
     pub(super) subtrees: PackedInts,
@@ -22,7 +22,8 @@ pub struct SpanTable {
     pub(super) numbers: Vec<PackedInts>,
     pub(super) firsts: ScalarBuffer<u32>,
     pub(super) bases: PackedInts,
-    unreadable: ScalarBuffer<u32>,
+    pub(super) unreadable: ScalarBuffer<u32>,
+    pub(super) fractions: ScalarBuffer<u64>,
     has_whole_times: bool,
 }
 
@@ -40,7 +41,9 @@ impl SpanTable {
         let packed = |column: usize, count| sections.packed(column, SectionKind::Whole, count);
         let words = (FIRST_WORD..).zip(fields(SpanColumn::Word));
         let numbers = (FIRST_NUMBER..).zip(fields(SpanColumn::Number));
-        let whole: ScalarBuffer<u8> = sections.plain(Column::WholeTimes as usize, SectionKind::Whole)?;
+        let fractions = sections.plain(Column::Fractions as usize, SectionKind::FrequentBits)?;
+        let fractions: ScalarBuffer<u64> =
+            Some(fractions).filter(|words: &ScalarBuffer<u64>| words.len() == rows.div_ceil(64))?;
         Some(Self {
             words: words.map(|(column, _)| Words::open(&sections, column)).collect::<Option<_>>()?,
             codes: packed(Column::Codes as usize, spans)?,
@@ -51,7 +54,8 @@ impl SpanTable {
             numbers: numbers.map(|(column, _)| packed(column, spans)).collect::<Option<_>>()?,
             bases: packed(Column::Bases as usize, rows)?,
             unreadable: sections.plain(Column::Unreadable as usize, SectionKind::Values)?,
-            has_whole_times: whole.first() == Some(&1),
+            has_whole_times: fractions.iter().all(|word| *word == 0),
+            fractions,
             firsts,
             sections,
         })

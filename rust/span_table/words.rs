@@ -41,6 +41,18 @@ impl Words {
         (0..self.combinations).map(|combination| by_word[self.codes.code(combination) as usize]).collect()
     }
 
+    /// Returns how many combinations there are.
+    pub(super) fn combinations(&self) -> usize {
+        self.combinations
+    }
+
+    /// Returns the word of a combination; `None` of a missing one.
+    pub(super) fn of_combination(&self, combination: usize) -> Option<&str> {
+        let code = self.codes.code(combination) as usize;
+        let (start, end) = (*self.offsets.get(code)?, *self.offsets.get(code + 1)?);
+        std::str::from_utf8(self.values.get(start as usize..end as usize)?).ok()
+    }
+
     /// Returns the code of the word of each combination; `None` of a missing one.
     pub(super) fn codes(&self) -> Vec<Option<u32>> {
         let words = self.offsets.len() - 1;

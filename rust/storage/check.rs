@@ -8,7 +8,7 @@ use crate::progress::Progress;
 use crate::storage::manifest::quarantined::{QuarantinedSegment, QuarantinedWal};
 use crate::storage::manifest::{Manifest, SegmentRecord};
 use crate::storage::objects::Objects;
-use crate::storage::segment::index_cache::IndexCache;
+use crate::storage::segment::indexes::cache::IndexCache;
 use crate::storage::segment::verify::verify_content;
 use crate::storage::segment::{Segment, read_deletion_vector};
 use crate::storage::wal;

@@ -39,7 +39,7 @@ use crate::storage::manifest::quarantined::QuarantinedWal;
 use crate::storage::manifest::{self, Manifest, expect_no_objects};
 use crate::storage::objects::{Objects, PutError, PutOutcome, put_verified};
 use crate::storage::options::Options;
-use crate::storage::segment::index_cache::IndexCache;
+use crate::storage::segment::indexes::cache::IndexCache;
 use crate::storage::snapshot::Snapshot;
 use crate::storage::state::StoreState;
 use crate::storage::state::claim::{self, Claim};

@@ -21,7 +21,7 @@ use crate::storage::objects::lock::FolderLock;
 use crate::storage::objects::metered::MeteredObjects;
 use crate::storage::open::{self, recover};
 use crate::storage::options::{Indexing, Options};
-use crate::storage::segment::index_cache::IndexCache;
+use crate::storage::segment::indexes::cache::IndexCache;
 use crate::storage::snapshot::count::{count, is_in_head};
 use crate::storage::snapshot::published::Published;
 use crate::storage::snapshot::{RowKind, Snapshot};

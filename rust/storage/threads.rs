@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::storage::committer::{Committer, Workers};
 use crate::storage::objects::Objects;
 use crate::storage::options::Options;
-use crate::storage::segment::index_cache::IndexCache;
+use crate::storage::segment::indexes::cache::IndexCache;
 use crate::storage::snapshot::published::Published;
 use crate::storage::state::StoreState;
 use crate::storage::state::claim::Claim;
@@ -58,17 +58,18 @@ impl Threads {
         let (merges, merge_tasks) = unbounded();
         let (watching, closing) = bounded(0);
         let is_closing = Arc::new(AtomicBool::new(false));
-        let storage = (objects.clone(), IndexCache::of(&options));
+        let (cache, indexing) = (IndexCache::of(&options), options.indexing());
+        let storage = (objects.clone(), cache.clone(), indexing.clone());
         let sealing = flush::start(storage.clone(), seal_tasks, commands.clone())?;
-        let merging = compact::start(storage.clone(), merge_tasks, commands.clone(), is_closing.clone())?;
+        let merging = compact::start(storage, merge_tasks, commands.clone(), is_closing.clone())?;
         let (writing, wal_writer) = wal_writer::start(objects.clone(), published.clone())?;
-        let (reclaiming, reclaimer) = reclaim::start(storage, options.linger())?;
+        let (reclaiming, reclaimer) = reclaim::start((objects.clone(), cache), options.linger())?;
         reclaimer.delete_superseded(std::mem::take(&mut opened.1.superseded));
         let workers = Workers { seals, merges, wal_writer, reclaimer };
         let watching_options = options.clone();
         let maker = IndexMaker {
             objects: objects.clone(),
-            indexing: options.indexing(),
+            indexing,
             published: published.clone(),
             commands: Some(commands.clone()),
         };

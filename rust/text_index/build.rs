@@ -3,12 +3,10 @@
 use std::collections::VecDeque;
 use std::io;
 
-use super::dictionary::DictionaryWriter;
-use super::layout::{FREQUENT_COLUMN, PRESENT_COLUMN, RARE_COLUMN, TEXT};
 use super::postings::{CHANNELS, channel_bits};
 use super::run::{PackedRun, Run, merge};
 use super::tokens::for_each_token;
-use crate::index::layout::{SectionKind, SectionWriter};
+use super::write::TextIndexWriter;
 use crate::text::{find_in_searched, fold_all};
 use crate::trace::view::Channel;
 
@@ -67,6 +65,10 @@ impl TextIndexBuilder {
         if row > self.row {
             self.recent.iter_mut().for_each(VecDeque::clear);
             self.row = row;
+            // Between rows, so that no list has a row twice.
+            if self.run.bytes() > self.run_bytes {
+                self.packed.push(std::mem::take(&mut self.run).pack());
+            }
         }
         let bits = channel_bits(channel);
         for index in (0..CHANNELS).filter(|index| bits >> index & 1 == 1) {
@@ -94,9 +96,6 @@ impl TextIndexBuilder {
         own.clear();
         own.push_str(text);
         recent.push_back(own);
-        if self.run.bytes() > self.run_bytes {
-            self.packed.push(std::mem::take(&mut self.run).pack());
-        }
     }
 
     /// Writes the index of a segment of `rows` rows, for `identity`.
@@ -111,15 +110,11 @@ impl TextIndexBuilder {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
         self.packed.push(self.run.pack());
-        let (mut frequent, mut rare) = (DictionaryWriter::new(), DictionaryWriter::new());
-        merge(&self.packed, &mut frequent, &mut rare);
+        let mut writer = TextIndexWriter::default();
+        merge(&self.packed, &mut writer);
         drop(self.packed);
-        let mut sections = SectionWriter::new(TEXT, out);
-        frequent.write(FREQUENT_COLUMN, &mut sections)?;
-        rare.write(RARE_COLUMN, &mut sections)?;
         self.present.iter_mut().for_each(|present| present.resize(words, 0));
-        sections.plain(PRESENT_COLUMN, SectionKind::FrequentBits, self.present.concat())?;
-        sections.finish(identity, rows)
+        writer.finish(self.present.concat(), (identity, rows), out)
     }
 }
 

@@ -10,6 +10,7 @@ use std::ops::Range;
 use arrow_buffer::{Buffer, ScalarBuffer};
 use fearless_simd::prelude::*;
 use fearless_simd::{Level, dispatch};
+use memchr::memchr;
 use memchr::memmem::Finder;
 
 use super::postings::{StoredList, place, push_number, take_number};
@@ -48,8 +49,8 @@ pub(super) struct DictionaryWriter {
     count: usize,
 }
 
-impl DictionaryWriter {
-    pub(super) fn new() -> Self {
+impl Default for DictionaryWriter {
+    fn default() -> Self {
         Self {
             tokens: vec![0],
             token_starts: Vec::new(),
@@ -59,7 +60,9 @@ impl DictionaryWriter {
             count: 0,
         }
     }
+}
 
+impl DictionaryWriter {
     /// Appends a token with its list of postings.
     pub(super) fn push(&mut self, token: &[u8], list: &[u8]) {
         let block = self.count / BLOCK_TOKENS;
@@ -148,6 +151,18 @@ impl Dictionary {
             }
         }
         Some(())
+    }
+
+    /// Returns the tokens in ascending order, each with its list.
+    pub(super) fn lists(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        // After the zero byte before the first one.
+        let (mut tokens, mut lists) = (self.tokens.get(1..).unwrap_or_default(), self.lists.as_slice());
+        std::iter::from_fn(move || {
+            let length = memchr(0, tokens)?;
+            let token = &tokens[..length];
+            tokens = &tokens[length + 1..];
+            Some((token, take_list(&mut lists).bytes()))
+        })
     }
 
     /// Returns a bitmap of the blocks that can have a token with `piece`.

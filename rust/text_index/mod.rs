@@ -9,11 +9,13 @@
 mod build;
 mod dictionary;
 mod layout;
+mod merge;
 mod pieces;
 mod postings;
 mod rows;
 mod run;
 mod tokens;
+mod write;
 
 use arrow_buffer::{Buffer, ScalarBuffer};
 

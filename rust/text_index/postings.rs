@@ -1,7 +1,7 @@
 //! Lists of postings: the rows of a token, and the channels it is in.
 //!
-//! A posting is one number of variable length (LEB128): `(row - row before) << 3 | channels`. A list is ascending by row; a
-//! row may be there more than once.
+//! A posting is one number of variable length (LEB128): `(row - row before) << 3 | channels`. A list is strictly
+//! ascending by row.
 
 use crate::trace::view::Channel;
 
@@ -63,7 +63,7 @@ pub(super) struct PostingList {
 }
 
 impl PostingList {
-    /// Appends a posting; its row is not less than the last one.
+    /// Appends a posting; its row is greater than the last one.
     pub(super) fn push(&mut self, row: u32, channels: u8) {
         push_number(&mut self.bytes, u64::from(row - self.last_row) << CHANNELS | u64::from(channels));
         self.postings += 1;
@@ -97,6 +97,10 @@ const LOWEST: u64 = 0x0101_0101_0101_0101;
 impl<'a> StoredList<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
+    }
+
+    pub(super) fn bytes(self) -> &'a [u8] {
+        self.0
     }
 
     /// Sets the bit of each row that has the token in one of some channels.

@@ -7,8 +7,8 @@ use std::collections::{BinaryHeap, HashMap};
 
 use ahash::RandomState;
 
-use super::dictionary::DictionaryWriter;
 use super::postings::{PostingList, Postings, push_number, take_number};
+use super::write::TextIndexWriter;
 
 /// A token of at most so many bytes is its own key, followed by zeros, and lies in one cache line with its entry: tokens
 /// have no zero byte. Words fit, UUIDs do not.
@@ -153,27 +153,44 @@ impl<'a> Iterator for Cursor<'a> {
     }
 }
 
-/// Merges runs of ascending rows. Tokens of several postings go to `frequent`, the others to `rare`.
-pub(super) fn merge(runs: &[PackedRun], frequent: &mut DictionaryWriter, rare: &mut DictionaryWriter) {
-    let mut cursors: Vec<Cursor<'_>> = runs.iter().map(|run| Cursor(&run.0)).collect();
-    // In the order of tokens, those of one token in the order of runs, which is that of rows.
-    let mut heads: BinaryHeap<_> = cursors
+/// Writes the tokens of runs of ascending rows.
+pub(super) fn merge(runs: &[PackedRun], writer: &mut TextIndexWriter) {
+    let mut list = PostingList::default();
+    for_each_token(runs.iter().map(|run| Cursor(&run.0)).collect(), |token, lists| {
+        list.clear();
+        let postings = lists.iter().flat_map(|(_, postings)| Postings::new(postings));
+        postings.for_each(|(row, channels)| list.push(row, channels));
+        writer.push(token, &list);
+        true
+    });
+}
+
+/// Calls `visit` with each token of several sources of ascending tokens, in order, and with the lists it has: each with the number
+/// of its source, ascending. Ends when `visit` returns false; returns whether it never did.
+pub(super) fn for_each_token<'a>(
+    mut sources: Vec<impl Iterator<Item = (&'a [u8], &'a [u8])>>,
+    mut visit: impl FnMut(&'a [u8], &[(usize, &'a [u8])]) -> bool,
+) -> bool {
+    let mut heads: BinaryHeap<_> = sources
         .iter_mut()
         .enumerate()
-        .filter_map(|(run, cursor)| cursor.next().map(|(token, list)| Reverse((token, run, list))))
+        .filter_map(|(source, tokens)| tokens.next().map(|(token, list)| Reverse((token, source, list))))
         .collect();
-    let mut list = PostingList::default();
+    let mut lists = Vec::with_capacity(sources.len());
     while let Some(Reverse((token, ..))) = heads.peek() {
         let token = *token;
-        list.clear();
+        lists.clear();
         while let Some(mut head) = heads.peek_mut().filter(|head| head.0.0 == token) {
-            let Reverse((_, run, postings)) = *head;
-            Postings::new(postings).for_each(|(row, channels)| list.push(row, channels));
-            match cursors[run].next() {
-                Some((token, postings)) => *head = Reverse((token, run, postings)),
+            let Reverse((_, source, list)) = *head;
+            lists.push((source, list));
+            match sources[source].next() {
+                Some((token, list)) => *head = Reverse((token, source, list)),
                 None => drop(PeekMut::pop(head)),
             }
         }
-        if list.postings() > 1 { &mut *frequent } else { &mut *rare }.push(token, list.bytes());
+        if !visit(token, &lists) {
+            return false;
+        }
     }
+    true
 }

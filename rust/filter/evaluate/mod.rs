@@ -30,7 +30,7 @@ use super::planner::SpanRows;
 use super::predicate::Predicate;
 use super::spans::{SpanTest, Truth};
 use crate::error::Result;
-use crate::trace::view::TraceView;
+use crate::index::ones;
 use bound::Bound;
 use test::{PARALLEL_ROWS, Test};
 use words::{BLOCK_WORDS, first_rows, has_any};
@@ -191,19 +191,13 @@ impl<'a> Block<'a> {
             }
             SpanSource::Traces(traces) => traces,
         };
-        for (index, (word, found)) in left.iter().zip(found).enumerate() {
-            let mut rows = *word;
-            while rows != 0 {
-                let bit = rows.trailing_zeros() as usize;
-                rows &= rows - 1;
-                let trace = traces(self.first + index * 64 + bit);
-                if (!truth || test.may_be_true(trace))
-                    && test.is(Truth::of(truth), &TraceView::of(&trace.assembled()))?
-                {
-                    *found |= 1 << bit;
-                }
+        let look = |(index, (word, found)): (usize, (&u64, &mut u64))| {
+            for bit in ones(0, *word) {
+                let trace = traces(self.first + index * 64 + bit as usize);
+                *found |= u64::from(test.is_of_trace(trace, Truth::of(truth))?) << bit;
             }
-        }
-        Ok(())
+            Ok(())
+        };
+        left.par_iter().zip(found).enumerate().try_for_each(look)
     }
 }

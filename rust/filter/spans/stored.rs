@@ -5,7 +5,7 @@ use super::predicate::{SpanPredicate, SpanTest};
 use super::truth::Truth;
 use crate::error::Result;
 use crate::trace::Trace;
-use crate::trace::view::{Channel, StoredSpan, StoredTrace};
+use crate::trace::view::{Channel, StoredSpan, StoredTrace, TraceView};
 
 impl Pattern {
     /// Whether a text of a span may contain the pattern, by the bytes of the span. `false` is certain.
@@ -15,8 +15,26 @@ impl Pattern {
 }
 
 impl SpanTest {
+    /// Whether what holds of a trace is `wanted`, true or false.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Decode`] if a span cannot be decoded.
+    pub(in crate::filter) fn is_of_trace(&self, trace: &Trace, wanted: Truth) -> Result<bool> {
+        if wanted == Truth::True && !self.may_be_true(trace) {
+            return Ok(false);
+        }
+        // To put the bytes of all spans together costs less than to decode one of them.
+        if matches!(self, Self::Contains(_, _) | Self::Said(_)) && !trace.spans().is_empty() {
+            let stored = StoredTrace::new(trace.trace_id, trace.created_at, trace.document().into(), true);
+            if let Some(is_wanted) = self.is_of_spans(&stored, wanted)? {
+                return Ok(is_wanted);
+            }
+        }
+        self.is(wanted, &TraceView::of(&trace.assembled()))
+    }
+
     /// Whether this may be true of a trace, by the bytes of its spans and fragments. `false` is certain.
-    pub(in crate::filter) fn may_be_true(&self, trace: &Trace) -> bool {
+    fn may_be_true(&self, trace: &Trace) -> bool {
         let spans = trace.spans().iter().map(|span| &span.wire.bytes);
         let all: Vec<_> = spans.chain(trace.fragments().iter().map(|fragment| &fragment.event)).collect();
         self.may_hold(&|pattern| all.iter().any(|bytes| pattern.may_be_in(bytes)))
@@ -30,6 +48,11 @@ impl SpanTest {
         if wanted == Truth::True && !self.may_hold(&|pattern| pattern.may_be_in(trace.document())) {
             return Ok(Some(false));
         }
+        self.is_of_spans(trace, wanted)
+    }
+
+    /// As [`SpanTest::is_of_stored`], by a look at each span.
+    fn is_of_spans(&self, trace: &StoredTrace, wanted: Truth) -> Result<Option<bool>> {
         let (channel, pattern) = match self {
             Self::Contains(channel, pattern) => (*channel, Some(pattern)),
             Self::Said(channel) => (*channel, None),

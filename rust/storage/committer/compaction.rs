@@ -250,7 +250,7 @@ fn size_of(live: &LiveSegment) -> SegmentSize {
         bytes: share(live.record.documents.bytes),
         // Of the whole segment, because its dictionaries may be needed as a whole. The columns take about as much
         // memory as the index.
-        memory: live.segment.index_bytes(),
+        memory: live.segment.row_index_bytes(),
         deleted_rows,
         awaits_compression: live.record.awaits_compression,
     }

@@ -115,8 +115,10 @@ impl Committer {
             match self.state.generations[0].cut.clone() {
                 Some(entries) if !entries.is_empty() => {
                     let defer_compression = self.ingest_rate.high_until().is_some();
-                    self.is_sealing =
-                        self.workers.seals.send(SealTask { entries, defer_compression }).is_ok();
+                    // Where more waits to be sealed, indexes are left to the indexing thread.
+                    let with_indexes = !defer_compression && self.state.generations.len() == 2;
+                    let task = SealTask { entries, defer_compression, with_indexes };
+                    self.is_sealing = self.workers.seals.send(task).is_ok();
                     if !self.is_sealing {
                         self.stop("the sealing thread has died".into());
                     }

@@ -1,18 +1,18 @@
-//! The ingest rate: while it is high, documents are stored as they are, and compressed later.
+//! The ingest rate: while it is high, documents are stored as they are, and compressed and indexed later.
 //!
-//! Compression is a third of the work of ingest. At a high rate that third decides how much can be received, and
-//! growing segments are compressed again anyway: so it is deferred.
+//! To compress documents is a third of the work of ingest, and to index them is as much as all of it. At a high rate both decide how
+//! much can be received, and growing segments are compressed again anyway: so they are deferred.
 
 use std::time::{Duration, Instant};
 
 use crate::storage::objects::Objects;
 use crate::storage::options::Options;
 
-/// Bytes a second for each core that are a high rate: compressing them takes about a tenth of the core's time.
-const HIGH_BYTES_PER_SECOND_AND_CORE: f64 = 16.0 * 1024.0 * 1024.0;
+/// Bytes a second for each core that are a high rate: to receive, compress and index them takes nearly all of the core's time.
+const HIGH_BYTES_PER_SECOND_AND_CORE: f64 = 28.0 * 1024.0 * 1024.0;
 
-/// How long the rate counts as high after it was last measured to be.
-const HOLD: Duration = Duration::from_secs(10);
+/// How long the rate counts as high after it was last measured to be. While it is, that is measured every second or two.
+const HOLD: Duration = Duration::from_secs(4);
 
 /// When the ingest rate was high last.
 #[derive(Debug)]

@@ -33,7 +33,7 @@ use crate::storage::committer::compaction_queue::CompactionQueue;
 use crate::storage::committer::ingest_rate::IngestRate;
 use crate::storage::objects::Objects;
 use crate::storage::options::Options;
-use crate::storage::segment::index_cache::IndexCache;
+use crate::storage::segment::indexes::cache::IndexCache;
 use crate::storage::snapshot::published::Published;
 use crate::storage::state::claim::{self, Claim};
 use crate::storage::state::command::{Command, Reply};

@@ -16,7 +16,7 @@ use crate::storage::manifest::{self, Manifest, expect_no_objects};
 use crate::storage::objects::Objects;
 use crate::storage::objects::location::StoreLocation;
 use crate::storage::options::Options;
-use crate::storage::segment::index_cache::IndexCache;
+use crate::storage::segment::indexes::cache::IndexCache;
 use crate::storage::snapshot::published::{Progress, Published};
 use crate::storage::state::StoreState;
 

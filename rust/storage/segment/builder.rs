@@ -16,7 +16,7 @@ use crate::storage::manifest::{FileRecord, SegmentRecord};
 use crate::storage::objects::Objects;
 use crate::storage::segment::deletion_vector::WITHOUT_SPANS;
 use crate::storage::segment::documents::DocumentLocation;
-use crate::storage::segment::index_cache::IndexCache;
+use crate::storage::segment::indexes::cache::IndexCache;
 use crate::storage::segment::{Segment, encode_rows};
 
 /// A segment that is written and verified, but that no manifest names yet.

@@ -6,7 +6,7 @@
 //! behind a shared reference does not change. This holds here:
 //!
 //! 1. Only cached index files are mapped, never objects of the store. They are in a folder that only the owner may
-//!    enter, are protected by the store's lock, and belong to one store ([`crate::storage::segment::index_cache`]).
+//!    enter, are protected by the store's lock, and belong to one store ([`crate::storage::segment::indexes::cache`]).
 //! 2. This program never changes such a file. The file is written under a temporary name, synced and closed before it
 //!    is renamed to the name under which it is mapped. It is removed by unlinking, which leaves the mapping intact,
 //!    and replaced by a new file.

@@ -1,20 +1,15 @@
 //! A sealed segment: immutable rows, the documents behind them, and the index that searches read.
 //!
-//! Searches read the index, which is built from the rows and cached ([`index_cache`]). Merges read the rows
+//! Searches read the index, which is built from the rows and cached ([`indexes`]). Merges read the rows
 //! ([`rows`]). Documents are read one at a time ([`documents`]).
 
 pub(crate) mod builder;
-mod compare_indexes;
 mod completed_rows;
 mod costs;
 mod deletion_vector;
-mod document_index;
 pub(crate) mod documents;
-pub(crate) mod index_cache;
-mod index_objects;
-mod indexes;
+pub(crate) mod indexes;
 mod kept_rows;
-mod make_indexes;
 mod mmap;
 mod rows;
 pub(crate) mod verify;
@@ -31,10 +26,10 @@ use roaring::RoaringBitmap;
 pub(crate) use self::deletion_vector::read_deletion_vector;
 use self::deletion_vector::read_without_spans;
 use self::documents::{Dictionary, DocumentLocation, Documents};
-use self::index_cache::{INDEX, IndexCache, identity, open_content};
-use self::index_objects::{IndexObjects, fetch};
 use self::indexes::DocumentIndexes;
 pub use self::indexes::SegmentIndexes;
+use self::indexes::cache::{INDEX, IndexCache, identity, open_content};
+use self::indexes::objects::{IndexObjects, fetch};
 use self::kept_rows::KeptRows;
 pub(crate) use self::rows::encode_rows;
 use self::rows::read_rows;
@@ -203,6 +198,11 @@ impl Segment {
     /// Returns the size of its indexes in bytes.
     pub(crate) fn index_bytes(&self) -> u64 {
         self.index.load().bytes() + self.of_documents.bytes()
+    }
+
+    /// Returns the size of the index of its rows in bytes.
+    pub(crate) fn row_index_bytes(&self) -> u64 {
+        self.index.load().bytes()
     }
 
     /// Returns the row of a trace, deleted or not.

@@ -15,7 +15,7 @@ use crate::storage::manifest::ImportRecord;
 use crate::storage::objects::Objects;
 use crate::storage::segment::Segment;
 use crate::storage::segment::builder::NewSegment;
-use crate::storage::segment::index_cache::IndexCache;
+use crate::storage::segment::indexes::cache::IndexCache;
 use crate::storage::snapshot::Snapshot;
 use crate::trace::{MAX_SPANS, Span, Trace};
 
@@ -78,8 +78,11 @@ impl BulkLoad {
             entries.extend(trace.entry);
             replaced.extend(trace.replaced);
         }
-        let segment =
-            if entries.is_empty() { None } else { Some(write_segment(objects, cache, &entries, false)?) };
+        let segment = if entries.is_empty() {
+            None
+        } else {
+            Some(write_segment((objects, cache, None), &entries, false)?)
+        };
         let searched = segments.into_iter().map(|(segment, _)| segment).collect();
         Ok((Self { segment, searched, replaced, import }, surplus))
     }

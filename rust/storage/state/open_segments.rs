@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::storage::manifest::{Manifest, QuarantineRecord, SegmentRecord};
 use crate::storage::objects::Objects;
 use crate::storage::options::Options;
-use crate::storage::segment::index_cache::IndexCache;
+use crate::storage::segment::indexes::cache::IndexCache;
 use crate::storage::segment::{Segment, read_deletion_vector};
 use crate::storage::state::live_segment::LiveSegment;
 

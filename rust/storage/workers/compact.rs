@@ -15,13 +15,15 @@ use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use roaring::RoaringBitmap;
 
 use crate::error::{Error, Result};
+use crate::index::MergedRows;
 use crate::progress::Progress;
 use crate::storage::manifest::SegmentRecord;
 use crate::storage::objects::Objects;
+use crate::storage::options::Indexing;
 use crate::storage::priority;
 use crate::storage::segment::builder::{NewSegment, discard, write_dictionary, write_rows};
 use crate::storage::segment::documents::{Dictionary, DocumentLocation, DocumentWriter};
-use crate::storage::segment::index_cache::IndexCache;
+use crate::storage::segment::indexes::cache::IndexCache;
 use crate::storage::segment::{Segment, is_large};
 use crate::storage::state::command::Command;
 
@@ -60,7 +62,7 @@ type InputRow = (usize, usize);
 /// Starts the merging thread. It reports each task to the committer, and ends when the committer drops its end; once
 /// `is_closing` is set it abandons its task.
 pub(crate) fn start(
-    (objects, cache): (Arc<dyn Objects>, IndexCache),
+    (objects, cache, indexing): (Arc<dyn Objects>, IndexCache, Indexing),
     tasks: Receiver<MergeTask>,
     reports: Sender<Command>,
     is_closing: Arc<AtomicBool>,
@@ -68,7 +70,7 @@ pub(crate) fn start(
     let run = move || {
         priority::lower();
         for task in tasks {
-            let merge = || merge(objects.as_ref(), &cache, &task, &is_closing);
+            let merge = || merge((objects.as_ref(), &cache, &indexing), &task, &is_closing);
             // Without a report the committer would wait for ever.
             let merged = catch_unwind(AssertUnwindSafe(merge));
             let merged = merged.unwrap_or_else(|_| Err(Error::storage("segments", "merging panicked")));
@@ -88,8 +90,7 @@ pub(crate) fn start(
 /// # Errors
 /// [`Error::Damage`] if a document cannot be read, [`Error::Storage`], [`Error::Closed`].
 fn merge(
-    objects: &dyn Objects,
-    cache: &IndexCache,
+    (objects, cache, indexing): (&dyn Objects, &IndexCache, &Indexing),
     task: &MergeTask,
     is_closing: &AtomicBool,
 ) -> Result<Option<NewSegment>> {
@@ -104,8 +105,30 @@ fn merge(
         let rows = interleave_record_batch(&batches.iter().collect::<Vec<_>>(), &kept)
             .map_err(|error| Error::storage(record.traces_path(), error))?;
         write_rows(objects, record, &rows, &places)
-    });
-    merged.map(Some)
+    })?;
+    // What is not merged is made by the indexing thread, which also reports why it cannot be.
+    let _made_later = merge_indexes(&merged.segment, (objects, indexing), (task, &kept), is_closing);
+    Ok(Some(merged))
+}
+
+/// Merges the indexes of the documents. While compression is deferred, none is made of documents for that.
+fn merge_indexes(
+    merged: &Segment,
+    (objects, indexing): (&dyn Objects, &Indexing),
+    (task, kept): (&MergeTask, &[InputRow]),
+    is_closing: &AtomicBool,
+) -> Result<()> {
+    let is_cancelled = || is_closing.load(Ordering::Relaxed);
+    let inputs: Vec<&Segment> = task.inputs.iter().map(|input| input.segment.as_ref()).collect();
+    for input in &inputs {
+        // The indexing thread need not have come to it since the store was opened.
+        input.open_indexes_first(objects, &indexing.kinds)?;
+    }
+    if !task.defer_compression {
+        Segment::complete_indexes(&inputs, indexing, &is_cancelled)?;
+    }
+    let rows = MergedRows::new(inputs.iter().map(|input| input.count()), kept);
+    merged.merge_indexes(&inputs, &rows, indexing, &is_cancelled)
 }
 
 /// Writes the documents of the rows that are kept, and the dictionary if they have one; returns where each document is.

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 
 use crate::storage::objects::Objects;
-use crate::storage::segment::index_cache::IndexCache;
+use crate::storage::segment::indexes::cache::IndexCache;
 use crate::storage::snapshot::Snapshot;
 
 /// What the deleting thread does, in order.

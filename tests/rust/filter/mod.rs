@@ -7,7 +7,7 @@ pub(crate) mod layouts;
 mod limits;
 pub(crate) mod oracle;
 mod restrict;
-mod spans;
+pub(crate) mod spans;
 
 use arrow_array::{Array, RecordBatch};
 use spanwise::filter::Filter;

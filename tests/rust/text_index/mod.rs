@@ -3,5 +3,6 @@
 mod damage;
 mod format;
 mod laws;
+mod merge;
 pub(crate) mod oracle;
 mod samples;

@@ -6,7 +6,7 @@ mod examples;
 mod matches;
 mod oracle;
 mod rows;
-mod said;
+pub(crate) mod said;
 mod stored;
 
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use spanwise::index::RowBlock;
 use spanwise::otlp::TraceId;
 use spanwise::otlp::proto::{self, any_value};
 use spanwise::search::{self, CancellationToken, PageRequest, Sort};
-use spanwise::storage::{Options, Snapshot, TraceStore};
+use spanwise::storage::{IndexKind, Options, Snapshot, TraceStore};
 use spanwise::trace::Trace;
 
 use self::costs::amount;
@@ -153,7 +153,8 @@ enum Operation {
     Seal,
     Merge,
     Delete(u64),
-    Reopen,
+    /// With indexes of the documents, or without.
+    Reopen(bool),
     Index,
 }
 
@@ -187,7 +188,7 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
         3 => Just(Operation::Seal),
         1 => Just(Operation::Merge),
         1 => (1..=TRACES).prop_map(Operation::Delete),
-        1 => Just(Operation::Reopen),
+        2 => any::<bool>().prop_map(Operation::Reopen),
         3 => Just(Operation::Index),
     ];
     prop::collection::vec(operation, 0..60)
@@ -392,7 +393,7 @@ fn assert_newest(snapshot: &Snapshot, filter: &Filter, source: &Value) {
     }
 }
 
-fn apply(store: &mut TraceStore, operation: &Operation, open: &dyn Fn() -> TraceStore) {
+fn apply(store: &mut TraceStore, operation: &Operation, open: &dyn Fn(bool) -> TraceStore) {
     match operation {
         Operation::Span(made) => {
             store.ingest(request_from(&made.resource(), &[made.span()])).expect("ingested");
@@ -403,20 +404,25 @@ fn apply(store: &mut TraceStore, operation: &Operation, open: &dyn Fn() -> Trace
             let filter = json!({"op": "EQ", "key": "trace_id", "value": id(*trace).to_string()});
             store.delete(&compiled(&filter.to_string()), false).expect("deleted");
         }
-        Operation::Reopen => {
+        Operation::Reopen(with_indexes) => {
             store.close().expect("closed");
-            *store = open();
+            *store = open(*with_indexes);
         }
         Operation::Index => store.index().expect("indexed"),
     }
+}
+
+fn store_in(path: &str, with_indexes: bool) -> TraceStore {
+    let kinds = if with_indexes { IndexKind::ALL.to_vec() } else { Vec::new() };
+    TraceStore::open(path, Options { indexes: kinds, ..Options::default() }).expect("a store")
 }
 
 /// Returns the state of a store after some operations, and its folder.
 fn snapshot_after(operations: &[Operation]) -> (tempfile::TempDir, Arc<Snapshot>) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().to_str().expect("a path");
-    let open = || TraceStore::open(path, Options::default()).expect("a store");
-    let mut store = open();
+    let open = |with_indexes| store_in(path, with_indexes);
+    let mut store = open(true);
     for operation in operations {
         apply(&mut store, operation, &open);
     }
@@ -512,8 +518,8 @@ proptest! {
     ) {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().to_str().expect("a path");
-        let open = || TraceStore::open(path, Options::default()).expect("a store");
-        let mut store = open();
+        let open = |with_indexes| store_in(path, with_indexes);
+        let mut store = open(true);
         // What is asked again is answered by what is kept of the segments that are still there.
         for operations in operations.chunks(operations.len().div_ceil(2).max(1)) {
             for operation in operations {
@@ -521,6 +527,10 @@ proptest! {
             }
             assert_found(&store, &filters)?;
         }
+        store.close().expect("closed");
+        // Indexes that were made at a seal, made of documents or merged are the same.
+        let report = TraceStore::check(path).expect("a sound store");
+        prop_assert_eq!(report.other_indexes, Vec::<String>::new());
     }
 
     #[test]

@@ -209,7 +209,7 @@ pub(super) fn event(random: &mut Random, number: u64) -> proto::span::Event {
 }
 
 /// Returns a span of a trace that says something.
-pub(super) fn speaking(random: &mut Random, trace: u64, id: u64) -> proto::Span {
+pub(crate) fn speaking(random: &mut Random, trace: u64, id: u64) -> proto::Span {
     let mut span = span(trace, id, random.below(9));
     let kind = one(random, &KINDS);
     if !kind.is_empty() {

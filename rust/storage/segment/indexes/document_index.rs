@@ -7,7 +7,7 @@ use std::io;
 
 use arrow_buffer::Buffer;
 
-use super::index_cache::{IndexCache, identity_of_documents};
+use super::cache::{IndexCache, identity_of_documents};
 use crate::attribute_index::{AttributeIndex, AttributeIndexBuilder};
 use crate::error::{Error, Result};
 use crate::span_table::{SpanTable, SpanTableBuilder};
@@ -115,7 +115,10 @@ impl DocumentIndex for TextIndex {
 
 impl IndexCache {
     /// Opens what is cached of a segment; `None` if it is not there, or damaged.
-    pub(super) fn open_made<T: DocumentIndex>(&self, record: &SegmentRecord) -> Option<T> {
+    pub(in crate::storage::segment) fn open_made<T: DocumentIndex>(
+        &self,
+        record: &SegmentRecord,
+    ) -> Option<T> {
         open_made_content(self.map(record, T::KIND.name())?, record)
     }
 
@@ -123,22 +126,42 @@ impl IndexCache {
     ///
     /// # Errors
     /// [`Error::Storage`] if it would be too large.
-    pub(super) fn build_made<T: DocumentIndex>(
+    pub(in crate::storage::segment) fn build_made<T: DocumentIndex>(
         &self,
         record: &SegmentRecord,
         builder: T::Builder,
     ) -> Result<T> {
         let content = made_content::<T>(record, builder)?;
-        let written = self.write(record, T::KIND.name(), &content).and_then(|()| self.open_made(record));
-        let in_memory = || open_made_content(Buffer::from_vec(content), record);
-        written
-            .or_else(in_memory)
+        self.write_made(record, &mut |_, out| out.write_all(&content))
+    }
+
+    /// Has `write` write an index of a segment, for the source that it is given, and opens it. It is called again to write to
+    /// memory if the cache cannot be written.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] if `write` fails, or writes something else.
+    pub(in crate::storage::segment) fn write_made<T: DocumentIndex>(
+        &self,
+        record: &SegmentRecord,
+        write: &mut dyn FnMut(&str, &mut dyn io::Write) -> io::Result<()>,
+    ) -> Result<T> {
+        let source = identity_of_documents(record);
+        let written = self.write_with(record, T::KIND.name(), |out| write(&source, out));
+        if let Some(index) = written.and_then(|()| self.open_made(record)) {
+            return Ok(index);
+        }
+        let mut content = Vec::new();
+        write(&source, &mut content).map_err(|error| failed::<T>(record, error))?;
+        open_made_content(Buffer::from_vec(content), record)
             .ok_or_else(|| failed::<T>(record, "it does not have the rows of its segment"))
     }
 }
 
 /// Opens what is or is to be an index of a segment; `None` if it is damaged or belongs to something else.
-pub(super) fn open_made_content<T: DocumentIndex>(content: Buffer, record: &SegmentRecord) -> Option<T> {
+pub(in crate::storage::segment) fn open_made_content<T: DocumentIndex>(
+    content: Buffer,
+    record: &SegmentRecord,
+) -> Option<T> {
     T::open(content, &identity_of_documents(record)).filter(|index| u64::from(index.rows()) == record.rows)
 }
 
@@ -146,7 +169,10 @@ pub(super) fn open_made_content<T: DocumentIndex>(content: Buffer, record: &Segm
 ///
 /// # Errors
 /// [`Error::Storage`] if it would be too large.
-pub(super) fn made_content<T: DocumentIndex>(record: &SegmentRecord, builder: T::Builder) -> Result<Vec<u8>> {
+pub(in crate::storage::segment) fn made_content<T: DocumentIndex>(
+    record: &SegmentRecord,
+    builder: T::Builder,
+) -> Result<Vec<u8>> {
     let mut content = Vec::new();
     let rows = u32::try_from(record.rows).map_err(|error| failed::<T>(record, error))?;
     let written = T::write(builder, &identity_of_documents(record), rows, &mut content);

@@ -9,11 +9,11 @@ use std::sync::{Mutex, PoisonError};
 
 use arrow_buffer::Buffer;
 
-use super::index_cache::IndexCache;
-use super::verify::{read_file, verify_size, wrong_checksum};
+use super::cache::IndexCache;
 use crate::error::{Error, Result};
 use crate::storage::manifest::{FileRecord, INDEXES, IndexRecord, SegmentRecord, fresh_number};
 use crate::storage::objects::{ObjectReader, Objects};
+use crate::storage::segment::verify::{read_file, verify_size, wrong_checksum};
 
 /// How much is read or written at once. A bucket splits it into several requests that are sent together.
 const PIECE_BYTES: usize = 16 << 20;
@@ -23,10 +23,10 @@ const END_BYTES: u64 = 64 << 10;
 
 /// What is known of the objects of a segment's indexes.
 #[derive(Debug)]
-pub(super) struct IndexObjects(Mutex<[KnownObject; INDEXES.len()]>);
+pub(in crate::storage::segment) struct IndexObjects(Mutex<[KnownObject; INDEXES.len()]>);
 
 /// The name of an object, its size and its checksum.
-pub(super) type NamedObject = (String, FileRecord);
+pub(in crate::storage::segment) type NamedObject = (String, FileRecord);
 
 #[derive(Debug, Default)]
 struct KnownObject {
@@ -40,14 +40,14 @@ struct KnownObject {
 
 impl IndexObjects {
     /// Returns what the record of a segment says.
-    pub(super) fn of(record: &SegmentRecord) -> Self {
+    pub(in crate::storage::segment) fn of(record: &SegmentRecord) -> Self {
         let own = Self(Mutex::default());
         own.note(record);
         own
     }
 
     /// Notes what a newer record of the segment says.
-    pub(super) fn note(&self, record: &SegmentRecord) {
+    pub(in crate::storage::segment) fn note(&self, record: &SegmentRecord) {
         for index in INDEXES {
             let object = record.index_object(index).map(|(name, file)| (name.to_owned(), file));
             self.change(index, |known| {
@@ -60,14 +60,14 @@ impl IndexObjects {
 
     /// Notes that an index of this size was opened from the cache. Files of two versions differ in their size, or are found out
     /// when an object is opened: so that not every byte of the cache is read.
-    pub(super) fn cached(&self, index: &str, bytes: u64) {
+    pub(in crate::storage::segment) fn cached(&self, index: &str, bytes: u64) {
         self.change(index, |known| {
             known.is_open = known.object.as_ref().is_some_and(|(_, file)| file.bytes == bytes);
         });
     }
 
     /// Notes whether an index was opened from `object`, unless another one was recorded meanwhile.
-    pub(super) fn fetched(&self, index: &str, object: &NamedObject, is_open: bool) {
+    pub(in crate::storage::segment) fn fetched(&self, index: &str, object: &NamedObject, is_open: bool) {
         self.change(index, |known| {
             if known.object.as_ref() == Some(object) {
                 (known.is_open, known.is_useless) = (is_open, !is_open);
@@ -76,12 +76,12 @@ impl IndexObjects {
     }
 
     /// Notes that an index was made anew, so that an object that is recorded of it is not what is open.
-    pub(super) fn made(&self, index: &str) {
+    pub(in crate::storage::segment) fn made(&self, index: &str) {
         self.change(index, |known| known.is_open = false);
     }
 
     /// Notes what is recorded of an index from now on: what is open, or nothing.
-    pub(super) fn recorded(&self, record: &IndexRecord) {
+    pub(in crate::storage::segment) fn recorded(&self, record: &IndexRecord) {
         self.change(record.index, |known| {
             known.object.clone_from(&record.object);
             (known.is_open, known.is_useless) = (true, false);
@@ -89,17 +89,17 @@ impl IndexObjects {
     }
 
     /// Returns the name of the object of an index, with its size and checksum, if one is recorded.
-    pub(super) fn object(&self, index: &str) -> Option<NamedObject> {
+    pub(in crate::storage::segment) fn object(&self, index: &str) -> Option<NamedObject> {
         self.change(index, |known| known.object.clone()).flatten()
     }
 
     /// Whether what is open is the object that is recorded.
-    pub(super) fn is_open(&self, index: &str) -> bool {
+    pub(in crate::storage::segment) fn is_open(&self, index: &str) -> bool {
         self.change(index, |known| known.is_open && known.object.is_some()) == Some(true)
     }
 
     /// Whether there is an object of an index, which was not found to be useless.
-    pub(super) fn may_be_opened(&self, index: &str) -> bool {
+    pub(in crate::storage::segment) fn may_be_opened(&self, index: &str) -> bool {
         self.change(index, |known| known.object.is_some() && !known.is_useless) == Some(true)
     }
 
@@ -116,7 +116,7 @@ impl IndexObjects {
 ///
 /// # Errors
 /// [`Error::Storage`] or [`Error::Busy`] if it cannot be read now.
-pub(super) fn fetch(
+pub(in crate::storage::segment) fn fetch(
     objects: &dyn Objects,
     cache: &IndexCache,
     record: &SegmentRecord,
@@ -190,7 +190,7 @@ fn copy(
 ///
 /// # Errors
 /// [`Error::Cancelled`], [`Error::Storage`]. What was written is deleted as far as possible.
-pub(super) fn write(
+pub(in crate::storage::segment) fn write(
     objects: &dyn Objects,
     record: &SegmentRecord,
     (index, content): (&'static str, &[u8]),

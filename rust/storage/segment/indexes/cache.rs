@@ -2,7 +2,7 @@
 //! of a segment.
 //!
 //! `<cache>/<ulid>/index` is derived data. It is written once, synced, renamed, and mapped read-only. If it is missing,
-//! damaged, or belongs to another segment, it is copied from its object, if there is one ([`super::index_objects`]), or rebuilt
+//! damaged, or belongs to another segment, it is copied from its object, if there is one ([`super::objects`]), or rebuilt
 //! from the rows. If it cannot be written, the index is kept in memory. What is made of the documents lies beside it
 //! ([`super::document_index`]). The cache works the same for a local folder and a bucket.
 
@@ -23,7 +23,7 @@ use crate::storage::segment::rows::SegmentRows;
 use crate::trace::conventions::conventions_identity;
 
 /// The name of an index in its segment's folder.
-pub(super) const INDEX: &str = INDEXES[0];
+pub(in crate::storage::segment) const INDEX: &str = INDEXES[0];
 /// What a name ends with while the file is being written.
 const UNFINISHED: &str = ".new";
 
@@ -55,7 +55,7 @@ impl IndexCache {
     }
 
     /// Opens the cached index of a segment; `None` if it is not there, or damaged.
-    pub(super) fn open(&self, record: &SegmentRecord) -> Option<Index> {
+    pub(in crate::storage::segment) fn open(&self, record: &SegmentRecord) -> Option<Index> {
         open_content(self.map(record, INDEX)?, record)
     }
 
@@ -83,7 +83,10 @@ impl IndexCache {
     ///
     /// # Errors
     /// [`Error::Storage`] if it would be too large.
-    pub(super) fn content(record: &SegmentRecord, rows: &SegmentRows) -> Result<Vec<u8>> {
+    pub(in crate::storage::segment) fn content(
+        record: &SegmentRecord,
+        rows: &SegmentRows,
+    ) -> Result<Vec<u8>> {
         let mut content = Vec::new();
         let built = build(record, rows, &mut content);
         built.map_err(|error| Error::storage(format!("the index of segment {}", record.id), error))?;
@@ -91,7 +94,7 @@ impl IndexCache {
     }
 
     /// Returns whether a cached file of a segment has this content, and its path; `None` if there is no such file.
-    pub(super) fn compare(
+    pub(in crate::storage::segment) fn compare(
         &self,
         record: &SegmentRecord,
         name: &str,
@@ -103,17 +106,12 @@ impl IndexCache {
     }
 
     /// Maps a cached file of a segment, if it is there.
-    pub(super) fn map(&self, record: &SegmentRecord, name: &str) -> Option<Buffer> {
+    pub(in crate::storage::segment) fn map(&self, record: &SegmentRecord, name: &str) -> Option<Buffer> {
         map_file(self.folder.as_deref()?, record, name)
     }
 
-    /// Writes a file of a segment, if this process may.
-    pub(super) fn write(&self, record: &SegmentRecord, name: &str, content: &[u8]) -> Option<()> {
-        self.write_with(record, name, |out| out.write_all(content))
-    }
-
     /// Has `write` write a file of a segment, if this process may.
-    pub(super) fn write_with(
+    pub(in crate::storage::segment) fn write_with(
         &self,
         record: &SegmentRecord,
         name: &str,
@@ -157,20 +155,20 @@ impl IndexCache {
 }
 
 /// Returns the text that identifies the index of this segment.
-pub(super) fn identity(record: &SegmentRecord) -> String {
+pub(in crate::storage::segment) fn identity(record: &SegmentRecord) -> String {
     let rows = record.traces;
     format!("{} {} {} {:08x}", record.id, record.rows, rows.bytes, rows.crc32c)
 }
 
 /// Returns the text that identifies what is made of the documents of this segment.
-pub(super) fn identity_of_documents(record: &SegmentRecord) -> String {
+pub(in crate::storage::segment) fn identity_of_documents(record: &SegmentRecord) -> String {
     let documents = record.documents;
     let conventions = conventions_identity();
     format!("{} {} {:08x} {conventions}", identity(record), documents.bytes, documents.crc32c)
 }
 
 /// Opens what is or is to be the index of a segment; `None` if it is damaged or belongs to something else.
-pub(super) fn open_content(content: Buffer, record: &SegmentRecord) -> Option<Index> {
+pub(in crate::storage::segment) fn open_content(content: Buffer, record: &SegmentRecord) -> Option<Index> {
     let index = Index::open(content, &identity(record))?;
     (u64::from(index.rows()) == record.rows && index.is_sound(ALWAYS)).then_some(index)
 }

@@ -5,11 +5,10 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
-use super::Segment;
+use super::cache::identity_of_documents;
 use super::document_index::{DocumentIndex, open_made_content};
-use super::index_cache::identity_of_documents;
-use super::index_objects::{self, fetch};
-use super::indexes::{Builders, DocumentIndexes, ReadTrace, SegmentIndexes};
+use super::objects::{self as index_objects, fetch};
+use super::{Builders, DocumentIndexes, ReadTrace, SegmentIndexes};
 use crate::attribute_index::AttributeIndex;
 use crate::error::{Error, Result};
 use crate::index::Projection;
@@ -17,6 +16,7 @@ use crate::storage::manifest::{INDEXES, IndexRecord, SegmentRecord};
 use crate::storage::objects::Objects;
 use crate::storage::options::{IndexKind, Indexing};
 use crate::storage::priority;
+use crate::storage::segment::Segment;
 use crate::trace::Trace;
 
 /// Documents are decoded together until they have this many bytes.
@@ -72,6 +72,15 @@ impl Segment {
         missing.any(|kind| self.index_objects.may_be_opened(kind.name()))
     }
 
+    /// As [`Segment::open_indexes`], while nothing else of the segment is opened or made.
+    ///
+    /// # Errors
+    /// As [`Segment::open_indexes`].
+    pub(crate) fn open_indexes_first(&self, objects: &dyn Objects, kinds: &[IndexKind]) -> Result<()> {
+        let _making = self.making();
+        self.open_indexes(objects, kinds)
+    }
+
     /// Opens indexes of the documents that are there: from the cache, or else from their objects, unless another process owns
     /// the cache and copies them itself.
     ///
@@ -121,6 +130,18 @@ impl Segment {
         let given_up = missing.kinds.into_iter().filter(|kind| !collected.has(*kind));
         given_up.for_each(|kind| self.of_documents.give_up(kind));
         Ok(collected)
+    }
+
+    /// Makes indexes of the documents of a new segment, of the traces that they were written from.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] if an index would be too large.
+    pub(crate) fn make_indexes(
+        &self,
+        indexing: &Indexing,
+        trace: impl Fn(usize) -> Trace + Sync,
+    ) -> Result<()> {
+        self.keep_indexes(self.read_documents(indexing, |row| Ok(Some(trace(row))), &|| false)?)
     }
 
     /// Writes what was collected to the cache, and opens it.
@@ -201,7 +222,7 @@ impl Segment {
     ///
     /// # Errors
     /// [`Error::Cancelled`], or what `read` fails with.
-    pub(super) fn read_documents(
+    pub(in crate::storage::segment) fn read_documents(
         &self,
         indexing: &Indexing,
         read: impl Fn(usize) -> Result<Option<Trace>> + Sync,

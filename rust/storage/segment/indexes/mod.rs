@@ -4,6 +4,13 @@
 //! They are opened from the cache or from their objects, or made once the segment is part of the store. Until then documents
 //! decide what they would.
 
+pub(crate) mod cache;
+mod compare;
+mod document_index;
+mod make;
+mod merge;
+pub(in crate::storage::segment) mod objects;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -23,10 +30,10 @@ use crate::trace::view::{Channel, TraceView};
 /// What searches read of a segment.
 #[derive(Debug)]
 pub struct SegmentIndexes {
-    pub(super) rows: Arc<Index>,
+    pub(in crate::storage::segment) rows: Arc<Index>,
     pub(in crate::storage) spans: Option<Arc<SpanTable>>,
-    pub(super) texts: Option<Arc<TextIndex>>,
-    pub(super) attributes: Option<Arc<AttributeIndex>>,
+    pub(in crate::storage::segment) texts: Option<Arc<TextIndex>>,
+    pub(in crate::storage::segment) attributes: Option<Arc<AttributeIndex>>,
 }
 
 impl SegmentIndexes {
@@ -43,19 +50,19 @@ impl SegmentIndexes {
 
 /// What is made of the documents of a segment, as far as it is.
 #[derive(Debug, Default)]
-pub(super) struct DocumentIndexes {
-    pub(super) spans: ArcSwapOption<SpanTable>,
-    pub(super) texts: ArcSwapOption<TextIndex>,
-    pub(super) attributes: ArcSwapOption<AttributeIndex>,
+pub(in crate::storage::segment) struct DocumentIndexes {
+    pub(in crate::storage::segment) spans: ArcSwapOption<SpanTable>,
+    pub(in crate::storage::segment) texts: ArcSwapOption<TextIndex>,
+    pub(in crate::storage::segment) attributes: ArcSwapOption<AttributeIndex>,
     /// Which kinds cannot be made: they would take too much memory. Of texts also if a document cannot be read, for its texts
     /// would be taken for missing.
     given_up: [AtomicBool; IndexKind::ALL.len()],
     /// Held while they are opened, made or written.
-    pub(super) making: Mutex<()>,
+    pub(in crate::storage::segment) making: Mutex<()>,
 }
 
 impl DocumentIndexes {
-    pub(super) fn has(&self, kind: IndexKind) -> bool {
+    pub(in crate::storage::segment) fn has(&self, kind: IndexKind) -> bool {
         match kind {
             IndexKind::Spans => self.spans.load().is_some(),
             IndexKind::Texts => self.texts.load().is_some(),
@@ -63,32 +70,38 @@ impl DocumentIndexes {
         }
     }
 
-    pub(super) fn is_given_up(&self, kind: IndexKind) -> bool {
+    pub(in crate::storage::segment) fn is_given_up(&self, kind: IndexKind) -> bool {
         self.given_up[kind as usize].load(Ordering::Relaxed)
     }
 
-    pub(super) fn give_up(&self, kind: IndexKind) {
+    pub(in crate::storage::segment) fn give_up(&self, kind: IndexKind) {
         self.given_up[kind as usize].store(true, Ordering::Relaxed);
     }
 
-    pub(super) fn bytes(&self) -> u64 {
-        let spans = self.spans.load().as_ref().map_or(0, |table| table.bytes());
-        let texts = self.texts.load().as_ref().map_or(0, |index| index.bytes());
-        spans + texts + self.attributes.load().as_ref().map_or(0, |index| index.bytes())
+    pub(in crate::storage::segment) fn bytes_of(&self, kind: IndexKind) -> u64 {
+        match kind {
+            IndexKind::Spans => self.spans.load().as_ref().map_or(0, |table| table.bytes()),
+            IndexKind::Texts => self.texts.load().as_ref().map_or(0, |index| index.bytes()),
+            IndexKind::Attributes => self.attributes.load().as_ref().map_or(0, |index| index.bytes()),
+        }
+    }
+
+    pub(in crate::storage::segment) fn bytes(&self) -> u64 {
+        IndexKind::ALL.into_iter().map(|kind| self.bytes_of(kind)).sum()
     }
 }
 
 /// Collects what is made of the documents of a segment.
 #[derive(Debug, Default)]
 pub(crate) struct Builders {
-    pub(super) spans: Option<SpanTableBuilder>,
-    pub(super) texts: Option<TextIndexBuilder>,
-    pub(super) attributes: Option<AttributeIndexBuilder>,
+    pub(in crate::storage::segment) spans: Option<SpanTableBuilder>,
+    pub(in crate::storage::segment) texts: Option<TextIndexBuilder>,
+    pub(in crate::storage::segment) attributes: Option<AttributeIndexBuilder>,
     max_bytes: u64,
 }
 
 impl Builders {
-    pub(super) fn of(indexing: &Indexing) -> Self {
+    pub(in crate::storage::segment) fn of(indexing: &Indexing) -> Self {
         Self {
             spans: indexing.kinds.contains(&IndexKind::Spans).then(SpanTableBuilder::default),
             texts: indexing.kinds.contains(&IndexKind::Texts).then(TextIndexBuilder::new),
@@ -98,7 +111,7 @@ impl Builders {
     }
 
     /// Whether one is still collected.
-    pub(super) fn has(&self, kind: IndexKind) -> bool {
+    pub(in crate::storage::segment) fn has(&self, kind: IndexKind) -> bool {
         match kind {
             IndexKind::Spans => self.spans.is_some(),
             IndexKind::Texts => self.texts.is_some(),
@@ -107,14 +120,14 @@ impl Builders {
     }
 
     /// Whether all have been given up.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::storage::segment) fn is_empty(&self) -> bool {
         self.spans.is_none() && self.texts.is_none() && self.attributes.is_none()
     }
 
     /// Adds the next rows, and calls `meanwhile`, whose result it returns. What becomes too large is given up.
     ///
     /// Texts cost as much as all else, so they are added by a thread of their own.
-    pub(super) fn add<T: Send>(
+    pub(in crate::storage::segment) fn add<T: Send>(
         &mut self,
         first_row: usize,
         read: &[ReadTrace],
@@ -146,7 +159,7 @@ impl Builders {
 
 /// A row, as far as indexes are made of it.
 #[derive(Debug)]
-pub(super) struct ReadTrace {
+pub(in crate::storage::segment) struct ReadTrace {
     /// `None` if its document cannot be read.
     trace: Option<Trace>,
     /// `None` if a span cannot be decoded, or if they are not asked for.
@@ -154,7 +167,7 @@ pub(super) struct ReadTrace {
 }
 
 impl ReadTrace {
-    pub(super) fn of(trace: Option<Trace>, with_texts: bool) -> Self {
+    pub(in crate::storage::segment) fn of(trace: Option<Trace>, with_texts: bool) -> Self {
         let trace = trace.map(Trace::into_assembled);
         let texts =
             trace.as_ref().filter(|_| with_texts).and_then(|trace| texts_of(&TraceView::of(trace)).ok());

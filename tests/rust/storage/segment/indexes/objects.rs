@@ -11,7 +11,7 @@ use spanwise::storage::objects::Objects as _;
 use spanwise::storage::{Options, TraceStore};
 use tempfile::TempDir;
 
-use crate::storage::segment::index_cache::results;
+use crate::storage::segment::indexes::cache::results;
 use crate::support::contents::{address, contents, open, traces_in};
 use crate::support::files::closed_store;
 use crate::support::forge::sealed_manifest;

@@ -1,16 +1,16 @@
 //! Comparing the indexes of a segment, in the cache and as objects, with what its rows and documents give.
 
-use super::Segment;
+use super::cache::{INDEX, IndexCache};
 use super::document_index::made_content;
-use super::index_cache::{INDEX, IndexCache};
-use super::rows::read_rows;
-use super::verify::verify_content;
 use crate::attribute_index::AttributeIndex;
 use crate::error::{Error, Result};
 use crate::span_table::SpanTable;
 use crate::storage::manifest::{FileRecord, SegmentRecord};
 use crate::storage::objects::Objects;
 use crate::storage::options::{IndexKind, Indexing};
+use crate::storage::segment::Segment;
+use crate::storage::segment::rows::read_rows;
+use crate::storage::segment::verify::verify_content;
 use crate::text_index::TextIndex;
 
 /// What was found of the indexes of a segment.

@@ -1,0 +1,188 @@
+//! Merges the attribute indexes of segments as their rows are merged, without a look at documents.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::io;
+
+use arrow_buffer::ArrowNativeType as _;
+use roaring::RoaringBitmap;
+
+use super::AttributeIndex;
+use super::layout::MAX_KEYS;
+use super::write::{Resources, SortedAttributes, SortedKey};
+use crate::index::MergedPlaces;
+
+/// Stands for what no span that is kept has.
+const UNUSED: u32 = u32::MAX;
+
+impl AttributeIndex {
+    /// Writes the index that the documents of merged rows would give, byte by byte. Returns false, and writes nothing, if that is
+    /// not known: there are keys beyond the limit.
+    ///
+    /// # Errors
+    /// An error of `out`; 2^32 rows or more.
+    pub fn merge(
+        indexes: &[&Self],
+        places: &MergedPlaces<'_>,
+        source: &str,
+        out: &mut dyn io::Write,
+    ) -> io::Result<bool> {
+        if indexes.iter().any(|index| !index.beyond.bitmap(0).is_empty()) {
+            return Ok(false);
+        }
+        let mut inputs: Vec<Input<'_>> = indexes.iter().map(|index| Input::new(index)).collect();
+        mark_resources(&mut inputs, places);
+        let mut by_name = BTreeMap::<&[u8], Vec<(usize, usize)>>::new();
+        for (number, index) in indexes.iter().enumerate() {
+            for key in 0..index.names.len() {
+                by_name.entry(index.names.get(key)).or_default().push((number, key));
+            }
+        }
+        let mut keys = Vec::new();
+        for (name, own) in by_name {
+            if let Some(key) = merged_key((name, keys.len()), &own, &mut inputs, places) {
+                keys.push(key);
+            }
+        }
+        if keys.len() > MAX_KEYS {
+            return Ok(false);
+        }
+        let root = |(input, row): (usize, usize)| {
+            let root = indexes[input].roots.get(row);
+            u32::try_from(root).unwrap_or(u32::MAX)
+        };
+        let merged = SortedAttributes {
+            keys,
+            resources: merged_resources(&inputs, places),
+            places: places.len(),
+            roots: places.rows().sources().map(root).collect(),
+            beyond: RoaringBitmap::new(),
+        };
+        merged.write(source, out)?;
+        Ok(true)
+    }
+}
+
+/// One of the indexes to merge.
+struct Input<'i> {
+    index: &'i AttributeIndex,
+    /// The number that each key has among the merged ones.
+    keys: Vec<u32>,
+    /// The number that each value has among those of its merged key. Until that is known it is 0 for a value that is kept.
+    values: Vec<u32>,
+}
+
+impl<'i> Input<'i> {
+    fn new(index: &'i AttributeIndex) -> Self {
+        Self { index, keys: vec![UNUSED; index.names.len()], values: vec![UNUSED; index.values.len()] }
+    }
+
+    fn first_value(&self, key: usize) -> usize {
+        self.index.first_values[key].as_usize()
+    }
+
+    /// Returns the pairs of a resource: a key, and a value among all.
+    fn resource(&self, code: usize) -> impl Iterator<Item = (usize, usize)> + use<'_> {
+        let bounds = &self.index.resource_starts[code..code + 2];
+        let pairs = self.index.resource_pairs[bounds[0].as_usize()..bounds[1].as_usize()].chunks_exact(2);
+        pairs.map(|pair| (pair[0] as usize, self.first_value(pair[0] as usize) + pair[1] as usize))
+    }
+}
+
+/// Marks the values that resources of spans that are kept have.
+fn mark_resources(inputs: &mut [Input<'_>], places: &MergedPlaces<'_>) {
+    let resources = |input: &Input<'_>| vec![false; input.index.resource_starts.len().saturating_sub(1)];
+    let mut used: Vec<Vec<bool>> = inputs.iter().map(resources).collect();
+    for (input, place) in places.sources() {
+        used[input][inputs[input].index.resource_codes.code(place) as usize] = true;
+    }
+    for (input, used) in inputs.iter_mut().zip(used) {
+        let used = used.iter().enumerate().filter(|(_, is_used)| **is_used);
+        let values: Vec<usize> =
+            used.flat_map(|(code, _)| input.resource(code).map(|(_, value)| value)).collect();
+        for value in values {
+            input.values[value] = 0;
+        }
+    }
+}
+
+/// Merges a key, which some inputs have under these numbers; `None` if no span that is kept has it.
+fn merged_key<'i>(
+    (name, number): (&[u8], usize),
+    own: &[(usize, usize)],
+    inputs: &mut [Input<'i>],
+    places: &MergedPlaces<'_>,
+) -> Option<SortedKey<'i>> {
+    // The place of each span, and the input and the number there of its value.
+    let (mut spans, mut rows) = (Vec::new(), Vec::new());
+    for (input, key) in own.iter().copied() {
+        let Input { index, values, .. } = &mut inputs[input];
+        let first = index.first_values[key].as_usize();
+        let codes = index.codes_of(key);
+        let entries = index.places_of(key);
+        for (at, place) in entries.iter().flat_map(|entries| entries.iter()).enumerate() {
+            let Some(target) = places.target(input, place) else { continue };
+            let value = first + codes.as_ref().map_or(0, |codes| codes.code(at) as usize);
+            values[value] = 0;
+            spans.push((target, input, value));
+        }
+        rows.extend(index.rows.bitmap(key).iter().filter_map(|row| places.rows().target(input, row)));
+    }
+    let values = number_values(own, inputs);
+    if values.is_empty() {
+        return None;
+    }
+    for (input, key) in own {
+        inputs[*input].keys[*key] = u32::try_from(number).unwrap_or(UNUSED);
+    }
+    // What comes from each input ascends: to sort it is to merge it.
+    spans.sort_by_key(|(place, ..)| *place);
+    rows.sort_unstable();
+    Some(SortedKey {
+        name: String::from_utf8_lossy(name).into_owned(),
+        values,
+        places: spans.iter().map(|(place, ..)| *place).collect(),
+        codes: spans.iter().map(|(_, input, value)| inputs[*input].values[*value]).collect(),
+        rows: rows.into_iter().collect(),
+    })
+}
+
+/// Numbers the values of a key that are kept; returns them in order.
+fn number_values<'i>(own: &[(usize, usize)], inputs: &mut [Input<'i>]) -> Vec<Cow<'i, [u8]>> {
+    let mut used = Vec::new();
+    for (input, key) in own.iter().copied() {
+        let Input { index, values, .. } = &inputs[input];
+        let index: &'i AttributeIndex = index;
+        let of_key = index.first_values[key].as_usize()..index.first_values[key + 1].as_usize();
+        let own = of_key.filter(|value| values[*value] != UNUSED);
+        used.extend(own.map(|value| (index.values.get(value), input, value)));
+    }
+    used.sort();
+    let mut distinct: Vec<Cow<'i, [u8]>> = Vec::new();
+    for (value, input, number) in used {
+        if distinct.last().is_none_or(|last| **last != *value) {
+            distinct.push(Cow::Borrowed(value));
+        }
+        inputs[input].values[number] = u32::try_from(distinct.len() - 1).unwrap_or(UNUSED);
+    }
+    distinct
+}
+
+fn merged_resources(inputs: &[Input<'_>], places: &MergedPlaces<'_>) -> Resources {
+    let before = inputs.iter().scan(0_u32, |sum, input| {
+        let own = u32::try_from(input.index.resource_starts.len()).unwrap_or(u32::MAX);
+        Some(std::mem::replace(sum, sum.saturating_add(own)))
+    });
+    let before: Vec<u32> = before.collect();
+    let mut resources = Resources::default();
+    for (number, place) in places.sources() {
+        let input = &inputs[number];
+        let code = input.index.resource_codes.code(place);
+        let pairs = || {
+            let pairs = input.resource(code as usize);
+            pairs.flat_map(|(key, value)| [input.keys[key], input.values[value]]).collect()
+        };
+        resources.push(before[number] + code, pairs);
+    }
+    resources
+}

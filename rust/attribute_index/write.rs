@@ -1,0 +1,179 @@
+//! Writes an index of attributes.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::io;
+
+use ahash::RandomState;
+use roaring::RoaringBitmap;
+
+use super::layout::{ATTRIBUTE_INDEX, Column};
+use super::places;
+use crate::index::{SectionKind, SectionWriter};
+
+/// Places and codes of a key begin at multiples of this, which is that of their widest form.
+const ALIGNMENT: usize = 8;
+
+/// The attributes of a segment, in the order in which an index has them.
+#[derive(Debug, Default)]
+pub(super) struct SortedAttributes<'v> {
+    /// In the order of their names.
+    pub(super) keys: Vec<SortedKey<'v>>,
+    pub(super) resources: Resources,
+    /// How many spans there are.
+    pub(super) places: usize,
+    /// For each row, the place of its run root among its spans, plus 1; 0 of none.
+    pub(super) roots: Vec<u32>,
+    /// The places of spans that have a key beyond the limit.
+    pub(super) beyond: RoaringBitmap,
+}
+
+/// A key, with its values in order.
+#[derive(Debug)]
+pub(super) struct SortedKey<'v> {
+    pub(super) name: String,
+    pub(super) values: Vec<Cow<'v, [u8]>>,
+    /// The spans that have it.
+    pub(super) places: Vec<u32>,
+    /// The number of the value that each of these has.
+    pub(super) codes: Vec<u32>,
+    pub(super) rows: RoaringBitmap,
+}
+
+/// The distinct resources of spans, in the order in which they come. Those with the same attributes are one.
+#[derive(Debug, Default)]
+pub(super) struct Resources {
+    /// By the number of a resource elsewhere.
+    known: HashMap<u32, u32, RandomState>,
+    /// By the pairs of the number of a key and of its value.
+    codes: HashMap<Box<[u32]>, u32, RandomState>,
+    starts: Vec<u64>,
+    pairs: Vec<u32>,
+    by_place: Vec<u32>,
+}
+
+impl Resources {
+    /// Appends the resource of the next span: `number` is that which it has elsewhere, `pairs` returns its pairs.
+    pub(super) fn push(&mut self, number: u32, pairs: impl FnOnce() -> Vec<u32>) {
+        let Self { known, codes, starts, pairs: all, by_place } = self;
+        let code = *known.entry(number).or_insert_with(|| {
+            let pairs = pairs();
+            let next = u32::try_from(codes.len()).unwrap_or(u32::MAX);
+            *codes.entry(pairs.into()).or_insert_with_key(|pairs| {
+                starts.push(all.len() as u64);
+                all.extend_from_slice(pairs);
+                next
+            })
+        });
+        by_place.push(code);
+    }
+
+    fn write(mut self, writer: &mut SectionWriter<'_>) -> io::Result<()> {
+        let column = Column::Resources as usize;
+        self.starts.push(self.pairs.len() as u64);
+        writer.plain(column, SectionKind::Starts, self.starts)?;
+        writer.plain(column, SectionKind::Order, self.pairs)?;
+        writer.codes(column, &self.by_place)
+    }
+}
+
+impl SortedAttributes<'_> {
+    /// Writes the index. [`super::AttributeIndex::open`] expects the same `source`.
+    ///
+    /// # Errors
+    /// An error of `out`; more spans or rows than an index can hold, 4 Gi each.
+    pub(super) fn write(self, source: &str, out: &mut dyn io::Write) -> io::Result<()> {
+        let invalid = |_| io::Error::new(io::ErrorKind::InvalidInput, "expected fewer than 2^32 spans");
+        u32::try_from(self.places).map_err(invalid)?;
+        let rows = u32::try_from(self.roots.len()).map_err(invalid)?;
+        let keys = &self.keys;
+        let mut writer = SectionWriter::new(ATTRIBUTE_INDEX, out);
+        write_texts(&mut writer, Column::Names, keys.iter().map(|key| key.name.as_bytes()))?;
+        let values = keys.iter().flat_map(|key| key.values.iter().map(|value| &value[..]));
+        write_texts(&mut writer, Column::Values, values)?;
+        let firsts = std::iter::once(0).chain(keys.iter().scan(0, |first, key| {
+            *first += u64::try_from(key.values.len()).unwrap_or(u64::MAX);
+            Some(*first)
+        }));
+        writer.plain(Column::Values as usize, SectionKind::Starts, firsts.collect::<Vec<u64>>())?;
+        self.write_places(&mut writer)?;
+        write_codes(&mut writer, keys)?;
+        write_bitmaps(&mut writer, Column::Rows, keys.iter().map(|key| &key.rows))?;
+        writer.plain(
+            Column::Rows as usize,
+            SectionKind::Whole,
+            keys.iter().map(|key| key.rows.len()).collect(),
+        )?;
+        self.resources.write(&mut writer)?;
+        let roots = self.roots.iter().map(|root| i64::from(*root));
+        writer.packed(Column::Roots as usize, SectionKind::Whole, roots)?;
+        write_bitmaps(&mut writer, Column::Beyond, std::iter::once(&self.beyond))?;
+        writer.finish(source, rows)
+    }
+
+    /// Writes the places of each key, and how many they are.
+    fn write_places(&self, writer: &mut SectionWriter<'_>) -> io::Result<()> {
+        let (mut content, mut offsets) = (Vec::new(), vec![0_u64]);
+        for key in &self.keys {
+            places::write(key.places.iter().copied(), self.places, &mut content);
+            content.resize(content.len().next_multiple_of(ALIGNMENT), 0);
+            offsets.push(content.len() as u64);
+        }
+        let column = Column::Places as usize;
+        writer.plain(column, SectionKind::Values, content)?;
+        writer.plain(column, SectionKind::Offsets, offsets)?;
+        let counts = self.keys.iter().map(|key| key.places.len() as u64).collect();
+        writer.plain(column, SectionKind::Whole, counts)
+    }
+}
+
+/// Writes texts, and where each begins.
+fn write_texts<'t>(
+    writer: &mut SectionWriter<'_>,
+    column: Column,
+    texts: impl Iterator<Item = &'t [u8]>,
+) -> io::Result<()> {
+    let (mut content, mut offsets) = (Vec::new(), vec![0_u64]);
+    for text in texts {
+        content.extend_from_slice(text);
+        offsets.push(content.len() as u64);
+    }
+    writer.plain(column as usize, SectionKind::Values, content)?;
+    writer.plain(column as usize, SectionKind::Offsets, offsets)
+}
+
+fn write_bitmaps<'b>(
+    writer: &mut SectionWriter<'_>,
+    column: Column,
+    bitmaps: impl Iterator<Item = &'b RoaringBitmap>,
+) -> io::Result<()> {
+    let (mut content, mut offsets) = (Vec::new(), vec![0_u64]);
+    for bitmap in bitmaps {
+        bitmap.serialize_into(&mut content)?;
+        offsets.push(content.len() as u64);
+    }
+    writer.plain(column as usize, SectionKind::Values, content)?;
+    writer.plain(column as usize, SectionKind::Offsets, offsets)
+}
+
+/// Writes the codes of each key, as narrow as its values allow: none where there is one value only.
+fn write_codes(writer: &mut SectionWriter<'_>, keys: &[SortedKey<'_>]) -> io::Result<()> {
+    let (mut content, mut offsets, mut widths) = (Vec::<u8>::new(), Vec::new(), Vec::new());
+    for key in keys {
+        let width: u8 = match key.values.len() {
+            0..=1 => 0,
+            2..=0x100 => 1,
+            0x101..=0x1_0000 => 2,
+            _ => 4,
+        };
+        content.resize(content.len().next_multiple_of(ALIGNMENT), 0);
+        offsets.push(content.len() as u64);
+        widths.push(width);
+        let bytes = key.codes.iter().map(|code| code.to_le_bytes());
+        bytes.for_each(|bytes| content.extend_from_slice(&bytes[..width.into()]));
+    }
+    let column = Column::Codes as usize;
+    writer.plain(column, SectionKind::Values, content)?;
+    writer.plain(column, SectionKind::Offsets, offsets)?;
+    writer.plain(column, SectionKind::Whole, widths)
+}

@@ -1,0 +1,66 @@
+//! Merges the tables of segments as their rows are merged, without a look at documents.
+
+use std::io;
+
+use super::build::SpanTableBuilder;
+use super::table::SpanTable;
+use super::words::Words;
+use crate::index::{MergedPlaces, MergedRows};
+
+impl SpanTable {
+    /// Writes the table that the documents of merged rows would give, byte by byte. Returns false, and writes nothing, if that is
+    /// not known: a document of an input could not be read.
+    ///
+    /// # Errors
+    /// As [`SpanTableBuilder::finish`].
+    pub fn merge(
+        tables: &[&Self],
+        rows: &MergedRows<'_>,
+        source: &str,
+        out: &mut dyn io::Write,
+    ) -> io::Result<bool> {
+        if tables.iter().any(|table| !table.unreadable.is_empty()) {
+            return Ok(false);
+        }
+        let mut merged = SpanTableBuilder::default();
+        let combinations = |table: &&Self| vec![None; table.words.first().map_or(0, Words::combinations)];
+        let mut codes: Vec<Vec<Option<u32>>> = tables.iter().map(combinations).collect();
+        for (input, row) in rows.sources() {
+            merged.copy(tables[input], row, &mut codes[input]);
+        }
+        merged.finish(source, out)?;
+        Ok(true)
+    }
+
+    /// Returns the spans of tables whose rows are merged; `None` if they are too many for one table.
+    pub fn merged_places<'a>(tables: &[&'a Self], rows: &'a MergedRows<'a>) -> Option<MergedPlaces<'a>> {
+        MergedPlaces::new(tables.iter().map(|table| table.firsts.as_ref()).collect(), rows)
+    }
+}
+
+impl SpanTableBuilder {
+    /// Adds a row of a table as the next one. `codes` has the code that each combination of words of that table has here, as far as
+    /// it was met.
+    fn copy(&mut self, table: &SpanTable, row: usize, codes: &mut [Option<u32>]) {
+        for place in table.firsts[row] as usize..table.firsts[row + 1] as usize {
+            let combination = table.codes.code(place) as usize;
+            let code = codes[combination].unwrap_or_else(|| self.code_of(table, combination));
+            codes[combination] = Some(code);
+            self.codes.push(code.into());
+            self.parents.push(table.parents.get(place));
+            self.subtrees.push(table.subtrees.get(place));
+            self.starts.push(table.starts.get(place));
+            self.ends.push(table.ends.get(place));
+            for (own, numbers) in self.numbers.iter_mut().zip(&table.numbers) {
+                own.push(numbers.get(place));
+            }
+        }
+        self.push_row(table.bases.signed(row), table.fractions[row / 64] >> (row % 64) & 1 == 1);
+    }
+
+    fn code_of(&mut self, table: &SpanTable, combination: usize) -> u32 {
+        let word = |(field, words): (usize, &Words)| self.word(field, words.of_combination(combination));
+        let words = table.words.iter().enumerate().map(word).collect();
+        self.code(words)
+    }
+}

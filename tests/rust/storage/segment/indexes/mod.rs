@@ -1,0 +1,6 @@
+//! Tests of `rust/storage/segment/indexes/`.
+
+mod cache;
+mod make;
+mod merge;
+mod objects;

@@ -13,7 +13,7 @@ from support.browser.pictures import take_picture
 from support.servers.prefix_proxy import SESSION, PrefixProxy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from playwright.sync_api import Browser, Page
 
@@ -77,17 +77,23 @@ def test_a_token_is_asked_for_where_one_is_needed(
     assert admin_token not in page.evaluate("JSON.stringify([{...localStorage}, document.cookie, location.href])")
 
 
+@pytest.fixture
+def proxy(guarded: RunningService, admin_token: str) -> Iterator[PrefixProxy]:
+    """A proxy that signs its users in, asked for before `visit`, whose pages are closed first: it cuts answers."""
+    with PrefixProxy(guarded.port, "", admin_token) as running:
+        yield running
+
+
 def test_no_token_is_asked_for_where_a_proxy_has_signed_the_user_in(
-    visit: Callable[..., Page], guarded: RunningService, admin_token: str
+    proxy: PrefixProxy, visit: Callable[..., Page]
 ) -> None:
     name, _, value = SESSION.partition("=")
-    with PrefixProxy(guarded.port, "", admin_token) as proxy:
-        cookie = {"name": name, "value": value, "url": proxy.url}
-        page = visit(proxy.url, storage_state={"cookies": [cookie], "origins": []})
-        expect(page.get_by_role("navigation").first).to_be_visible()
-        expect(page.get_by_label("Token", exact=True)).to_have_count(0)
-        stranger = visit(proxy.url)
-        expect(stranger.get_by_label("Token", exact=True)).to_be_visible()
+    cookie = {"name": name, "value": value, "url": proxy.url}
+    page = visit(proxy.url, storage_state={"cookies": [cookie], "origins": []})
+    expect(page.get_by_role("navigation").first).to_be_visible()
+    expect(page.get_by_label("Token", exact=True)).to_have_count(0)
+    stranger = visit(proxy.url)
+    expect(stranger.get_by_label("Token", exact=True)).to_be_visible()
 
 
 def test_a_link_of_another_site_opens_it_and_leads_nowhere_else(

@@ -94,7 +94,7 @@ def _middleware(backend: Backend, table: Sequence[Route]) -> list[Middleware]:
             SameSite, hosts=backend.allowed_hosts, origins=backend.cors_origins, linked_paths=LINKED_PATHS
         )
     else:
-        public = frozenset(route.path for route in table if route.is_public)
+        public = {route.path: route.reads_token for route in table if route.is_public}
         guard = Middleware(
             UnknownCallers, authorizer=backend.authorizer, budget=backend.unknown_callers, public_paths=public
         )

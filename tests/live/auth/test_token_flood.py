@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 import socket
 import threading
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from http.client import HTTPConnection
 from typing import TYPE_CHECKING
 
@@ -118,6 +119,14 @@ def test_the_connection_of_a_rejected_request_is_closed(guarded: RunningService)
                         pass
                     return
     pytest.fail("nothing was rejected")
+
+
+def test_public_pages_take_nothing_of_the_budget_so_that_who_comes_first_is_known(guarded: RunningService) -> None:
+    newcomer, authorization = "127.0.0.3", as_caller("newcomer", *SEARCHER)["Authorization"]
+    assert {ask(guarded, newcomer, authorization, "/ui")[0] for _ in range(150)} == {200}
+    with closing(HTTPConnection("127.0.0.1", guarded.port, timeout=30, source_address=(newcomer, 0))) as connection:
+        connection.request("GET", "/info", headers={"Authorization": authorization})
+        assert json.loads(connection.getresponse().read())["authenticated"] is True
 
 
 def test_sockets_are_within_the_same_budget(guarded: RunningService) -> None:

@@ -17,6 +17,8 @@ from spanwise.http.requests.caller import caller_key
 from spanwise.http.responses.errors import json_error_response
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from spanwise.auth.processor_budget import ProcessorBudget
@@ -34,7 +36,7 @@ class UnknownCallers:
         app: ASGIApp,
         authorizer: Authorizer,
         budget: ProcessorBudget,
-        public_paths: frozenset[str],
+        public_paths: Mapping[str, bool],
         error_response: ErrorWriter = json_error_response,
     ) -> None:
         """Wraps `app`.
@@ -43,7 +45,7 @@ class UnknownCallers:
             app: the application.
             authorizer: knows whose token was verified before.
             budget: the processor time for all others.
-            public_paths: the paths that need no token.
+            public_paths: the paths that need no token, each with whether one is looked at all the same.
             error_response: returns the response of a rejected request.
         """
         self._app = app
@@ -57,8 +59,9 @@ class UnknownCallers:
         if scope["type"] not in {"http", "websocket"}:
             await self._app(scope, receive, send)
             return
-        is_public = scope["path"].removeprefix(scope.get("root_path", "")) in self._public_paths
-        if self._is_free(scope, is_public=is_public):
+        reads_token = self._public_paths.get(scope["path"].removeprefix(scope.get("root_path", "")))
+        is_public = reads_token is not None
+        if reads_token is False or self._is_free(scope, is_public=is_public):
             await self._app(scope, receive, send)
             return
         caller = caller_key(HTTPConnection(scope), None)

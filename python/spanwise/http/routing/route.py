@@ -33,6 +33,7 @@ class Route(Struct, frozen=True):
         need: the scopes that a caller needs where authorization is on. Nobody may use a route that is not public and
             has none.
         is_public: whether it is open to everyone, even where authorization is on.
+        reads_token: whether a public route says other things to callers whose token is valid.
         body: the reader, and so the limits, of its request body; None if it has none, and then no body is read.
         write_error: writes its error responses.
         is_filtered_by_scope: whether it lists resources and leaves out those that the caller's scopes do not name.
@@ -45,6 +46,7 @@ class Route(Struct, frozen=True):
     operation: Operation
     need: Need | None = None
     is_public: bool = False
+    reads_token: bool = False
     body: Literal["search", "ingest", "form"] | None = None
     write_error: ErrorWriter = json_error_response
     is_filtered_by_scope: bool = False

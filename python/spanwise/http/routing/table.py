@@ -88,6 +88,7 @@ TABLE: tuple[Route, ...] = (
         info.show_info,
         Operation("get_info", "Returns how to authenticate and how many components are hosted", (Info,)),
         is_public=True,
+        reads_token=True,
     ),
     Route(
         "GET",
@@ -104,6 +105,7 @@ TABLE: tuple[Route, ...] = (
         openapi.show_document,
         Operation("get_openapi", "Returns this OpenAPI document"),
         is_public=True,
+        reads_token=True,
     ),
     Route(
         "GET",

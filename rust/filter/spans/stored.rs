@@ -26,8 +26,8 @@ impl SpanTest {
         // To put the bytes of all spans together costs less than to decode one of them.
         if matches!(self, Self::Contains(_, _) | Self::Said(_)) && !trace.spans().is_empty() {
             let stored = StoredTrace::new(trace.trace_id, trace.created_at, trace.document().into(), true);
-            if let Some(is_wanted) = self.is_of_spans(&stored, wanted)? {
-                return Ok(is_wanted);
+            if let Some(holds) = self.is_of_spans(&stored, wanted)? {
+                return Ok(holds);
             }
         }
         self.is(wanted, &TraceView::of(&trace.assembled()))

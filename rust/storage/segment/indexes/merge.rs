@@ -55,12 +55,12 @@ impl Segment {
         is_cancelled: &dyn Fn() -> bool,
     ) -> Result<()> {
         let own = &self.of_documents;
-        let is_wanted = |kind| {
+        let is_mergeable = |kind| {
             let bytes: u64 = inputs.iter().map(|input| input.of_documents.bytes_of(kind)).sum();
             indexing.kinds.contains(&kind) && bytes <= indexing.max_bytes
         };
         let tables = all_of(inputs, |input| input.of_documents.spans.load_full());
-        if let Some(tables) = tables.as_deref().filter(|_| is_wanted(IndexKind::Spans)) {
+        if let Some(tables) = tables.as_deref().filter(|_| is_mergeable(IndexKind::Spans)) {
             own.spans.store(
                 self.merged(is_cancelled, |source, out| {
                     SpanTable::merge(&of_arcs(tables), rows, source, out)
@@ -69,14 +69,14 @@ impl Segment {
         }
         let attributes = all_of(inputs, |input| input.of_documents.attributes.load_full());
         let places = tables.as_deref().and_then(|tables| SpanTable::merged_places(&of_arcs(tables), rows));
-        let attributes = attributes.zip(places).filter(|_| is_wanted(IndexKind::Attributes));
+        let attributes = attributes.zip(places).filter(|_| is_mergeable(IndexKind::Attributes));
         if let Some((attributes, places)) = attributes {
             own.attributes.store(self.merged(is_cancelled, |source, out| {
                 AttributeIndex::merge(&of_arcs(&attributes), &places, source, out)
             })?);
         }
         let texts = all_of(inputs, |input| input.of_documents.texts.load_full());
-        if let Some(texts) = texts.filter(|_| is_wanted(IndexKind::Texts)) {
+        if let Some(texts) = texts.filter(|_| is_mergeable(IndexKind::Texts)) {
             own.texts.store(self.merged(is_cancelled, |source, out| {
                 TextIndex::merge(&of_arcs(&texts), rows, source, out, is_cancelled)
             })?);

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spanwise.components import Agent
-from spanwise.database import SqliteDatabase
+from spanwise.database.sqlite import SqliteDatabase
+from spanwise.fair_budget import FairBudget
 from spanwise.registry import Registry
-from spanwise.runs import MemoryBudget, RunRequest, Runs
+from spanwise.runs import RunRequest, Runs
 from spanwise.settings import Settings
 from spanwise.traces.recording.recorder import Recorder
 from spanwise.traces.service import Traces
@@ -43,9 +44,13 @@ class Hosting:
         settings = Settings(data_dir=str(folder))
         self.runner = runner
         self.traces = Traces({"default": str(folder / "traces")}, settings)
-        recorder = Recorder(self.traces, "bench")
+        budget = FairBudget(settings.event_buffer_bytes, "too many bytes of events at once")
         self.runs = Runs(
-            SqliteDatabase(folder / "runs.db"), Registry({}), recorder, RUNS, MemoryBudget(settings.event_buffer_bytes)
+            lambda: SqliteDatabase(folder / "runs.db"),
+            Registry({}),
+            lambda: Recorder(self.traces, "bench"),
+            RUNS,
+            budget,
         )
 
     async def open(self) -> None:

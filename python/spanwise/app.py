@@ -5,14 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from contextlib import asynccontextmanager
-from functools import cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from spanwise.auth.config import AuthorizationConfig
 from spanwise.auth.processor_budget import ProcessorBudget
 from spanwise.components import Kind
-from spanwise.database import SCHEMES, Database, database_at
+from spanwise.database import POSTGRESQL, Database, database_at
 from spanwise.errors import ConfigurationError
 from spanwise.fair_budget import FairBudget
 from spanwise.http.application import build_application, build_otlp_application
@@ -35,7 +35,6 @@ from spanwise.runs.approvals import Approvals
 from spanwise.runs.launch import Launcher
 from spanwise.settings import DEFAULT_STORE, load_settings, shown_values
 from spanwise.traces import TraceStore
-from spanwise.traces.recording.recorder import Recorder
 from spanwise.traces.service import Traces
 
 if TYPE_CHECKING:
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
     from spanwise.http.authorization import Authorizer
     from spanwise.http.requests.body import BodyReader
     from spanwise.settings import Settings
+    from spanwise.traces.recording.recorder import Recorder
 
 _log = logging.getLogger(__name__)
 Source: TypeAlias = str | Path | TraceStore
@@ -158,8 +158,8 @@ class Service:
             launcher=Launcher(self._runs, self.settings.factory_deadline_seconds),
             needs_run_database=self._needs_run_database,
             authorizer=self._authorizer,
-            openapi=describe(TABLE, self.name, self._registry.inputs()),
-            public_openapi=describe(TABLE, self.name),
+            openapi=cache(partial(describe, TABLE, self.name, self._registry.inputs())),
+            public_openapi=cache(partial(describe, TABLE, self.name)),
             cors_origins=parse_origins(self.settings.cors_origins),
             allowed_hosts=parse_hosts(self.settings.allowed_hosts),
             response_budget=ResponseBudget(self.settings.response_buffer_bytes, self.settings.write_deadline_seconds),
@@ -200,23 +200,29 @@ class Service:
 
     @cached_property
     def _runs(self) -> Runs:
-        database = self._db or database_at(self.settings.database)
-        recorder = Recorder(self._traces, self.id, joins=self.settings.join_callers_trace)
+        given, location = self._db, self.settings.database
         largest_input = self.settings.max_form_body_bytes
         budget = FairBudget(self.settings.event_buffer_bytes, "too many bytes of events at once", largest_input)
-        return Runs(database, self._registry, recorder, self.settings.max_concurrent_runs, budget)
+        limit = self.settings.max_concurrent_runs
+        return Runs(lambda: given or database_at(location), self._registry, self._recorder, limit, budget)
 
-    @property
+    def _recorder(self) -> Recorder:
+        from spanwise.traces.recording.recorder import Recorder  # noqa: PLC0415  # imports the SDK of OpenTelemetry
+
+        return Recorder(self._traces, self.id, joins=self.settings.join_callers_trace)
+
+    @cached_property
     def _needs_run_database(self) -> bool:
-        """Whether the database of runs is opened with the service. Without components it may have no location."""
-        if self.settings.reader:
-            return False
-        has_location = "://" not in self.settings.data_dir or self._has_database_setting
-        return self._registry.hosts or (self._sources is None and has_location)
+        """Whether the database of runs is opened with the service, and not when it is first used.
 
-    @property
-    def _has_database_setting(self) -> bool:
-        return bool(self._db or self.settings.database_url or self.settings.database_url_file)
+        Without components it is if its location was chosen and could be wrong, or it may have unfinished runs.
+        """
+        settings = self.settings
+        if settings.reader or self._registry.hosts:
+            return not settings.reader
+        is_chosen = bool(self._db or settings.database_url or settings.database_url_file)
+        has_file = "://" not in settings.data_dir and Path(settings.database).exists()
+        return self._sources is None and (is_chosen or has_file)
 
     async def open(self) -> None:
         """Loads the keys, opens the trace stores, which replays their write-ahead logs, and opens the database of runs.
@@ -233,6 +239,8 @@ class Service:
                 "authorization is off: whoever reaches this service may do everything; requests must name a host of "
                 "this machine, or one of `allowed_hosts`"
             )
+        if self._needs_run_database:
+            self._runs.prepare()
         await self._traces.open()
         if self._needs_run_database:
             await self._runs.open()
@@ -267,7 +275,7 @@ def _database(db: object) -> Database:
     Raises:
         ConfigurationError: `db` is neither a database nor the address of one.
     """
-    if isinstance(db, str | Path) and ("://" not in str(db) or str(db).startswith(SCHEMES)):
+    if isinstance(db, str | Path) and ("://" not in str(db) or str(db).startswith(POSTGRESQL)):
         return database_at(db)
     if isinstance(db, Database):
         return db

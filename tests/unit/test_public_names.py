@@ -52,6 +52,18 @@ print(*loaded)
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "\n"
 
 
+def test_the_package_alone_loads_nothing_else() -> None:
+    program = """
+import sys
+before = set(sys.modules)
+import spanwise
+print(*sorted({name.partition(".")[0] for name in set(sys.modules) - before} - sys.stdlib_module_names))
+"""
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == (
+        "spanwise\n"
+    )
+
+
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="module `spanwise` has no attribute `Flter`"):
         _ = spanwise.Flter  # type: ignore[attr-defined]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
-from spanwise.auth.keys import ALGORITHMS
+from spanwise.auth.algorithms import ALGORITHMS
 from spanwise.errors import ConfigurationError
 from spanwise.settings import Settings
 

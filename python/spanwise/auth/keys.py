@@ -26,6 +26,8 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_public_key,
 )
 
+from spanwise.auth.algorithms import ALGORITHMS, CURVES, KEY_TYPES, SECRET_BYTES
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -33,18 +35,6 @@ Material: TypeAlias = bytes | RSAPublicKey | EllipticCurvePublicKey | Ed25519Pub
 """A shared secret, or a public key."""
 
 RSA_BITS = range(2048, 8193)
-SECRET_BYTES = {"HS256": 32, "HS384": 48, "HS512": 64}
-"""The minimum length of a shared secret: that of the hash (RFC 7518, 3.2)."""
-CURVES = {"ES256": "secp256r1", "ES384": "secp384r1", "ES512": "secp521r1"}
-_RSA_ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
-_KEY_TYPES = {
-    **dict.fromkeys(_RSA_ALGORITHMS, "RSA"),
-    **dict.fromkeys(CURVES, "EC"),
-    "EdDSA": "OKP",
-    **dict.fromkeys(SECRET_BYTES, "oct"),
-}
-ALGORITHMS = tuple(_KEY_TYPES)
-"""The supported algorithms. `none` is not one of them."""
 
 _ED25519_PRIME = 2**255 - 19
 _ED25519_SMALL_ORDER = {
@@ -127,8 +117,8 @@ def key_from_jwk(jwk: Mapping[str, Any], algorithm: str) -> VerificationKey:
     algorithm = jwk.get("alg", algorithm)
     if algorithm not in ALGORITHMS:
         raise InvalidKeyError(f"has an unsupported `alg`; expected one of {', '.join(ALGORITHMS)}")
-    if jwk.get("kty") != _KEY_TYPES[algorithm]:
-        raise InvalidKeyError(f"is bound to {algorithm}, so `kty` must be `{_KEY_TYPES[algorithm]}`")
+    if jwk.get("kty") != KEY_TYPES[algorithm]:
+        raise InvalidKeyError(f"is bound to {algorithm}, so `kty` must be `{KEY_TYPES[algorithm]}`")
     if "d" in jwk:
         raise InvalidKeyError("is a private key; expected the public key that belongs to it")
     try:
@@ -169,7 +159,7 @@ def _is_encoded_key(secret: bytes) -> bool:
 
 def _bind(material: object, algorithm: str, kid: str | None) -> VerificationKey:
     """Returns a key bound to `algorithm`, if `material` has the required type and strength."""
-    match material, _KEY_TYPES[algorithm]:
+    match material, KEY_TYPES[algorithm]:
         case bytes(), "oct":
             if len(material) < SECRET_BYTES[algorithm]:
                 raise InvalidKeyError(

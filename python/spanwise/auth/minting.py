@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from spanwise.auth.keys import CURVES, SECRET_BYTES
+from spanwise.auth.algorithms import CURVES, SECRET_BYTES
 from spanwise.errors import ConfigurationError
 
 if TYPE_CHECKING:

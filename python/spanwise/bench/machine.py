@@ -71,6 +71,11 @@ def file_bytes(process: int) -> int:
     return _status_bytes(process, "RssFile")
 
 
+def peak_bytes(process: int) -> int:
+    """Returns the most memory that a process ever had resident, private and mapped, `VmHWM`."""
+    return _status_bytes(process, "VmHWM")
+
+
 def written_bytes(process: int) -> int:
     """Returns how many bytes a process has written to disk so far."""
     lines = Path(f"/proc/{process}/io").read_text("ascii").splitlines()

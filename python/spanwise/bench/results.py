@@ -148,13 +148,23 @@ class Ingest(msgspec.Struct):
 
 
 class Opened(msgspec.Struct):
-    """The time until `spanwise serve` is ready, with this store and with an empty one, and its memory then."""
+    """The time until `spanwise serve` is ready, with this store and with an empty one, and its memory then.
+
+    Attributes:
+        seconds: the time of each start with this store.
+        empty_seconds: the time of each start with an empty store.
+        anonymous_bytes: its private memory, `RssAnon`, of the start with most.
+        file_bytes: what of mapped files is in memory, `RssFile`, likewise.
+        peak_bytes: the most that both were together since the start, `VmHWM`; 0 in results from before it was measured.
+        circumstances: when and where.
+    """
 
     seconds: list[float]
     empty_seconds: list[float]
     anonymous_bytes: int
     file_bytes: int
     circumstances: Circumstances
+    peak_bytes: int = 0
 
 
 class Results(msgspec.Struct, omit_defaults=True):

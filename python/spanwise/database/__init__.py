@@ -4,31 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spanwise.database.postgresql import SCHEMES, PostgresqlDatabase
 from spanwise.database.records import Database, KeptSession, RunRecord, SessionKey, SessionPageQuery, SessionRecord
+from spanwise.database.schemes import POSTGRESQL
 from spanwise.database.session_ids import unique_session_id
-from spanwise.database.sqlite import SqliteDatabase
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
-    "SCHEMES",
+    "POSTGRESQL",
     "Database",
     "KeptSession",
-    "PostgresqlDatabase",
     "RunRecord",
     "SessionKey",
     "SessionPageQuery",
     "SessionRecord",
-    "SqliteDatabase",
     "database_at",
     "unique_session_id",
 ]
 
 
 def database_at(location: str | Path) -> Database:
-    """Returns a database without opening it.
+    """Returns a database without opening it. Imports SQLAlchemy, which is slow.
 
     Args:
         location: a PostgreSQL URL, or the path of a SQLite file.
@@ -37,4 +34,10 @@ def database_at(location: str | Path) -> Database:
         ConfigurationError: the URL is invalid, or the extra `postgresql` is not installed.
     """
     text = str(location)
-    return PostgresqlDatabase(text) if text.startswith(SCHEMES) else SqliteDatabase(text)
+    if text.startswith(POSTGRESQL):
+        from spanwise.database.postgresql import PostgresqlDatabase  # noqa: PLC0415  # SQLAlchemy
+
+        return PostgresqlDatabase(text)
+    from spanwise.database.sqlite import SqliteDatabase  # noqa: PLC0415  # SQLAlchemy
+
+    return SqliteDatabase(text)

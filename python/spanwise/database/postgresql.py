@@ -9,9 +9,11 @@ import time
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Column, Integer, MetaData, Table, create_engine, insert, select, update
+from sqlalchemy import Column, Integer, MetaData, Table, create_engine, select, update
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import SQLAlchemyError
 
+from spanwise.database.schemes import POSTGRESQL
 from spanwise.database.sql import SqlDatabase
 from spanwise.database.tables import FORMAT
 from spanwise.database.upgrade import UPGRADED_FORMAT, upgrade
@@ -20,7 +22,6 @@ from spanwise.errors import ConfigurationError, SpanwiseError, StoreLockedError,
 if TYPE_CHECKING:
     from spanwise.database.records import RunRecord
 
-SCHEMES = ("postgresql://", "postgres://")
 SCHEMA = "spanwise"
 """The schema of our tables, in the database that the URL names."""
 
@@ -56,7 +57,7 @@ class PostgresqlDatabase(SqlDatabase):
             ConfigurationError: the URL is invalid, or the extra is not installed; the message repeats nothing of the
                 URL, which may hold a password.
         """
-        super().__init__()
+        super().__init__(insert)
         try:
             self._driver: Any = import_module("psycopg")
         except ImportError as error:
@@ -143,7 +144,7 @@ def _parameters(driver: Any, url: str) -> dict[str, Any]:  # noqa: ANN401  # the
         "the address of the database cannot be read: expected postgresql://user:password@host:port/name, "
         "the special characters of its parts percent-encoded"
     )
-    if not url.startswith(SCHEMES):
+    if not url.startswith(POSTGRESQL):
         raise invalid
     try:
         found: dict[str, Any] = driver.conninfo.conninfo_to_dict(url)

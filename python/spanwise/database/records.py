@@ -100,7 +100,7 @@ class RunRecord(Struct, frozen=True, kw_only=True):
         message: the message for the component.
         result: its result, as a JSON object; empty before it ended or paused.
         paused: what the component needs to resume; None if the run is not paused.
-        trace: the root of its trace, as a JSON object; see `spanwise.traces.recording.recorder.TraceOrigin`.
+        trace: the root of its trace, as a JSON object; see `spanwise.traces.recording.origin.TraceOrigin`.
         created_at: when it started, in seconds since 1970.
         updated_at: when its status changed last, in seconds since 1970.
     """

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from sqlalchemy import ColumnElement, delete, func, insert, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DatabaseError, InterfaceError, OperationalError, StatementError
 
 from spanwise.database.checksums import verified, with_checksum
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from sqlalchemy import Connection, Engine, Row, Table
+    from sqlalchemy.dialects import postgresql, sqlite
 
     from spanwise.database.records import RunRecord, SessionRecord
 
@@ -37,8 +37,13 @@ _SORT_COLUMNS = {
 class SqlDatabase:
     """Sessions, runs and events in three tables."""
 
-    def __init__(self) -> None:
-        """Creates a database that is not open."""
+    def __init__(self, insert_of: Callable[[Table], postgresql.Insert | sqlite.Insert]) -> None:
+        """Creates a database that is not open.
+
+        Args:
+            insert_of: returns a statement that inserts into a table, in the dialect of the database.
+        """
+        self._insert_of = insert_of
         self._engine: Engine | None = None
         self._shared: Connection | None = None
 
@@ -199,8 +204,7 @@ class SqlDatabase:
         names = ("run_id", "position", "name", "body")
         rows = [with_checksum(events, dict(zip(names, each, strict=True))) for each in added]
         with self._transaction() as connection:
-            dialect = postgresql if connection.dialect.name == postgresql.dialect.name else sqlite
-            connection.execute(dialect.insert(events).on_conflict_do_nothing(), rows)
+            connection.execute(self._insert_of(events).on_conflict_do_nothing(), rows)
 
     def events(self, run_id: str, after: int, limit: int) -> list[tuple[int, str, bytes]]:
         """Returns up to `limit` events of a run with an index greater than `after`: index, name and JSON, in order.

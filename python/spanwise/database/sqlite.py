@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import create_engine, event
+from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.exc import SQLAlchemyError
 
 from spanwise.database.commit_count import CommitCount, changes_of
@@ -43,7 +44,7 @@ class SqliteDatabase(SqlDatabase):
 
     def __init__(self, path: str | Path) -> None:
         """Creates a database without accessing the file."""
-        super().__init__()
+        super().__init__(insert)
         self.path = Path(path)
         self._scheme, is_address, _ = str(path).partition("://")
         self._is_address = bool(is_address)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 from spanwise.auth.audit import AuditDecision, AuditEvent, AuditLog
 from spanwise.auth.config import configured_sources, key_material, resolve_config
 from spanwise.auth.identity import Identity, bearer_of_basic, bearer_token
-from spanwise.auth.key_ring import KeyRing
 from spanwise.auth.request_state import identity_from_state
 from spanwise.auth.tokens import TokenVerifier
 from spanwise.errors import ForbiddenError, UnauthenticatedError
@@ -195,6 +194,8 @@ class TokenAuthorizer:
             ConfigurationError: there is no key, or one is not usable.
         """
         self._config = resolve_config(config, settings)
+        from spanwise.auth.key_ring import KeyRing  # noqa: PLC0415  # loads cryptography, for tokens only
+
         self._keys = KeyRing(key_material(config, settings))
         self._verifier = TokenVerifier(self._config, self._keys)
         self._audit = AuditLog()

@@ -9,7 +9,7 @@ from spanwise.http.metrics import RequestMetrics
 from spanwise.http.requests.unknown_parameters import UnknownParameters
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from spanwise.auth.processor_budget import ProcessorBudget
     from spanwise.http.authorization import Authorizer
@@ -40,8 +40,8 @@ class Backend:
         launcher: starts and continues runs for requests.
         needs_run_database: whether the service is ready only once the database of runs is open.
         authorizer: authenticates and authorizes requests.
-        openapi: the OpenAPI document, with the input schemas of factories.
-        public_openapi: the OpenAPI document without them.
+        openapi: returns the OpenAPI document, with the input schemas of factories. The first call takes long.
+        public_openapi: returns the OpenAPI document without them. The first call takes long.
         cors_origins: the origins whose pages may read responses.
         allowed_hosts: the hosts that requests may name where authorization is off.
         response_budget: bounds the memory of responses.
@@ -67,8 +67,8 @@ class Backend:
     launcher: Launcher
     needs_run_database: bool
     authorizer: Authorizer
-    openapi: bytes
-    public_openapi: bytes
+    openapi: Callable[[], bytes]
+    public_openapi: Callable[[], bytes]
     cors_origins: frozenset[str]
     allowed_hosts: frozenset[str]
     response_budget: ResponseBudget

@@ -65,15 +65,16 @@ class DatabaseWriter:
             less of what can be read from the database instead. What still has to be written is bounded by `caught_up`.
     """
 
-    def __init__(self, database: Database, budget: FairBudget) -> None:
+    def __init__(self, connect: Callable[[], Database], budget: FairBudget) -> None:
         """Creates a writer without opening the database.
 
         Args:
-            database: the database.
+            connect: returns the database, which is not open. Called once, in the thread, when it is to be opened.
             budget: divides the bytes of events in memory.
         """
         self.budget = budget
-        self._database = database
+        self._connect = connect
+        self._connected: Database | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="spanwise-database")
         self._pending: list[QueuedEvent] = []
         self._pending_bytes = 0
@@ -85,6 +86,10 @@ class DatabaseWriter:
         self._committing: asyncio.Task[None] | None = None
         self._is_stopping = asyncio.Event()
 
+    def prepare(self) -> None:
+        """Begins to import what the database needs. An error is raised by `open`, which tries again."""
+        self._thread.submit(self._prepare)
+
     async def open(self) -> list[RunRecord]:
         """Opens the database and returns the runs that did not finish.
 
@@ -92,7 +97,20 @@ class DatabaseWriter:
             ConfigurationError: the database cannot be opened.
             StoreLockedError: another process has it open.
         """
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._database.open)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._open)
+
+    def _open(self) -> list[RunRecord]:
+        return self._prepare().open()
+
+    def _prepare(self) -> Database:
+        if self._connected is None:
+            self._connected = self._connect()
+        return self._connected
+
+    @property
+    def _database(self) -> Database:
+        assert self._connected is not None, "opened before it is used"  # noqa: S101  # callers open it first
+        return self._connected
 
     async def transact(self, work: Callable[[Database], Result]) -> Result:
         """Returns the result of `work` once its changes are durable. Earlier calls are committed first.

@@ -12,7 +12,7 @@ from spanwise.components.events import event_name, failure_member
 from spanwise.components.execution import CANCELLED
 from spanwise.runs.active_run import escape_line_ends
 from spanwise.runs.subscription import next_index
-from spanwise.traces.recording.recorder import TraceOrigin
+from spanwise.traces.recording.origin import TraceOrigin
 
 if TYPE_CHECKING:
     from spanwise.database import Database, RunRecord

@@ -15,7 +15,7 @@ from spanwise.runs.sessions.service import session_name
 
 if TYPE_CHECKING:
     from spanwise.components import Component
-    from spanwise.traces.recording.recorder import TraceOrigin
+    from spanwise.traces.recording.origin import TraceOrigin
 
 
 class RunRequest(Struct, frozen=True, kw_only=True):

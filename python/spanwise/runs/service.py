@@ -7,6 +7,7 @@ import logging
 import time
 from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -16,19 +17,20 @@ from spanwise.components import Call
 from spanwise.components.adapters.base import Adapted
 from spanwise.database import unique_session_id
 from spanwise.database.records import UNFINISHED
-from spanwise.errors import ConflictError, NotFoundError, StoreClosedError, UnavailableError
+from spanwise.errors import ConflictError, NotFoundError, StoreClosedError
 from spanwise.fair_budget import FairBudget
 from spanwise.runs.active_run import ActiveRun
 from spanwise.runs.database_writer import DatabaseWriter
 from spanwise.runs.executor import Executor
 from spanwise.runs.finalize import finalize, finalize_interrupted
+from spanwise.runs.opening import Opening
 from spanwise.runs.request import new_run, new_session
 from spanwise.runs.run_tasks import RunTasks
 from spanwise.runs.sessions.component_databases import ComponentDatabases
 from spanwise.runs.sessions.lookup import begin_run, find_session
 from spanwise.runs.sessions.service import Sessions, is_visible_to
 from spanwise.runs.subscription import Subscription, next_index
-from spanwise.traces.recording.recorder import TraceOrigin
+from spanwise.traces.recording.origin import TraceOrigin
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -65,31 +67,38 @@ class Runs:
     """
 
     def __init__(
-        self, database: Database, registry: Registry, recorder: Recorder, limit: int, budget: FairBudget
+        self,
+        connect: Callable[[], Database],
+        registry: Registry,
+        record: Callable[[], Recorder],
+        limit: int,
+        budget: FairBudget,
     ) -> None:
         """Creates the service without opening the database.
 
         Args:
-            database: stores sessions, runs and events.
+            connect: returns the database of sessions, runs and events; called once, in a thread, when it is opened.
             registry: the hosted components, whose databases keep sessions as well.
-            recorder: records the traces of runs.
+            record: returns what records the traces of runs; called once, when there is a run.
             limit: the number of concurrent runs, which is divided among callers.
             budget: divides the bytes of inputs and events in memory among the callers that started the runs.
         """
-        self._writer = DatabaseWriter(database, budget)
+        self._writer = DatabaseWriter(connect, budget)
         self.sessions = Sessions(self._writer, self, ComponentDatabases(registry))
-        self._recorder = recorder
+        self._record = record
         self._places = FairBudget(limit, f"more than {limit} runs at once")
         self._tasks = RunTasks()
-        self._opening: asyncio.Task[None] | None = None
-        self._is_open = False
-        self._is_closed = False
+        self._opening = Opening(self._open)
         self.is_draining = False
+
+    @cached_property
+    def _recorder(self) -> Recorder:
+        return self._record()
 
     @property
     def is_ready(self) -> bool:
         """Returns whether runs can be started."""
-        return self._is_open
+        return self._opening.is_open
 
     @property
     def under_way(self) -> int:
@@ -101,6 +110,10 @@ class Runs:
         """Returns how many bytes of inputs and events are in memory."""
         return self._writer.budget.used
 
+    def prepare(self) -> None:
+        """Begins to import what the database needs, in a thread, while other things are opened."""
+        self._writer.prepare()
+
     async def open(self) -> None:
         """Opens the database and finalizes the runs that an earlier process left unfinished; a no-op when it is open.
 
@@ -108,19 +121,17 @@ class Runs:
             ConfigurationError: the database cannot be opened.
             StoreLockedError: another process has it open.
         """
-        await asyncio.shield(self._begin_to_open())
+        await self._opening.open()
 
-    def _begin_to_open(self) -> asyncio.Task[None]:
-        if self._opening is None or (self._opening.done() and not self._is_open and not self._is_closed):
-            self._opening = asyncio.create_task(self._open())
-        return self._opening
+    async def opened(self) -> None:
+        """Waits until the database is open; see `Opening.wait`."""
+        await self._opening.wait()
 
     async def _open(self) -> None:
         unfinished = await self._writer.open()
         await asyncio.gather(*(finalize_interrupted(record, self._writer, self._recorder) for record in unfinished))
         if unfinished:
             _log.warning("%d runs were unfinished when the service ended; they are marked as errors", len(unfinished))
-        self._is_open = True
 
     def drain(self) -> None:
         """Starts and resumes no more runs. Those that are active go on until `close`."""
@@ -128,10 +139,8 @@ class Runs:
 
     async def close(self) -> None:
         """Interrupts the runs that do not end soon, stores all of them and closes the database."""
-        self._is_closed = True
-        if not self._is_open:
+        if not await self._opening.close():
             return
-        self._is_open = False
         await self._tasks.wait(SHUTDOWN_SECONDS)
         self._writer.stop_retrying()
         await self._tasks.interrupt(SHUTDOWN_SECONDS)
@@ -202,7 +211,7 @@ class Runs:
         Raises:
             UnavailableError: there are too many runs or too many bytes of them, or the service is not open.
         """
-        self._expect_open_for_runs()
+        await self._opened_for_runs()
         place, inputs = self._places.hold(), self._writer.budget.hold()
         try:
             place.add(1)
@@ -294,7 +303,7 @@ class Runs:
             NotFoundError: the component has no such run, or the caller may not access it.
             UnavailableError: the database is not open.
         """
-        self.expect_open()
+        await self.opened()
         found = await self._writer.transact(lambda database: database.run(run_id))
         if found is None or found.kind != kind or not is_visible_to(owner, found.user_id):
             raise NotFoundError("Run not found")
@@ -310,7 +319,7 @@ class Runs:
             ConflictError: several users have a session with that id.
             UnavailableError: the database is not open.
         """
-        self.expect_open()
+        await self.opened()
 
         def read(database: Database) -> list[RunRecord] | None:
             found = find_session(database, session)
@@ -364,21 +373,8 @@ class Runs:
         self._tasks.start(executor)
         return active
 
-    def expect_open(self) -> None:
-        """Checks that the database is open. Starts to open it if that has not begun, or has failed.
-
-        Raises:
-            StoreClosedError: the service is shutting down.
-            UnavailableError: the database is not open yet.
-        """
-        if self._is_closed:
-            raise StoreClosedError("the service is shutting down")
-        if not self._is_open:
-            self._begin_to_open().add_done_callback(_log_failure)
-            raise UnavailableError("the database of runs is being opened")
-
-    def _expect_open_for_runs(self) -> None:
-        self.expect_open()
+    async def _opened_for_runs(self) -> None:
+        await self.opened()
         if self.is_draining:
             raise StoreClosedError("the service is shutting down")
 
@@ -386,8 +382,3 @@ class Runs:
 def _size(value: object) -> int:
     """Returns the size of a value as JSON, in bytes."""
     return len(msgspec.json.encode(value))
-
-
-def _log_failure(opening: asyncio.Task[None]) -> None:
-    if not opening.cancelled() and opening.exception() is not None:
-        _log.error("the database of runs cannot be opened: %s", opening.exception())

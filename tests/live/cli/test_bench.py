@@ -86,7 +86,10 @@ def test_ingested_traces_were_found(done: Done) -> None:
 def test_the_store_was_opened(done: Done) -> None:
     assert done.measured.open is not None
     assert len(done.measured.open.seconds) == 1
-    assert done.measured.open.anonymous_bytes > 0
+    opened = done.measured.open
+    assert 0 < opened.anonymous_bytes < opened.anonymous_bytes + opened.file_bytes <= opened.peak_bytes
+    page = (done.target / "out.md").read_text()
+    assert all(f"{name} | " in page for name in ("RssAnon", "RssFile", "VmHWM"))
 
 
 def test_only_the_store_and_the_results_are_left(done: Done) -> None:

@@ -114,6 +114,7 @@ def test_the_command_prints_its_version_and_checks_a_folder(start: Callable[...,
     assert run("--version").stdout.startswith("spanwise 0.1.0")
     service = start()
     service.http.post("/v1/traces", content=export_request("a" * 32, "b" * 16), headers=JSON).raise_for_status()
+    service.http.post("/sessions", json={}).raise_for_status()
     assert service.stop() == 0
     done = run("check", str(service.data_dir))
     assert done.returncode == 0, done.stderr

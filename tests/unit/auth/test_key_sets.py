@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from spanwise.auth.algorithms import ALGORITHMS
 from spanwise.auth.config import AuthorizationConfig, key_material
 from spanwise.auth.jwks_file import JwksFile
 from spanwise.auth.key_ring import KeyRing
 from spanwise.auth.key_sets import KeySet, read_jwks
-from spanwise.auth.keys import ALGORITHMS, key_from_jwk
+from spanwise.auth.keys import key_from_jwk
 from spanwise.auth.minting import SigningKey
 from spanwise.auth.tokens import TokenVerifier
 from support.clients.forged_tokens import (

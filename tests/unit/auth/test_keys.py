@@ -11,9 +11,10 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import dsa, ec, ed448, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from spanwise.auth.algorithms import ALGORITHMS
 from spanwise.auth.config import AuthorizationConfig, configured_sources, key_material
 from spanwise.auth.key_ring import KeyRing
-from spanwise.auth.keys import ALGORITHMS, InvalidKeyError, key_from_jwk, key_from_text
+from spanwise.auth.keys import InvalidKeyError, key_from_jwk, key_from_text
 from spanwise.auth.tokens import TokenVerifier
 from spanwise.errors import ConfigurationError
 from spanwise.settings import Settings, load_settings

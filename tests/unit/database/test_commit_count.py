@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spanwise.database import SessionKey, SessionRecord, SqliteDatabase
+from spanwise.database import SessionKey, SessionRecord
 from spanwise.database.integrity import check_file
+from spanwise.database.sqlite import SqliteDatabase
 from spanwise.errors import ConfigurationError, RecordDamagedError
 
 if TYPE_CHECKING:

@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 from spanwise.database import (
     Database,
     KeptSession,
-    PostgresqlDatabase,
     RunRecord,
     SessionKey,
     SessionPageQuery,
     SessionRecord,
-    SqliteDatabase,
     unique_session_id,
 )
+from spanwise.database.postgresql import PostgresqlDatabase
+from spanwise.database.sqlite import SqliteDatabase
 from spanwise.errors import BadRequestError, ConfigurationError, StoreLockedError, UnavailableError
 from support.servers import postgresql
 
@@ -279,7 +279,8 @@ def test_an_id_that_one_database_cannot_hold_is_rejected_by_all(shared: Database
 
 OPENS = """
 import sys
-from spanwise.database import PostgresqlDatabase, SqliteDatabase
+from spanwise.database.postgresql import PostgresqlDatabase
+from spanwise.database.sqlite import SqliteDatabase
 from spanwise.errors import StoreLockedError
 database = (PostgresqlDatabase if "://" in sys.argv[1] else SqliteDatabase)(sys.argv[1])
 try:

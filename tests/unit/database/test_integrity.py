@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from spanwise.database import RunRecord, SessionKey, SessionPageQuery, SessionRecord, SqliteDatabase
+from spanwise.database import RunRecord, SessionKey, SessionPageQuery, SessionRecord
 from spanwise.database.integrity import check_file
+from spanwise.database.sqlite import SqliteDatabase
 from spanwise.errors import ConfigurationError, RecordDamagedError
 
 if TYPE_CHECKING:

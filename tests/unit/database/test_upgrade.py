@@ -10,7 +10,9 @@ import psycopg
 import pytest
 from sqlalchemy import create_engine, inspect
 
-from spanwise.database import Database, KeptSession, PostgresqlDatabase, SessionKey, SqliteDatabase
+from spanwise.database import Database, KeptSession, SessionKey
+from spanwise.database.postgresql import PostgresqlDatabase
+from spanwise.database.sqlite import SqliteDatabase
 from support.in_process.database_2 import EXAMPLE, write_version_2
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from spanwise.database import SessionKey, SqliteDatabase
+from spanwise.database import SessionKey
+from spanwise.database.sqlite import SqliteDatabase
 from spanwise.errors import StoreError, UnavailableError
 from spanwise.fair_budget import FairBudget, current_caller
 from spanwise.runs.active_run import MAX_BYTES, MAX_CHUNK_BYTES, MAX_EVENTS, MAX_TAIL_BYTES, ActiveRun
@@ -42,7 +43,7 @@ def event(run_id: str, index: int) -> tuple[str, int, str, bytes]:
 
 async def opened(folder: Path, max_bytes: int = 1024 * MEBIBYTE) -> tuple[Faulty, DatabaseWriter]:
     database = Faulty(folder / "runs.db")
-    writer = DatabaseWriter(database, FairBudget(max_bytes, "too many bytes of events at once"))
+    writer = DatabaseWriter(lambda: database, FairBudget(max_bytes, "too many bytes of events at once"))
     await writer.open()
     return database, writer
 
@@ -92,7 +93,7 @@ def test_a_waiting_run_is_never_far_ahead_of_the_database_even_of_a_failing_one(
 
     async def scene() -> int:
         database = kind(tmp_path / "runs.db")
-        writer = DatabaseWriter(database, FairBudget(1024 * MEBIBYTE, "full"))
+        writer = DatabaseWriter(lambda: database, FairBudget(1024 * MEBIBYTE, "full"))
         await writer.open()
         emitting = asyncio.create_task(emit(writer))
         if isinstance(database, Slow):

@@ -216,6 +216,7 @@ def _with_service(found: DataSet, results: Results) -> DataSet:
             "empty_ready_seconds": median(results.open.empty_seconds),
             "anonymous_bytes": results.open.anonymous_bytes,
             "file_bytes": results.open.file_bytes,
+            "peak_bytes": results.open.peak_bytes,
         }
         found = msgspec.structs.replace(found, open=opened)
     return found

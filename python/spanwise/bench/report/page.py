@@ -267,10 +267,15 @@ def _both(ingest: dict[str, float], name: str) -> str:
 
 
 def _opening(opened: dict[str, float]) -> str:
+    peak = opened["peak_bytes"]
     rows = [
         ("`spanwise serve` to ready, median", f"{opened['ready_seconds']:.2f} s"),
         ("the same over an empty store", f"{opened['empty_ready_seconds']:.2f} s"),
         ("private memory once ready, RssAnon", megabytes(opened["anonymous_bytes"])),
         ("mapped files in memory, RssFile", megabytes(opened["file_bytes"])),
+        (
+            "the most of both at once, VmHWM",
+            megabytes(peak) if peak else "not measured",
+        ),
     ]
     return table(["what", ""], rows)

@@ -50,7 +50,9 @@ class ServerProcess:
             probe.bind((HOST, 0))
             self.port: int = probe.getsockname()[1]
         self._log = data_dir.with_suffix(".log")
-        environment = {name: value for name, value in os.environ.items() if not name.startswith(("SPANWISE_", "JWT_"))}
+        # An installed package has its bytecode: without it the sources would be compiled at every start.
+        left_out = ("SPANWISE_", "JWT_", "PYTHONDONTWRITEBYTECODE")
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
         command = [sys.executable, "-m", "spanwise", "serve", "--data-dir", str(data_dir), "--port", str(self.port)]
         command += ["--otlp-grpc-port", "0", "--otlp-http-port", "0"]
         begun = time.perf_counter()

@@ -25,7 +25,7 @@ def run(plan: Plan) -> None:
     load = machine.load()
     seconds: list[float] = []
     empty_seconds: list[float] = []
-    anonymous = mapped = 0
+    anonymous = mapped = peak = 0
     empty = plan.folder / "empty"
     try:
         for _ in range(min(_MAX_STARTS, plan.effort.runs)):
@@ -37,7 +37,9 @@ def run(plan: Plan) -> None:
                 seconds.append(server.ready_seconds)
                 anonymous = max(anonymous, machine.anonymous_bytes(server.process.pid))
                 mapped = max(mapped, machine.file_bytes(server.process.pid))
+                peak = max(peak, machine.peak_bytes(server.process.pid))
     finally:
         shutil.rmtree(empty, ignore_errors=True)
-    plan.log(f"open: ready after {median(seconds):.2f} s, RssAnon {anonymous / 1e6:,.0f} MB")
-    plan.results.open = Opened(seconds, empty_seconds, anonymous, mapped, machine.circumstances(load))
+    memory = f"RssAnon {anonymous / 1e6:,.0f} MB, RssFile {mapped / 1e6:,.0f} MB, at most {peak / 1e6:,.0f} MB"
+    plan.log(f"open: ready after {median(seconds):.2f} s, {memory}")
+    plan.results.open = Opened(seconds, empty_seconds, anonymous, mapped, machine.circumstances(load), peak)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from spanwise.http.media_types import JSON
@@ -18,4 +19,5 @@ async def show_document(request: Request, _body: bytes, backend: Backend) -> Res
     """`GET /openapi.json`. Only authenticated callers see the input schemas of factories."""
     backend.public_response_budget.admit()
     is_authenticated = await backend.authorizer.is_authenticated(request)
-    return static_response(request, backend.openapi if is_authenticated else backend.public_openapi, JSON)
+    body = await asyncio.to_thread(backend.openapi if is_authenticated else backend.public_openapi)
+    return static_response(request, body, JSON)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from spanwise.http.http2.connection import Connection
 from spanwise.http.listeners import BACKLOG
 
 if TYPE_CHECKING:
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp
 
+    from spanwise.http.http2.connection import Connection
     from spanwise.http.http2.limits import ConnectionLimits
     from spanwise.settings import Settings
 
@@ -45,8 +45,14 @@ class Http2Server:
             limits: counts the connections.
             certificate: what the server proves its name with; None for connections without TLS.
         """
+
+        def accept() -> Connection:
+            from spanwise.http.http2.connection import Connection  # noqa: PLC0415  # h2, which many services never need
+
+            return Connection(application, settings, limits)
+
         server = await asyncio.get_running_loop().create_server(
-            lambda: Connection(application, settings, limits),
+            accept,
             sock=listener,
             backlog=BACKLOG,
             ssl=certificate,

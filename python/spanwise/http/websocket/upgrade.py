@@ -12,10 +12,10 @@ import socket
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from spanwise.http.websocket.wire import Wire
-
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from spanwise.http.websocket.wire import Wire
 
 _EXTENSION = "spanwise.wire"
 _DESCRIPTORS = "/dev/fd"
@@ -35,6 +35,8 @@ class Upgrade:
         if scope["type"] != "websocket":
             await self._app(scope, receive, send)
             return
+        from spanwise.http.websocket.wire import Wire  # noqa: PLC0415  # websockets, which many services never need
+
         wire = Wire()
         is_accepted = False
         scope["extensions"] = {**scope.get("extensions", {}), _EXTENSION: wire}

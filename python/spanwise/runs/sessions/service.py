@@ -30,8 +30,8 @@ _IS_ACTIVE = "a run of the session is under way"
 class ActiveRuns(Protocol):
     """What sessions need to know about runs; see `spanwise.runs.service.Runs`."""
 
-    def expect_open(self) -> None:
-        """Checks that the database is open."""
+    async def opened(self) -> None:
+        """Waits until the database is open."""
 
     def is_session_active(self, session: SessionKey) -> bool:
         """Returns whether a run of a session is active."""
@@ -97,7 +97,7 @@ class Sessions:
         Raises:
             UnavailableError: the database is not open.
         """
-        self._runs.expect_open()
+        await self._runs.opened()
         return await self._writer.transact(lambda database: database.sessions(query))
 
     async def one(self, address: SessionAddress) -> SessionRecord:
@@ -108,7 +108,7 @@ class Sessions:
             ConflictError: several users have a session with that id.
             UnavailableError: the database is not open.
         """
-        self._runs.expect_open()
+        await self._runs.opened()
         return await self._writer.transact(lambda database: _expect_session(database, address))
 
     async def run(self, address: SessionAddress, run_id: str) -> RunRecord:
@@ -130,7 +130,7 @@ class Sessions:
         Raises:
             ConflictError: its id is taken: by a session of the same user, or by anybody's if the user is not verified.
         """
-        self._runs.expect_open()
+        await self._runs.opened()
         now = int(time.time())
         session = SessionRecord(
             session_id=new.session_id or str(uuid4()),
@@ -202,7 +202,7 @@ class Sessions:
 
     async def _delete(self, find: Callable[[Database], list[SessionRecord]]) -> None:
         """Deletes sessions, first where components keep them: one that could be deleted only in part is still here."""
-        self._runs.expect_open()
+        await self._runs.opened()
         claimed: list[SessionKey] = []
 
         def claim(database: Database) -> list[tuple[SessionRecord, list[KeptSession]]]:

@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
 from opentelemetry import trace as api
 from opentelemetry.context import Context, attach, detach, set_value
 from opentelemetry.sdk.resources import Resource
@@ -24,6 +23,7 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, SpanKind, Status, StatusCode, TraceFlags
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
+from spanwise.traces.recording.origin import TraceOrigin
 from spanwise.traces.recording.otlp_request import RunOverrides
 from spanwise.traces.recording.proxy_tracer import proxying_to
 from spanwise.traces.recording.span_processor import BUFFER_KEY, SpanBuffer, SpanCollector
@@ -45,24 +45,6 @@ SETTLE_SECONDS = 0.1
 """How long spans may stay open after their run. Frameworks leave generators behind, which end a little later."""
 _IDENTITY = {"session.id", "gen_ai.conversation.id", "user.id"}
 _chosen_ids: ContextVar[tuple[int, int] | None] = ContextVar("chosen_ids", default=None)
-
-
-class TraceOrigin(Struct, frozen=True):
-    """The root of a run's trace. It is stored with a paused run, which resumes in the same trace.
-
-    Attributes:
-        trace_id: 32 hexadecimal digits.
-        span_id: the root's span id, 16 hexadecimal digits.
-        start: the root's start in nanoseconds since 1970; 0 before it started.
-        name: the root's name; empty if unknown.
-        parent: the span id of the caller's span that contains the root, 16 hexadecimal digits; empty if none does.
-    """
-
-    trace_id: str
-    span_id: str
-    start: int
-    name: str = ""
-    parent: str = ""
 
 
 class Recorder:

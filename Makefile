@@ -74,7 +74,8 @@ test-slow: $(RELEASE) crates agno-$(MIDDLE_AGNO) lowest ## Full counts of kills,
 	cargo test --quiet for_a_minute -- --ignored
 
 # The demo runs the wheel, in an environment of its own with the thirty packages that running needs, not the developers'
-# hundred and eighty. Cargo's output is shown, because it says what is compiled and how far that is.
+# hundred and eighty. Cargo's output is shown, because it says what is compiled and how far that is. Once it has finished, maturin
+# still strips the engine and packs the wheel, so the sign of life names the wheel.
 # Runs a command, and says every eight seconds that it is still at it: pip and the last crates are silent for minutes. It
 # ends with the shell that started it, also after Ctrl-C.
 define alive
@@ -101,7 +102,7 @@ $(DEMO)/.packages: $(DEMO_LOCK)
 $(DEMO)/.wheel: $(DEMO)/.packages $(SOURCES) $(PROGRAM)
 	@echo "2/3  Compiling the engine with" `cargo --version`" (needs $(RUST) or newer): minutes the first time, then seconds."
 	@rm -rf $(DEMO)/wheels
-	$(call alive,compiling,$(DEMO)/bin/maturin build --release --locked --interpreter $(DEMO)/bin/python --out $(DEMO)/wheels)
+	$(call alive,building the wheel,$(DEMO)/bin/maturin build --release --locked --interpreter $(DEMO)/bin/python --out $(DEMO)/wheels)
 	@echo "3/3  Installing the wheel."
 	@$(DEMO)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall $(DEMO)/wheels/*.whl
 	@touch $@

@@ -81,7 +81,7 @@ FIGURES = {
     "| token | 8 KiB; its JSON 32 levels deep": (MAX_TOKEN_BYTES, MAX_DEPTH) == (8 * KIBIBYTE, 32),
     "divided by address; 0.5 s of it at once": BURST_SECONDS == 0.5,
     "4 MiB of heads, and 16 KiB for each request": (WAITING_BYTES, REQUEST_BYTES) == (4 * MEBIBYTE, 16 * KIBIBYTE),
-    "It may hold three times what is left": SHARE_FACTOR == 3,
+    "A caller may hold three times what is left": SHARE_FACTOR == 3,
     "more than 8 exports at once": MAX_DOWNLOADS == 8,
     "more than 64 exports wait": MAX_WAITING == 64,
     "for up to 10 s": WAIT_SECONDS == 10,

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from support.documents import blocks_of
 from support.paths import ROOT
@@ -33,10 +33,23 @@ def test_the_question_of_the_guide_is_measured_saved_and_compared(tmp_path: Path
     saved = run(tmp_path, "--benchmark-only", "--benchmark-save=before", "--benchmark-max-time=0.1")
     assert saved.returncode == 0, saved.stdout
     (kept,) = tmp_path.glob(".benchmarks/*/0001_before.json")
-    assert json.loads(kept.read_text("utf-8"))["benchmarks"][0]["stats"]["median"] > 0
-    compared = run(tmp_path, "--benchmark-only", "--benchmark-compare=0001", "--benchmark-max-time=0.1")
-    assert compared.returncode == 0, compared.stdout
-    assert "0001_before" in compared.stdout
+    before = json.loads(kept.read_text("utf-8"))
+    stats = before["benchmarks"][0]["stats"]
+    assert stats["median"] > 0
+    for factor, is_slower in ((1_000, False), (1 / 1_000, True)):
+        kept.write_text(
+            json.dumps(before | {"benchmarks": [before["benchmarks"][0] | {"stats": _scaled(stats, factor)}]})
+        )
+        limit = ("--benchmark-compare=0001", "--benchmark-compare-fail=median:10%", "--benchmark-max-time=0.1")
+        compared = run(tmp_path, "--benchmark-only", *limit)
+        assert "0001_before" in compared.stdout
+        assert compared.returncode == is_slower, compared.stdout
+        assert ("has failed PercentageRegressionCheck" in compared.stdout + compared.stderr) == is_slower
+
+
+def _scaled(stats: dict[str, Any], factor: float) -> dict[str, Any]:
+    """Returns the figures of a run that took so many times as long."""
+    return {name: value * factor if isinstance(value, float) else value for name, value in stats.items()}
 
 
 def test_a_store_is_filled_once_for_a_shape_and_a_seed(tmp_path: Path) -> None:
@@ -59,3 +72,11 @@ def test_stores(filled_store):
     )
     ran = run(tmp_path)
     assert ran.returncode == 0, ran.stdout
+
+
+def test_the_benchmarks_of_the_service_can_be_collected() -> None:
+    command = [sys.executable, "-m", "pytest", "benches/service", "--collect-only", "--quiet", "-p", "no:cacheprovider"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    files = {line.partition("::")[0] for line in done.stdout.splitlines() if "::" in line}
+    assert files == {f"benches/service/{path.name}" for path in (ROOT / "benches" / "service").glob("test_*.py")}

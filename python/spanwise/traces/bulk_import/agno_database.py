@@ -8,19 +8,17 @@ object.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import msgspec
 import pyarrow as pa
 import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 
-from spanwise._engine import otlp_spans
+from spanwise._engine import spans_of_columns
 from spanwise.errors import ConfigurationError
-from spanwise.traces.bulk_import.source import RejectedSpans, with_created_at
-from spanwise.traces.otlp import CONTENT_TYPE, attributes_of
+from spanwise.traces.bulk_import.source import RejectedSpans, conform
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -31,22 +29,13 @@ SPANS_TABLE = "agno_spans"
 _SCOPE = "openinference.instrumentation.agno"
 """The scope of agno's instrumentation, which the tables do not keep; its spans are read as those that it exports."""
 _FETCHED_ROWS = 1024
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _KINDS = {"INTERNAL": 1, "SERVER": 2, "CLIENT": 3, "PRODUCER": 4, "CONSUMER": 5}
 _STATUSES = {"OK": 1, "ERROR": 2}
 _TRACE_COLUMNS = ("trace_id", "created_at")
-_SPAN_COLUMNS = (
-    "trace_id",
-    "span_id",
-    "parent_span_id",
-    "name",
-    "span_kind",
-    "status_code",
-    "status_message",
-    "start_time",
-    "end_time",
-    "attributes",
-)
+_TEXTS = ("trace_id", "span_id", "parent_span_id", "name", "status_message", "start_time", "end_time")
+_SPAN_COLUMNS = (*_TEXTS, "span_kind", "status_code", "attributes")
+_Columns: TypeAlias = "dict[str, Sequence[Any]]"
+"""The values of rows, by the names of their columns."""
 
 
 @dataclass
@@ -99,40 +88,34 @@ class AgnoDatabase:
         """
         spans, traces = self._spans, self._traces
         joined_tables = spans.outerjoin(traces, spans.c.trace_id == traces.c.trace_id)
-        columns = [spans.c[name] for name in _SPAN_COLUMNS]
-        query = sa.select(*columns, traces.c.created_at.label("trace_created_at")).select_from(joined_tables)
+        # As text, which the engine reads: a driver would make objects of it.
+        attributes = sa.cast(spans.c.attributes, sa.Text).label("attributes")
+        columns = [spans.c[name] for name in _SPAN_COLUMNS if name != "attributes"]
+        query = sa.select(*columns, attributes, traces.c.created_at.label("created_at")).select_from(joined_tables)
         query = query.order_by(spans.c.trace_id, spans.c.span_id).execution_options(yield_per=_FETCHED_ROWS)
         try:
             with self._engine.connect() as connection:
-                for rows in connection.execute(query).mappings().partitions(_FETCHED_ROWS):
-                    yield from self._batches(rows)
+                result = connection.execute(query)
+                names = list(result.keys())
+                for rows in result.partitions(_FETCHED_ROWS):
+                    yield from self._batches(dict(zip(names, zip(*rows, strict=True), strict=True)))
                     advance(len(rows))
                 self._reject_empty_traces(connection)
-        except SQLAlchemyError as error:
+        except (SQLAlchemyError, pa.ArrowException) as error:
             self.rejected.append(RejectedSpans(self.name, _first_line(error)))
         finally:
             self._engine.dispose()
 
-    def _batches(self, rows: Sequence[sa.RowMapping]) -> Iterator[pa.RecordBatch]:
-        usable = []
-        for row in rows:
-            try:
-                created_at = _micros(row["trace_created_at"]) if row["trace_created_at"] else None
-                usable.append((row, _span(row), created_at))
-            except (ValueError, TypeError) as error:
-                self._reject(row, str(error))
-        batch, rejected, reason = otlp_spans(_otlp_request([span for _, span, _ in usable]), CONTENT_TYPE)
-        if not rejected:
-            yield with_created_at(pa.record_batch(batch), [created_at for _, _, created_at in usable])
-        elif len(usable) == 1:
-            self._reject(rows[0], reason)
-        else:  # the engine does not say which spans it rejected: try each alone
-            for row, _, _ in usable:
-                yield from self._batches([row])
-
-    def _reject(self, row: sa.RowMapping, reason: str) -> None:
-        where = f"{self.name}, span `{row['span_id']}` of trace `{row['trace_id']}`"
-        self.rejected.append(RejectedSpans(where, reason, 1))
+    def _batches(self, columns: _Columns) -> Iterator[pa.RecordBatch]:
+        spans, _, rejected = spans_of_columns(_batch(columns, pa.array(columns["attributes"], pa.string())))
+        yield conform(pa.record_batch(spans))
+        for position, reason in rejected:
+            row = {name: values[position : position + 1] for name, values in columns.items()}
+            spans, _, still_rejected = spans_of_columns(_batch(row, _attributes(row)))
+            yield conform(pa.record_batch(spans))
+            if still_rejected:
+                where = f"{self.name}, span `{row['span_id'][0]}` of trace `{row['trace_id'][0]}`"
+                self.rejected.append(RejectedSpans(where, reason, 1))
 
     def _reject_empty_traces(self, connection: sa.Connection) -> None:
         spans, traces = self._spans, self._traces
@@ -156,36 +139,37 @@ def _first_line(error: Exception) -> str:
     return str(error).partition("\n")[0]
 
 
-def _span(row: sa.RowMapping) -> dict[str, Any]:
-    """Returns a row as an OTLP/JSON span."""
-    attributes = row["attributes"]
-    if isinstance(attributes, str | bytes):
-        attributes = msgspec.json.decode(attributes)
-    if not isinstance(attributes, dict | None):
-        raise TypeError(f"expected `attributes` to be an object, got `{type(attributes).__name__}`")
-    span = {
-        "traceId": row["trace_id"],
-        "spanId": row["span_id"],
-        "name": row["name"],
-        "kind": _KINDS.get(row["span_kind"], 0),
-        "startTimeUnixNano": str(_micros(row["start_time"]) * 1000),
-        "endTimeUnixNano": str(_micros(row["end_time"]) * 1000),
-        "attributes": attributes_of({key: value for key, value in (attributes or {}).items() if value is not None}),
-        "status": {"code": _STATUSES.get(row["status_code"], 0), "message": row["status_message"] or ""},
+def _batch(columns: _Columns, attributes: pa.Array) -> pa.RecordBatch:
+    """Returns rows as the columns of spans that `spans_of_columns` reads."""
+    texts = {name: pa.array(columns[name]) for name in _TEXTS}
+    coded = {
+        "kind": pa.array([_KINDS.get(kind, 0) for kind in columns["span_kind"]]),
+        "status": pa.array([_STATUSES.get(status, 0) for status in columns["status_code"]]),
+        "scope_name": pa.repeat(_SCOPE, len(attributes)),
+        "created_at": pa.array([created_at or None for created_at in columns["created_at"]]),
     }
-    if row["parent_span_id"]:
-        span["parentSpanId"] = row["parent_span_id"]
-    return span
+    return pa.record_batch({**texts, **coded, "attributes": attributes})
 
 
-def _micros(text: str) -> int:
-    """Returns an ISO 8601 time in microseconds since 1970; a time without an offset is UTC."""
-    instant = datetime.fromisoformat(text)
-    if instant.tzinfo is None:
-        instant = instant.replace(tzinfo=UTC)
-    since = instant - _EPOCH
-    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+def _attributes(row: _Columns) -> pa.Array:
+    """Returns the attributes of one row as an object of values.
+
+    JSON has no numbers that are not finite and no halves of surrogates, but Python writes them.
+    """
+    text = row["attributes"][0] or "{}"
+    try:
+        attributes = {key: _printable(value) for key, value in json.loads(text).items()}
+        # The name of a member of a struct ends at its first NUL.
+        return pa.array([text if any("\0" in key for key in attributes) else attributes])
+    except (ValueError, AttributeError, OverflowError, pa.ArrowException):
+        return pa.array([text])
 
 
-def _otlp_request(spans: list[dict[str, Any]]) -> bytes:
-    return msgspec.json.encode({"resourceSpans": [{"scopeSpans": [{"scope": {"name": _SCOPE}, "spans": spans}]}]})
+def _printable(value: object) -> object:
+    match value:
+        case str():
+            return value.encode("utf-8", "replace").decode()
+        case list():
+            return [_printable(each) for each in value]
+        case _:
+            return value

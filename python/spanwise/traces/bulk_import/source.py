@@ -70,18 +70,6 @@ def conform(batch: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
 
 
-def with_created_at(batch: pa.RecordBatch, created_at: list[int | None]) -> pa.RecordBatch:
-    """Returns a batch of `SCHEMA` with the given creation times.
-
-    Args:
-        batch: encoded spans.
-        created_at: for each span, when its trace was first received, in microseconds since 1970; None if unknown.
-    """
-    columns = conform(batch)
-    field = columns.schema.field("created_at")
-    return columns.set_column(columns.schema.get_field_index(field.name), field, pa.array(created_at, field.type))
-
-
 def _column(batch: pa.RecordBatch, field: pa.Field) -> pa.Array:
     if field.name not in batch.schema.names:
         missing = [None] * batch.num_rows

@@ -26,6 +26,7 @@ PROTOBUF = "application/x-protobuf"
 JSON = "application/json"
 
 _CHUNK_BYTES = 8 * 1024 * 1024
+_JSON_HEAD_BYTES = 64 * 1024
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _MAGIC = {b"\x1f\x8b": "gzip", _ZSTD: "zstd"} | {
     b"\x78" + level: "zlib" for level in (b"\x01", b"\x5e", b"\x9c", b"\xda")
@@ -185,11 +186,12 @@ def _up_to(content: Content, length: int) -> bytes:
 
 def _json_messages(content: Content) -> Iterator[Message]:
     """Yields the messages of a file that holds one document, or one on each line."""
-    pending = bytearray()
-    while b"\n" not in pending and (chunk := content.read(_CHUNK_BYTES)):
-        pending += chunk
-    first = pending.partition(b"\n")[0]
-    if not _is_json(first):
+    chunks = [content.read(_CHUNK_BYTES)]
+    while chunks[-1] and b"\n" not in chunks[-1]:
+        chunks.append(content.read(_CHUNK_BYTES))
+    pending = bytearray().join(chunks)
+    first, line_break, _ = pending.partition(b"\n")
+    if not line_break or not _is_json(first):
         document = bytes(pending) + content.rest()
         yield Message(document, is_otlp=_is_otlp(document))
         return
@@ -205,7 +207,9 @@ def _json_messages(content: Content) -> Iterator[Message]:
 
 
 def _is_otlp(document: bytes) -> bool:
-    return document.lstrip().startswith(b"{") and is_otlp_json(document)
+    # The name of its first member decides.
+    head = document[:_JSON_HEAD_BYTES].lstrip()
+    return head.startswith(b"{") and is_otlp_json(head)
 
 
 def _is_json(text: bytearray) -> bool:

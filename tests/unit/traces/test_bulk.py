@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import time
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -94,6 +95,21 @@ def test_a_file_of_spans_only_is_imported(data_dir: Path, tmp_path: Path) -> Non
     assert imported.exit_code == 0, imported.output
     assert "rejected" not in imported.output
     assert len(answers(tmp_path / "copy")[0]) == len(answers(data_dir)[0])
+
+
+def test_documents_are_indexed_by_whoever_opens_the_store_after_an_import(data_dir: Path, tmp_path: Path) -> None:
+    def cached() -> set[str]:
+        return {path.name for path in (tmp_path / "copy" / "traces" / "cache").rglob("*") if path.is_file()}
+
+    run("export", data_dir, "{}", "--format", "parquet", "-o", tmp_path / "spans.parquet")
+    run("import", tmp_path / "copy", tmp_path / "spans.parquet")
+    assert cached() == {"index"}
+    store = TraceStore.open(str(tmp_path / "copy" / "traces"))
+    deadline = time.monotonic() + 60
+    while len(cached()) == 1:
+        assert time.monotonic() < deadline, "nothing is indexed"
+        time.sleep(0.05)
+    store.close()
 
 
 def test_a_folder_of_exports_is_imported_as_it_would_be_ingested(data_dir: Path, tmp_path: Path) -> None:

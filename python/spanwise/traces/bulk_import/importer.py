@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import pyarrow as pa
+from msgspec import structs
 
 from spanwise._engine import TraceStore
 from spanwise.errors import ConfigurationError
@@ -54,7 +55,8 @@ class ImportReport:
 def import_spans(settings: Settings, sources: Sequence[Source], advance: Callable[[int], None]) -> ImportReport:
     """Imports the spans of `sources`, in order, into the store of `settings`, which is created if there is none.
 
-    An interrupted import of unchanged files resumes where it was interrupted.
+    An interrupted import of unchanged files resumes where it was interrupted. Documents are not indexed meanwhile:
+    whoever opens the store next does that.
 
     Args:
         settings: names the store and how to open it.
@@ -68,7 +70,9 @@ def import_spans(settings: Settings, sources: Sequence[Source], advance: Callabl
         UnavailableError: the disk is too full.
     """
     stream = _SourceStream(sources, advance)
-    store = open_store(settings.trace_store, settings)
+    # Indexes would take as much of the processor as all else, and the last ones are given up when a store is closed.
+    unindexed = structs.replace(settings, index_spans=False, index_texts=False, index_attributes=False)
+    store = open_store(settings.trace_store, unindexed)
     if not isinstance(store, TraceStore):
         store.close()
         raise ConfigurationError(

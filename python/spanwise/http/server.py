@@ -108,13 +108,13 @@ async def serve(service: Served, announce: Callable[[Addresses], None] | None = 
     _ = service.app  # what cannot be served does not listen
     certificate = certificate_of(settings)
     listeners = open_listeners(settings)
+    signals = ShutdownSignals(settings.drain_seconds)  # whoever reads that it listens may already end it
+    shutdown, hurry = signals.shutdown, signals.hurry
     (announce or _log_addresses)(_addresses(settings, listeners, has_certificate=certificate is not None))
     _warn_if_exposed(settings, listeners)
     connections = allowed_connections(settings.max_connections)
     servers = _http_servers(service, listeners, connections)
     grpc = await _grpc_server(service, listeners, connections, certificate)
-    signals = ShutdownSignals(settings.drain_seconds)
-    shutdown, hurry = signals.shutdown, signals.hurry
     serving = [asyncio.ensure_future(server.serve()) for server in servers]
     opening = asyncio.ensure_future(service.open())
     ending, hurrying = asyncio.ensure_future(shutdown.wait()), asyncio.ensure_future(hurry.wait())

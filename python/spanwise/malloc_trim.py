@@ -21,6 +21,9 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
 MEBIBYTE = 1024 * 1024
 MMAP_THRESHOLD_BYTES = MEBIBYTE
 """Blocks of this size or more are mapped separately, and unmapped as soon as they are freed."""
+HEAPS, HEAPS_PER_PROCESSOR = 64, 8
+"""At least so many, more than there are threads: of two threads that share a heap, each waits for the other at every few
+allocations. The C library has eight a processor, and shares them among threads as they come."""
 TRIM_THRESHOLD_BYTES = 8 * MEBIBYTE
 """Free memory that may stay at the end of a heap."""
 POLL_SECONDS = 0.25
@@ -55,8 +58,8 @@ class HeapTrimmer:
         self._interval, self._next_trim = TRIM_INTERVAL_SECONDS[0], 0.0
 
     def configure(self) -> None:
-        """Limits the number of heaps, maps large blocks separately, and trims the end of each heap early."""
-        self._mallopt(_ARENA_MAX, 2 * (os.cpu_count() or 1))
+        """Gives each thread a heap, maps large blocks separately, and trims the end of each heap early."""
+        self._mallopt(_ARENA_MAX, max(HEAPS, HEAPS_PER_PROCESSOR * (os.cpu_count() or 1)))
         self._mallopt(_MMAP_THRESHOLD, MMAP_THRESHOLD_BYTES)
         self._mallopt(_TRIM_THRESHOLD, TRIM_THRESHOLD_BYTES)
 

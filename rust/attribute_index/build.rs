@@ -115,30 +115,40 @@ impl AttributeIndexBuilder {
 
     /// Returns the number of a key; `None` if the key is not indexed or has no value.
     fn key_of(&mut self, scope: Scope, attribute: &AttributeRef<'_>) -> Option<Key> {
-        let key = indexed_key(attribute)?;
-        let known = &mut self.known[scope as usize];
+        Some(self.key_named(scope as usize, indexed_key(attribute)?))
+    }
+
+    fn key_named(&mut self, scope: usize, key: &str) -> Key {
+        let known = &mut self.known[scope];
         if let Some(code) = known.get(key) {
-            return Some(Key::Known(*code));
+            return Key::Known(*code);
         }
         if self.keys.len() == MAX_KEYS {
-            return Some(Key::Beyond);
+            return Key::Beyond;
         }
         let code = u32::try_from(self.keys.len()).unwrap_or(u32::MAX);
         self.value_bytes += 2 * key.len() + size_of::<KeyBuilder>() + BYTES_PER_VALUE;
         known.insert(key.into(), code);
         self.keys.push(KeyBuilder::default());
-        Some(Key::Known(code))
+        Key::Known(code)
     }
 
     fn value_of(&mut self, key: u32, value: ValueRef<'_>) -> u32 {
         encode(value, &mut self.scratch);
-        let values = &mut self.keys[key as usize].values;
-        if let Some(code) = values.get(self.scratch.as_slice()) {
-            return *code;
+        match self.keys[key as usize].values.get(self.scratch.as_slice()) {
+            Some(code) => *code,
+            None => self.value_coded(key, self.scratch.as_slice().into()),
         }
-        let code = u32::try_from(values.len()).unwrap_or(u32::MAX);
-        self.value_bytes += 2 * self.scratch.len() + BYTES_PER_VALUE;
-        values.insert(self.scratch.as_slice().into(), code);
+    }
+
+    /// Returns the number of a value of a key.
+    fn value_coded(&mut self, key: u32, value: Box<[u8]>) -> u32 {
+        let values = &mut self.keys[key as usize].values;
+        let (next, bytes) = (u32::try_from(values.len()).unwrap_or(u32::MAX), value.len());
+        let code = *values.entry(value).or_insert(next);
+        if code == next {
+            self.value_bytes += 2 * bytes + BYTES_PER_VALUE;
+        }
         code
     }
 
@@ -156,11 +166,74 @@ impl AttributeIndexBuilder {
                 Some(Key::Known(_)) | None => {}
             }
         }
-        self.value_bytes += resource.len() + 8 * values.len() + BYTES_PER_VALUE;
-        let code = u32::try_from(self.resource_values.len()).unwrap_or(u32::MAX);
-        self.resources.insert(resource.into(), code);
-        self.resource_values.push((values, is_beyond));
+        self.resource_coded(resource.into(), || (values, is_beyond))
+    }
+
+    /// Returns the number of a resource; `values` returns its keys and values, and whether it has a key beyond the limit.
+    fn resource_coded(
+        &mut self,
+        resource: Box<[u8]>,
+        values: impl FnOnce() -> (Vec<(u32, u32)>, bool),
+    ) -> u32 {
+        let (next, bytes) = (u32::try_from(self.resource_values.len()).unwrap_or(u32::MAX), resource.len());
+        let code = *self.resources.entry(resource).or_insert(next);
+        if code == next {
+            let (values, is_beyond) = values();
+            self.value_bytes += bytes + 8 * values.len() + BYTES_PER_VALUE;
+            self.resource_values.push((values, is_beyond));
+        }
         code
+    }
+
+    /// Appends the rows of another builder, as if they had been added here. Returns false, and is of no use any more, if that is not
+    /// known: there are keys beyond the limit.
+    #[must_use]
+    pub fn append(&mut self, later: Self) -> bool {
+        let Some(keys) = self.keys_of(&later) else { return false };
+        let mut values = Vec::with_capacity(keys.len());
+        for (key, later) in keys.iter().zip(later.keys) {
+            values.push(self.append_key(*key, later));
+        }
+        let here = |(key, value): (u32, u32)| (keys[key as usize], values[key as usize][value as usize]);
+        let resources = in_order(later.resources).into_iter().zip(later.resource_values);
+        let resources: Vec<u32> = resources
+            .map(|(resource, (pairs, _))| {
+                self.resource_coded(resource, || (pairs.into_iter().map(here).collect(), false))
+            })
+            .collect();
+        self.resource_codes.extend(later.resource_codes.into_iter().map(|code| resources[code as usize]));
+        self.places += later.places;
+        self.roots.extend(later.roots);
+        true
+    }
+
+    /// Returns the number here of each key of another builder; `None` if there are keys beyond the limit.
+    fn keys_of(&mut self, later: &Self) -> Option<Vec<u32>> {
+        let mut keys = vec![0; later.keys.len()];
+        let mut names: Vec<(u32, usize, &str)> = Vec::with_capacity(keys.len());
+        for (scope, known) in later.known.iter().enumerate() {
+            names.extend(known.iter().map(|(name, key)| (*key, scope, &**name)));
+        }
+        names.sort_unstable();
+        for (key, scope, name) in names {
+            let Key::Known(own) = self.key_named(scope, name) else { return None };
+            keys[key as usize] = own;
+        }
+        later.beyond.is_empty().then_some(keys)
+    }
+
+    /// Appends what another builder has of a key; returns the number here of each of its values.
+    fn append_key(&mut self, key: u32, later: KeyBuilder) -> Vec<u32> {
+        let values: Vec<u32> =
+            in_order(later.values).into_iter().map(|value| self.value_coded(key, value)).collect();
+        let first_place = u32::try_from(self.places).unwrap_or(u32::MAX);
+        let first_row = u32::try_from(self.roots.len()).unwrap_or(u32::MAX);
+        let own = &mut self.keys[key as usize];
+        self.entries += later.places.len();
+        own.places.extend(later.places.into_iter().map(|place| place.saturating_add(first_place)));
+        own.codes.extend(later.codes.into_iter().map(|code| values[code as usize]));
+        own.rows.extend(later.rows.into_iter().map(|row| row.saturating_add(first_row)));
+        values
     }
 
     /// Writes the index of what was added. [`super::AttributeIndex::open`] expects the same `source`.
@@ -194,6 +267,15 @@ impl AttributeIndexBuilder {
         let (places, roots, beyond) = (self.places, self.roots, self.beyond);
         SortedAttributes { keys, resources, places, roots, beyond }.write(source, out)
     }
+}
+
+/// Returns the keys of a map in the order of their numbers, which are 0 and on.
+fn in_order(numbered: HashMap<Box<[u8]>, u32, RandomState>) -> Vec<Box<[u8]>> {
+    let mut in_order = vec![Box::default(); numbered.len()];
+    for (key, number) in numbered {
+        in_order[number as usize] = key;
+    }
+    in_order
 }
 
 impl KeyBuilder {

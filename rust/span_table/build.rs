@@ -78,9 +78,13 @@ impl SpanTableBuilder {
         if let Some((view, Ok(entries))) = entries {
             self.add_spans(view, entries);
         } else {
-            self.unreadable.push(u32::try_from(self.bases.len()).unwrap_or(u32::MAX));
-            self.push_row(self.bases.last().copied().unwrap_or_default(), false);
+            self.push_unreadable();
         }
+    }
+
+    fn push_unreadable(&mut self) {
+        self.unreadable.push(u32::try_from(self.bases.len()).unwrap_or(u32::MAX));
+        self.push_row(self.bases.last().copied().unwrap_or_default(), false);
     }
 
     fn entries(&mut self, view: &TraceView<'_>) -> Result<Vec<Entry>> {
@@ -153,6 +157,41 @@ impl SpanTableBuilder {
         self.firsts.push(u32::try_from(self.codes.len()).unwrap_or(u32::MAX));
     }
 
+    /// Appends the rows of another builder, as if they had been added here.
+    pub fn append(&mut self, later: Self) {
+        let of_words: Vec<Vec<u32>> = (0..self.words.len())
+            .map(|field| later.words[field].iter().map(|word| self.word(field, Some(word))).collect())
+            .collect();
+        let code_here = |(field, code): (usize, &u32)| {
+            if *code == WordsBuilder::MISSING { *code } else { of_words[field][*code as usize] }
+        };
+        let combinations = in_order(later.combinations);
+        let codes: Vec<u32> = combinations
+            .iter()
+            .map(|words| self.code(words.iter().enumerate().map(code_here).collect()))
+            .collect();
+        let mut unreadable = later.unreadable.iter().peekable();
+        for (row, base) in later.bases.into_iter().enumerate() {
+            for place in later.firsts[row] as usize..later.firsts[row + 1] as usize {
+                let combination = usize::try_from(later.codes.get(place)).unwrap_or(usize::MAX);
+                self.codes.push(codes[combination].into());
+                self.parents.push(later.parents.get(place));
+                self.subtrees.push(later.subtrees.get(place));
+                self.starts.push(later.starts.get(place));
+                self.ends.push(later.ends.get(place));
+                for (own, numbers) in self.numbers.iter_mut().zip(&later.numbers) {
+                    own.push(numbers.get(place));
+                }
+            }
+            if unreadable.next_if(|unreadable| **unreadable as usize == row).is_some() {
+                self.push_unreadable();
+            } else {
+                self.push_row(base, later.fractions[row / 64] >> (row % 64) & 1 == 1);
+            }
+        }
+        self.is_too_large |= later.is_too_large;
+    }
+
     /// Writes the table of what was added. [`super::SpanTable::open`] expects the same `source`.
     ///
     /// # Errors
@@ -164,10 +203,7 @@ impl SpanTableBuilder {
         }
         let rows = u32::try_from(self.bases.len()).map_err(|_| invalid("expected fewer than 2^32 rows"))?;
         let mut writer = SectionWriter::new(SPAN_TABLE, out);
-        let mut combinations = vec![Box::<[u32]>::default(); self.combinations.len()];
-        for (words, code) in self.combinations {
-            combinations[code as usize] = words;
-        }
+        let combinations = in_order(self.combinations);
         for (position, words) in self.words.into_iter().enumerate() {
             let codes = combinations.iter().map(|words| words[position]);
             words.write(&mut writer, FIRST_WORD + position, codes)?;
@@ -189,6 +225,15 @@ impl SpanTableBuilder {
         writer.plain(Column::Fractions as usize, SectionKind::FrequentBits, self.fractions)?;
         writer.finish(&identity_of(source), rows)
     }
+}
+
+/// Returns the combinations of words in the order of their codes.
+fn in_order(combinations: HashMap<Box<[u32]>, u32, RandomState>) -> Vec<Box<[u32]>> {
+    let mut in_order = vec![Box::default(); combinations.len()];
+    for (words, code) in combinations {
+        in_order[code as usize] = words;
+    }
+    in_order
 }
 
 /// Integers in four bytes each, until one does not fit: most columns of a million traces stay that narrow.
@@ -231,10 +276,14 @@ impl Ints {
         }
     }
 
-    fn iter(&self) -> impl Iterator<Item = i64> + Clone + '_ {
-        (0..self.len()).map(|at| match self {
+    fn get(&self, at: usize) -> u64 {
+        match self {
             Self::Narrow(values) => values[at].into(),
-            Self::Wide(values) => values[at].cast_signed(),
-        })
+            Self::Wide(values) => values[at],
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = i64> + Clone + '_ {
+        (0..self.len()).map(|at| self.get(at).cast_signed())
     }
 }

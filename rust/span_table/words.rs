@@ -95,6 +95,15 @@ impl WordsBuilder {
         Some(code)
     }
 
+    /// Returns the words in the order of their codes.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
+        let word = |bounds: &[u32]| {
+            let word = self.values.get(bounds[0] as usize..bounds[1] as usize).unwrap_or_default();
+            std::str::from_utf8(word).unwrap_or_default()
+        };
+        self.offsets.windows(2).map(word)
+    }
+
     /// Writes the words, and which of them each combination has.
     pub(super) fn write(
         self,

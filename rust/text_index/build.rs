@@ -11,7 +11,7 @@ use crate::text::{find_in_searched, fold_all};
 use crate::trace::view::Channel;
 
 /// A run is packed when it takes more bytes: about 10,000 traces of 5 KB.
-const RUN_BYTES: usize = 32 << 20;
+const RUN_BYTES: usize = 8 << 20;
 /// A text is compared with so many texts before it in its row and channel.
 const RECENT_TEXTS: usize = 4;
 
@@ -98,6 +98,29 @@ impl TextIndexBuilder {
         recent.push_back(own);
     }
 
+    /// Packs what was added. Nothing more is to be added of its last row.
+    pub fn pack(&mut self) {
+        self.packed.push(std::mem::take(&mut self.run).pack());
+    }
+
+    /// Appends what was added to another builder.
+    ///
+    /// # Panics
+    /// If a row of it is not after all rows here.
+    pub fn append(&mut self, mut later: Self) {
+        self.pack();
+        let first = later.present.iter().filter_map(|present| first_row(present)).min();
+        assert!(first.is_none_or(|first| first > self.row || self.present.iter().all(Vec::is_empty)));
+        for (own, later) in self.present.iter_mut().zip(&later.present) {
+            own.resize(own.len().max(later.len()), 0);
+            own.iter_mut().zip(later).for_each(|(own, later)| *own |= later);
+        }
+        self.packed.append(&mut later.packed);
+        self.row = self.row.max(later.row);
+        self.recent = later.recent;
+        self.run = later.run;
+    }
+
     /// Writes the index of a segment of `rows` rows, for `identity`.
     ///
     /// # Errors
@@ -109,7 +132,7 @@ impl TextIndexBuilder {
             let message = format!("row {} of a segment of {rows} rows", self.row);
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
-        self.packed.push(self.run.pack());
+        self.pack();
         let mut writer = TextIndexWriter::default();
         merge(&self.packed, &mut writer);
         drop(self.packed);
@@ -122,6 +145,12 @@ impl Default for TextIndexBuilder {
     fn default() -> Self {
         Self::new()
     }
+}
+
+/// Returns the first row in a bitmap.
+fn first_row(present: &[u64]) -> Option<u32> {
+    let (at, word) = present.iter().enumerate().find(|(_, word)| **word != 0)?;
+    Some(u32::try_from(at * 64).ok()? + word.trailing_zeros())
 }
 
 /// Returns how much of the beginning of `text` need not be searched, for `before` begins alike: all of it, or up to a

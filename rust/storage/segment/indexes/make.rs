@@ -1,26 +1,19 @@
 //! Making the indexes of a segment: what is neither in the cache nor an object is made of the documents.
 
-use std::ops::Range;
 use std::sync::{Arc, MutexGuard, PoisonError};
-
-use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 use super::cache::identity_of_documents;
 use super::document_index::{DocumentIndex, open_made_content};
 use super::objects::{self as index_objects, fetch};
-use super::{Builders, DocumentIndexes, ReadTrace, SegmentIndexes};
+use super::{Builders, DocumentIndexes, SegmentIndexes};
 use crate::attribute_index::AttributeIndex;
 use crate::error::{Error, Result};
 use crate::index::Projection;
 use crate::storage::manifest::{INDEXES, IndexRecord, SegmentRecord};
 use crate::storage::objects::Objects;
 use crate::storage::options::{IndexKind, Indexing};
-use crate::storage::priority;
 use crate::storage::segment::Segment;
 use crate::trace::Trace;
-
-/// Documents are decoded together until they have this many bytes.
-const READ_GROUP_BYTES: u64 = 4 << 20;
 
 impl Segment {
     /// Returns what searches read of this segment, with the columns of `projection` verified.
@@ -216,51 +209,6 @@ impl Segment {
             Some(IndexKind::Texts) => write(texts.load_full().ok_or_else(missing)?.content()),
             Some(IndexKind::Attributes) => write(attributes.load_full().ok_or_else(missing)?.content()),
         }
-    }
-
-    /// Collects what is made of the traces that `read` returns for the rows; `None` is a document that cannot be read.
-    ///
-    /// # Errors
-    /// [`Error::Cancelled`], or what `read` fails with.
-    pub(in crate::storage::segment) fn read_documents(
-        &self,
-        indexing: &Indexing,
-        read: impl Fn(usize) -> Result<Option<Trace>> + Sync,
-        is_cancelled: &dyn Fn() -> bool,
-    ) -> Result<Builders> {
-        let mut builders = Builders::of(indexing);
-        if builders.is_empty() {
-            return Ok(builders);
-        }
-        let with_texts = builders.has(IndexKind::Texts);
-        let read_all = |group: Range<usize>| {
-            let read = |row| Ok(ReadTrace::of(read(row)?, with_texts));
-            priority::POOL.install(|| group.into_par_iter().map(read).collect::<Result<Vec<_>>>())
-        };
-        let rows = self.count() as usize;
-        let mut group = self.rows_read_together(0..rows);
-        let mut traces = read_all(group.clone())?;
-        while !group.is_empty() && !builders.is_empty() {
-            if is_cancelled() {
-                return Err(Error::Cancelled);
-            }
-            // The next rows are read while these are added.
-            let next = self.rows_read_together(group.end..rows);
-            let read = builders.add(group.start, &traces, || read_all(next.clone()));
-            (group, traces) = (next, read?);
-        }
-        Ok(builders)
-    }
-
-    /// Returns the first of these rows, and those after it whose documents fit into the same memory.
-    fn rows_read_together(&self, rows: Range<usize>) -> Range<usize> {
-        let mut bytes = 0;
-        let fits = |row: &usize| {
-            bytes += self.document_bytes(*row);
-            bytes <= READ_GROUP_BYTES
-        };
-        let fitting = rows.clone().take_while(fits).count().max(1).min(rows.len());
-        rows.start..rows.start + fitting
     }
 
     /// Returns the trace of a row; `None` if its document is damaged.

@@ -10,6 +10,7 @@ mod document_index;
 mod make;
 mod merge;
 pub(in crate::storage::segment) mod objects;
+mod read;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -22,7 +23,6 @@ use crate::filter::Indexes;
 use crate::index::Index;
 use crate::span_table::{SpanTable, SpanTableBuilder};
 use crate::storage::options::{IndexKind, Indexing};
-use crate::storage::priority;
 use crate::text_index::{TextIndex, TextIndexBuilder};
 use crate::trace::Trace;
 use crate::trace::view::{Channel, TraceView};
@@ -124,70 +124,67 @@ impl Builders {
         self.spans.is_none() && self.texts.is_none() && self.attributes.is_none()
     }
 
-    /// Adds the next rows, and calls `meanwhile`, whose result it returns. What becomes too large is given up.
-    ///
-    /// Texts cost as much as all else, so they are added by a thread of their own.
-    pub(in crate::storage::segment) fn add<T: Send>(
-        &mut self,
-        first_row: usize,
-        read: &[ReadTrace],
-        meanwhile: impl FnOnce() -> T + Send,
-    ) -> T {
-        let Self { spans, texts, attributes, max_bytes } = self;
-        let add_texts = || {
-            for (row, read) in (first_row..).zip(read) {
-                let Some(open) = texts.take() else { return };
-                *texts = with_texts(open, row, read).filter(|texts| texts.bytes() <= *max_bytes);
-            }
-        };
-        let add_spans = || {
-            for read in read {
-                let view = read.trace.as_ref().map(TraceView::of);
-                if let Some(spans) = spans.as_mut() {
-                    spans.add(view.as_ref());
-                }
-                spans.take_if(|spans| spans.bytes() > *max_bytes);
-                if let Some(attributes) = attributes.as_mut() {
-                    attributes.add(view.as_ref());
-                }
-                attributes.take_if(|attributes| attributes.bytes() > *max_bytes);
-            }
-        };
-        priority::POOL.join(add_texts, || priority::POOL.join(add_spans, meanwhile).1).1
-    }
-}
-
-/// A row, as far as indexes are made of it.
-#[derive(Debug)]
-pub(in crate::storage::segment) struct ReadTrace {
-    /// `None` if its document cannot be read.
-    trace: Option<Trace>,
-    /// `None` if a span cannot be decoded, or if they are not asked for.
-    texts: Option<Vec<(Channel, String)>>,
-}
-
-impl ReadTrace {
-    pub(in crate::storage::segment) fn of(trace: Option<Trace>, with_texts: bool) -> Self {
+    /// Adds a row; `None` if its document cannot be read. What becomes too large is given up.
+    pub(in crate::storage::segment) fn add(&mut self, row: usize, trace: Option<Trace>) {
         let trace = trace.map(Trace::into_assembled);
-        let texts =
-            trace.as_ref().filter(|_| with_texts).and_then(|trace| texts_of(&TraceView::of(trace)).ok());
-        Self { trace, texts }
+        let view = trace.as_ref().map(TraceView::of);
+        if let Some(spans) = self.spans.as_mut() {
+            spans.add(view.as_ref());
+        }
+        if let Some(attributes) = self.attributes.as_mut() {
+            attributes.add(view.as_ref());
+        }
+        // Texts that are not known would be taken for missing.
+        let texts = self.texts.as_mut();
+        let is_known = texts.is_none_or(|texts| {
+            let known = u32::try_from(row).ok().zip(view.as_ref());
+            known.is_some_and(|(row, view)| add_texts(texts, row, view).is_ok())
+        });
+        self.texts.take_if(|_| !is_known);
+        self.give_up_what_is_too_large();
     }
-}
 
-fn texts_of(view: &TraceView<'_>) -> Result<Vec<(Channel, String)>> {
-    let mut texts = Vec::new();
-    for place in 0..view.len() {
-        for channel in [Channel::Input, Channel::Output, Channel::Error] {
-            texts.extend(view.texts(place, channel)?.map(|text| (channel, text.to_owned())));
+    /// Packs what was added. Nothing more is to be added.
+    pub(in crate::storage::segment) fn pack(&mut self) {
+        if let Some(texts) = self.texts.as_mut() {
+            texts.pack();
         }
     }
-    Ok(texts)
+
+    /// Appends what was collected of later rows. Returns false if it is not known what that gives for attributes, which are then
+    /// missing here.
+    pub(in crate::storage::segment) fn append(&mut self, later: Self) -> bool {
+        both(&mut self.spans, later.spans, SpanTableBuilder::append);
+        both(&mut self.texts, later.texts, TextIndexBuilder::append);
+        let mut is_known = true;
+        both(&mut self.attributes, later.attributes, |own, later| is_known = own.append(later));
+        self.attributes.take_if(|_| !is_known);
+        self.max_bytes = self.max_bytes.saturating_add(later.max_bytes);
+        self.give_up_what_is_too_large();
+        is_known
+    }
+
+    fn give_up_what_is_too_large(&mut self) {
+        let max = self.max_bytes;
+        self.spans.take_if(|spans| spans.bytes() > max);
+        self.texts.take_if(|texts| texts.bytes() > max);
+        self.attributes.take_if(|attributes| attributes.bytes() > max);
+    }
 }
 
-/// Adds the texts of a row; `None` if they are not known.
-fn with_texts(mut texts: TextIndexBuilder, row: usize, read: &ReadTrace) -> Option<TextIndexBuilder> {
-    let row = u32::try_from(row).ok()?;
-    read.texts.as_ref()?.iter().for_each(|(channel, text)| texts.add(row, *channel, text));
-    Some(texts)
+/// Appends what was collected later; what one of both has given up is given up.
+fn both<T>(own: &mut Option<T>, later: Option<T>, append: impl FnOnce(&mut T, T)) {
+    match (own.as_mut(), later) {
+        (Some(own), Some(later)) => append(own, later),
+        _ => *own = None,
+    }
+}
+
+fn add_texts(texts: &mut TextIndexBuilder, row: u32, view: &TraceView<'_>) -> Result<()> {
+    for place in 0..view.len() {
+        for channel in [Channel::Input, Channel::Output, Channel::Error] {
+            view.texts(place, channel)?.for_each(|text| texts.add(row, channel, text));
+        }
+    }
+    Ok(())
 }

@@ -4,3 +4,4 @@ mod cache;
 mod make;
 mod merge;
 mod objects;
+mod read;

@@ -1,6 +1,6 @@
 """Returns freed heap memory to the operating system (`malloc_trim`).
 
-The GNU C Library keeps freed memory: in up to eight heaps (arenas) per processor, and in gaps between blocks in use.
+The GNU C Library keeps freed memory: in its heaps (arenas), and in gaps between blocks in use.
 After half a minute of ingest it kept four times what was in use. See `docs/decisions/2026-11-21-memory.md`.
 """
 
@@ -22,8 +22,8 @@ MEBIBYTE = 1024 * 1024
 MMAP_THRESHOLD_BYTES = MEBIBYTE
 """Blocks of this size or more are mapped separately, and unmapped as soon as they are freed."""
 HEAPS, HEAPS_PER_PROCESSOR = 64, 8
-"""At least so many, more than there are threads: of two threads that share a heap, each waits for the other at every few
-allocations. The C library has eight a processor, and shares them among threads as they come."""
+"""At least so many, more than there are threads: of two threads that share a heap, each waits for the other at every
+few allocations. The C library has eight a processor, and shares them among threads as they come."""
 TRIM_THRESHOLD_BYTES = 8 * MEBIBYTE
 """Free memory that may stay at the end of a heap."""
 POLL_SECONDS = 0.25

@@ -72,7 +72,9 @@ def test_a_filter_that_is_refused_is_said(visit: Callable[..., Page], service: R
 
 def test_an_interruption_is_said_and_ends(visit: Callable[..., Page], start: Callable[..., RunningService]) -> None:
     running = start()
-    page = visit(running.url, "#/tail", expected=["ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED"])
+    # A service that stops, or opens its store, answers 503.
+    outage = ["ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED", "status of 503"]
+    page = visit(running.url, "#/tail", expected=outage)
     expect(page.get_by_text("Nothing has arrived yet.")).to_be_visible()
     assert running.stop() == 0
     expect(page.get_by_text("Interrupted, trying again…")).to_be_visible()

@@ -1,10 +1,10 @@
 //! Builds a text index.
 
-use std::collections::VecDeque;
 use std::io;
 
 use super::postings::{CHANNELS, channel_bits};
 use super::run::{PackedRun, Run, merge};
+use super::said::Said;
 use super::tokens::for_each_token;
 use super::write::TextIndexWriter;
 use crate::text::{find_in_searched, fold_all};
@@ -12,8 +12,6 @@ use crate::trace::view::Channel;
 
 /// A run is packed when it takes more bytes: about 10,000 traces of 5 KB.
 const RUN_BYTES: usize = 8 << 20;
-/// A text is compared with so many texts before it in its row and channel.
-const RECENT_TEXTS: usize = 4;
 
 /// Builds the text index of a segment from the texts of its rows.
 ///
@@ -24,8 +22,8 @@ pub struct TextIndexBuilder {
     row: u32,
     /// For each channel, the rows that have a text.
     present: [Vec<u64>; CHANNELS],
-    /// For each channel, the last texts of the row.
-    recent: [VecDeque<String>; CHANNELS],
+    /// For each channel, the texts of the row.
+    said: [Said; CHANNELS],
     run: Run,
     packed: Vec<PackedRun>,
     folded: String,
@@ -43,7 +41,7 @@ impl TextIndexBuilder {
             run_bytes,
             row: 0,
             present: Default::default(),
-            recent: Default::default(),
+            said: Default::default(),
             run: Run::default(),
             packed: Vec::new(),
             folded: String::new(),
@@ -52,8 +50,8 @@ impl TextIndexBuilder {
 
     /// Returns about how many bytes of memory it takes.
     pub fn bytes(&self) -> u64 {
-        let recent: usize = self.recent.iter().flatten().map(String::capacity).sum();
-        (self.run.bytes() + self.packed.iter().map(PackedRun::bytes).sum::<usize>() + recent) as u64
+        let said: usize = self.said.iter().map(Said::bytes).sum();
+        (self.run.bytes() + self.packed.iter().map(PackedRun::bytes).sum::<usize>() + said) as u64
     }
 
     /// Adds a text of a row. [`Channel::Any`] stands for a text of every channel.
@@ -63,7 +61,7 @@ impl TextIndexBuilder {
     pub fn add(&mut self, row: u32, channel: Channel, text: &str) {
         assert!(row >= self.row, "row {row} after row {}", self.row);
         if row > self.row {
-            self.recent.iter_mut().for_each(VecDeque::clear);
+            self.said.iter_mut().for_each(Said::clear);
             self.row = row;
             // Between rows, so that no list has a row twice.
             if self.run.bytes() > self.run_bytes {
@@ -80,8 +78,7 @@ impl TextIndexBuilder {
         let (row, present) = (self.row, &mut self.present[channel]);
         present.resize(row as usize / 64 + 1, 0);
         present[row as usize / 64] |= 1 << (row % 64);
-        let recent = &mut self.recent[channel];
-        let known = recent.iter().map(|before| shared_length(before, text)).max().unwrap_or_default();
+        let known = self.said[channel].add(text);
         if known == text.len() {
             return;
         }
@@ -91,11 +88,6 @@ impl TextIndexBuilder {
             for_each_token(folded, |token| run.add(row, 1 << channel, &folded.as_bytes()[token.range]));
             None
         });
-        let mut own =
-            if recent.len() == RECENT_TEXTS { recent.pop_front() } else { None }.unwrap_or_default();
-        own.clear();
-        own.push_str(text);
-        recent.push_back(own);
     }
 
     /// Packs what was added. Nothing more is to be added of its last row.
@@ -117,7 +109,7 @@ impl TextIndexBuilder {
         }
         self.packed.append(&mut later.packed);
         self.row = self.row.max(later.row);
-        self.recent = later.recent;
+        self.said = later.said;
         self.run = later.run;
     }
 
@@ -151,44 +143,4 @@ impl Default for TextIndexBuilder {
 fn first_row(present: &[u64]) -> Option<u32> {
     let (at, word) = present.iter().enumerate().find(|(_, word)| **word != 0)?;
     Some(u32::try_from(at * 64).ok()? + word.trailing_zeros())
-}
-
-/// Returns how much of the beginning of `text` need not be searched, for `before` begins alike: all of it, or up to a
-/// byte that belongs to no token, no escape and no run of data, so that what is searched on either side is the same as
-/// in the whole.
-fn shared_length(before: &str, text: &str) -> usize {
-    const CHUNK: usize = 64;
-    if before == text {
-        return text.len();
-    }
-    let (one, other) = (before.as_bytes(), text.as_bytes());
-    let equal_chunks = one.chunks(CHUNK).zip(other.chunks(CHUNK)).take_while(|(one, other)| one == other);
-    let start = (equal_chunks.count() * CHUNK).min(one.len()).min(other.len());
-    let equal = one[start..].iter().zip(&other[start..]).take_while(|(one, other)| one == other).count();
-    let is_apart =
-        |byte: &u8| byte.is_ascii() && !byte.is_ascii_alphanumeric() && !b"_-+/=\"\\".contains(byte);
-    other[..start + equal].iter().rposition(is_apart).map_or(0, |last| last + 1)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::shared_length;
-
-    #[test]
-    fn a_shared_beginning_ends_where_nothing_goes_on() {
-        for (before, text, expected) in [
-            ("", "", 0),
-            ("a b", "a b", 3),
-            ("a b", "a bc", 2),
-            ("a (b", "a (c", 3),
-            (r"a \n", r"a \nx", 2),
-            ("a/b=c", "a/b=d", 0),
-            ("née.", "née.x", 5),
-            ("中é", "中è", 0),
-        ] {
-            assert_eq!(shared_length(before, text), expected, "{before} and {text}");
-        }
-        let (long, longer) = (format!("{} x", "a".repeat(200)), format!("{} y", "a".repeat(200)));
-        assert_eq!(shared_length(&long, &longer), 201);
-    }
 }

@@ -14,6 +14,7 @@ mod pieces;
 mod postings;
 mod rows;
 mod run;
+mod said;
 mod tokens;
 mod write;
 

@@ -1,6 +1,7 @@
-"""A strict JSON parser, which accepts only unambiguous documents. Tokens and keys are read by it.
+"""A strict JSON parser, which accepts only unambiguous documents, and hints about JSON that people typed.
 
-It rejects duplicate members, `NaN` and infinite numbers, invalid UTF-8, and nesting deeper than 32 levels.
+The parser reads tokens and keys. It rejects duplicate members, `NaN` and infinite numbers, invalid UTF-8, and nesting
+deeper than 32 levels.
 """
 
 from __future__ import annotations
@@ -77,6 +78,21 @@ def reject_duplicates(source: str) -> None:
         raise ValueError(f"the member `{str(error)[:MAX_NAME_LENGTH]}` is given twice") from None
     except (ValueError, RecursionError):
         return
+
+
+def quote_hint(source: str) -> str:
+    """Returns a hint for a document that is no JSON because of a single quote; else an empty text.
+
+    Python prints its objects with single quotes, and shells take double ones away from what is not quoted itself.
+    """
+    try:
+        json.loads(source)
+    except json.JSONDecodeError as error:
+        if source.startswith("'", error.pos):
+            return f"JSON has double quotes, found a single one at character {error.pos + 1}"
+    except RecursionError:
+        return ""
+    return ""
 
 
 def frozen(members: Mapping[str, Any]) -> Mapping[str, Any]:

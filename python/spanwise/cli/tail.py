@@ -14,6 +14,7 @@ from spanwise.cli.shared.flags import errors_as_lines
 from spanwise.cli.shared.remote import remote_at, remote_options
 from spanwise.cli.shared.table import line_console, print_line, printable
 from spanwise.cli.shared.trace_tree import ERROR_STYLE
+from spanwise.strict_json import quote_hint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -37,7 +38,8 @@ def command(source: str, url: str | None, token: str | None, *, as_json: bool) -
     try:
         condition = json.loads(source)
     except ValueError as error:
-        raise click.UsageError(f"expected FILTER as JSON, got `{source}`", click.get_current_context()) from error
+        found = quote_hint(source) or f"got `{source}`"
+        raise click.UsageError(f"expected FILTER as JSON: {found}", click.get_current_context()) from error
     remote = remote_at(url, token)
     console = line_console()
     with remote.open("/traces/tail", {"filter": condition}, timeout=None) as response:

@@ -75,6 +75,10 @@ MISTAKES = [
     Mistake(f"delete {ERRORS} data", f"expected FOLDER before FILTER: `spanwise delete data '{ERRORS}'`"),
     Mistake("search data status=ERROR", "expected FILTER as JSON, such as '{}', got `status=ERROR`"),
     Mistake('search data {"op":"XX","key":"name"}', "unknown operator `XX`"),
+    Mistake(
+        "search data {'op':'EQ'}", "expected FILTER as JSON: JSON has double quotes, found a single one at character 2"
+    ),
+    Mistake("tail {'op':'EQ'}", "expected FILTER as JSON: JSON has double quotes, found a single one at character 2"),
     Mistake("search nowhere", "expected traces in `nowhere/traces`, found no such folder"),
     Mistake("check nowhere", "expected traces in `nowhere/traces`, found no such folder"),
     Mistake("backup nowhere copy", "expected traces in `nowhere/traces`, found no such folder"),

@@ -131,6 +131,14 @@ def test_an_invalid_search_is_422(service: RunningService, body: bytes) -> None:
     assert_error(service.http.post("/traces/search", content=body, headers=JSON), 422)
 
 
+def test_single_quotes_are_said_to_be_the_mistake(service: RunningService) -> None:
+    typed = "{'op': 'EQ', 'key': 'status', 'value': 'ERROR'}"
+    body = service.http.post("/traces/search", content=f'{{"filter": {typed}}}', headers=JSON)
+    assert assert_error(body, 422).endswith(": JSON has double quotes, found a single one at character 13")
+    query = service.http.get("/traces/export", params={"filter": typed})
+    assert assert_error(query, 400).endswith(": JSON has double quotes, found a single one at character 2 - at `$`")
+
+
 @pytest.mark.parametrize(
     ("body", "error_path"),
     [

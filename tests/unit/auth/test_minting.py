@@ -54,14 +54,18 @@ def test_what_is_printed_works(algorithm: str, tmp_path: Path) -> None:
 def test_a_token_has_the_requested_claims(tmp_path: Path) -> None:
     run("keygen", "--out", str(tmp_path))
     config = AuthorizationConfig(jwks_file=str(tmp_path / "jwks.json"), audience="here", issuer="me")
-    options = "--sub alice --scope a:b --scope agent_os:admin --minutes 5 --session-id s --audience here --issuer me"
-    token = run("mint", "--key", str(tmp_path / "private.pem"), *options.split()).strip()
+    options = (
+        "--sub alice --scope 'a:b c:d' --scope agent_os:admin --minutes 5 --session-id s --audience here --issuer me"
+        " --claim team=blue --claim level=3"
+    )
+    token = run("mint", "--key", str(tmp_path / "private.pem"), *shlex.split(options)).strip()
     verified = TokenVerifier(config, KeyRing(key_material(config))).verify(token)
     assert (verified.user_id, verified.session_id, verified.scopes) == (
         "alice",
         "s",
-        frozenset({"a:b", "agent_os:admin"}),
+        frozenset({"a:b", "c:d", "agent_os:admin"}),
     )
+    assert (verified.claims["team"], verified.claims["level"]) == ("blue", 3)
     assert verified.claims["exp"] - verified.claims["iat"] == 300
 
 

@@ -84,6 +84,7 @@ def test_what_begins_with_a_brace_is_the_filter(given: tuple[str, ...], found: t
         ((FILTER, "folder"), f"expected FOLDER before FILTER: `search folder '{FILTER}'`"),
         (("folder", "other"), "expected FILTER as JSON, such as '{}', got `other`"),
         ((FILTER, "{}"), "expected one FILTER, got another: {}"),
+        (("{'op'",), "expected FILTER as JSON: JSON has double quotes, found a single one at character 2"),
     ],
 )
 def test_another_order_is_rejected_with_the_right_one(given: tuple[str, ...], said: str) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from spanwise.strict_json import quote_hint
+
 EVERYTHING = "{}"
 """The filter that matches every trace."""
 
@@ -20,6 +22,9 @@ def folder_and_filter(given: tuple[str, ...], *, default: str | None = EVERYTHIN
     """
     folders = [text for text in given if not _is_filter(text)]
     filters = [text for text in given if _is_filter(text)]
+    for text in filters:
+        if hint := quote_hint(text):
+            raise click.UsageError(f"expected FILTER as JSON: {hint}", _context())
     if len(folders) > 1:
         raise click.UsageError(f"expected FILTER as JSON, such as '{EVERYTHING}', got `{folders[1]}`", _context())
     if len(filters) > 1:

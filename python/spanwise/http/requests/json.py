@@ -8,6 +8,7 @@ import msgspec
 
 from spanwise.errors import UnsupportedMediaTypeError, ValidationError
 from spanwise.http.media_types import JSON
+from spanwise.strict_json import quote_hint
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -34,7 +35,8 @@ def decode_json(request: Request, body: bytes, decoder: msgspec.json.Decoder[Sha
     except UnicodeDecodeError as error:
         raise ValidationError(f"JSON is not UTF-8: {error.reason} - at byte {error.start}") from error
     except msgspec.MsgspecError as error:
-        raise ValidationError(str(error)) from error
+        hint = "" if isinstance(error, msgspec.ValidationError) else quote_hint(body.decode())
+        raise ValidationError(f"{error}: {hint}".removesuffix(": ")) from error
     except RecursionError as error:
         raise ValidationError("JSON is nested too deeply") from error
 

@@ -15,8 +15,9 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from spanwise._engine import Filter
-from spanwise.errors import ValidationError
+from spanwise.errors import FilterError, ValidationError
 from spanwise.models import Detail, GroupBy, Paginated, PaginationInfo, Total
+from spanwise.strict_json import quote_hint
 
 if TYPE_CHECKING:
     from spanwise._engine import CancellationToken, Page
@@ -86,7 +87,13 @@ def compile_filter(source: Raw) -> Filter:
         FilterError: the expression is invalid.
     """
     expect_object_or_null(source, "$.filter")
-    return Filter.compile(bytes(source))
+    try:
+        return Filter.compile(bytes(source))
+    except FilterError as error:
+        # Only a query parameter can be no JSON: bodies were parsed before.
+        if hint := quote_hint(bytes(source).decode()):
+            raise FilterError(f"{error.message}: {hint}", error.path) from error
+        raise
 
 
 def expect_object_or_null(source: Raw, place: str) -> None:

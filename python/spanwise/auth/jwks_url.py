@@ -213,7 +213,7 @@ class JwksUrl:
             self._load()
         except (FetchError, InvalidKeyError) as error:
             error_text = str(error)
-        except Exception as error:  # noqa: BLE001  # the thread must survive, or callers would wait forever
+        except Exception as error:  # noqa: BLE001  # of a bug: the thread must survive it, or callers would wait forever
             error_text = f"failed: {type(error).__name__}"
         if error_text and error_text != self._last_error:
             _log.error("kept the last valid keys: the JWKS at the URL given by %s %s", self._source, error_text)

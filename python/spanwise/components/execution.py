@@ -90,7 +90,7 @@ async def execute_nested(component: Component, call: Call) -> Outcome:
     except asyncio.CancelledError:
         call.emit(component, "*Cancelled", reason=CANCELLED)
         raise
-    except Exception:  # whatever the part raised is passed on
+    except Exception:  # the component's own code runs here; what it raised is passed on
         emit_failure(component, call)
         raise
     emit_end(component, call, outcome)

@@ -194,7 +194,7 @@ async def _run_step(step: Step | Condition, workflow: Workflow, call: Call, prog
         with call.spans.span(f"{step.name}.run", "CHAIN", call.message, attributes) as span:
             outcome = await step.run(workflow, call, progress)
             span.output(outcome.text)
-    except Exception:  # the cause is not for callers; it is passed on
+    except Exception:  # the step's own code runs here; what it raised is passed on, but is not for callers
         call.emit(workflow, "StepError", error=FAILURE, **members)
         raise
     if outcome.pause is not None:

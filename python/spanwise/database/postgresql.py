@@ -104,7 +104,7 @@ class PostgresqlDatabase(SqlDatabase):
         try:
             with connection.transaction():
                 self._configure(connection)
-        except BaseException:
+        except BaseException:  # an interrupted start holds no connection either
             connection.close()
             raise
         return connection

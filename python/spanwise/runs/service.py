@@ -217,7 +217,7 @@ class Runs:
             place.add(1)
             inputs.add(_size(request))
             active = await begin(inputs)
-        except BaseException:
+        except BaseException:  # a client that disconnects cancels this
             place.release()
             inputs.release()
             raise

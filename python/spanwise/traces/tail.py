@@ -247,7 +247,7 @@ class Tails:
                     return connection
                 del self._streams[stream.id]
             connection.start(await self._new_stream(key, compiled, connection), 0, is_resumed=False)
-        except BaseException:
+        except BaseException:  # a client that disconnects cancels this
             connection.close()
             raise
         return connection

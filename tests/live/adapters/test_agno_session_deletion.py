@@ -89,6 +89,8 @@ def test_one_that_could_not_be_deleted_there_is_still_here(keeping: RunningServi
     assert (rejected.status_code, rejected.headers["retry-after"]) == (503, "1"), rejected.text
     detail = rejected.json()["detail"]
     assert detail.startswith(f"session '{session_id}' is not deleted: the database of agent `counter` failed")
+    logged = [event for event in keeping.events() if event["message"] == "the database of agent `counter` failed"]
+    assert "locked" in logged[-1]["traceback"]
     assert len(keeping.http.get(f"/sessions/{session_id}/runs").json()) == 1
     assert keeping.http.delete(f"/sessions/{session_id}").status_code == 204
     assert session_id not in kept_ids(keeping, "agents/counter")

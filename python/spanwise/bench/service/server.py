@@ -60,7 +60,7 @@ class ServerProcess:
             self.process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)  # noqa: S603  # our own
         try:
             self._wait_until_ready()
-        except BaseException:
+        except BaseException:  # Ctrl-C too: nobody else ends the process
             self._kill()
             raise
         self.ready_seconds = time.perf_counter() - begun

@@ -74,17 +74,17 @@ def _imported(name: str, target: str) -> ModuleType:
         is_in_module = isinstance(error, ModuleNotFoundError) and error.name == target  # its parent is no package
         hint = f"try `{':'.join(target.rsplit('.', 1))}`" if is_in_module else error
         raise ConfigurationError(f"expected MODULE:SERVICE, got `{target}`: {hint}") from error
-    except Exception as error:
-        raise ConfigurationError(_import_failure(name, error)) from error  # a parent package raised
+    except Exception as error:  # a parent package was imported, which can raise anything
+        raise ConfigurationError(_import_failure(name, error)) from error
     if not is_there:
         raise ConfigurationError(
             f"expected MODULE:SERVICE, got `{target}`: there is no `{name}` in `{Path.cwd()}`, nor is it installed"
         )
     try:
         return import_module(name)
-    except BaseException as error:
-        if isinstance(error, KeyboardInterrupt):
-            raise
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a module can raise anything, `SystemExit` too
         raise ConfigurationError(_import_failure(name, error)) from error
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 from spanwise.components import Kind
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
     from spanwise.database import KeptSession, SessionRecord
     from spanwise.registry import Registry
+
+_log = logging.getLogger(__name__)
 
 
 class ComponentDatabases:
@@ -53,7 +56,8 @@ class ComponentDatabases:
             for database in self._databases(each):
                 try:
                     await delete_session(database, session_id, user_ids)
-                except Exception as error:
+                except Exception as error:  # a database of the program, with a driver of its own
+                    _log.warning("the database of %s `%s` failed", each.kind, each.component_id, exc_info=True)
                     raise UnavailableError(
                         f"session '{session.session_id}' is not deleted: the database of {each.kind} "
                         f"`{each.component_id}` failed ({type(error).__name__}); try again"

@@ -12,7 +12,7 @@ import pyarrow as pa
 from msgspec import structs
 
 from spanwise._engine import TraceStore
-from spanwise.errors import ConfigurationError
+from spanwise.errors import ConfigurationError, SpanwiseError
 from spanwise.traces.bulk_import.source import SCHEMA, RejectedSpans
 from spanwise.traces.store_options import open_store
 
@@ -83,7 +83,7 @@ def import_spans(settings: Settings, sources: Sequence[Source], advance: Callabl
         reader = pa.RecordBatchReader.from_batches(SCHEMA, stream.batches())
         try:
             report = msgspec.json.decode(store.import_spans(reader, _name_of(sources)), type=_EngineReport)
-        except Exception:
+        except SpanwiseError:
             # The engine reports an error of a source as text only: raise the original.
             if stream.error is not None:
                 raise stream.error from None
@@ -131,7 +131,7 @@ class _SourceStream:
                 for batch in source.batches(self.advance):
                     spans += batch.num_rows
                     yield batch
-        except BaseException as error:
+        except BaseException as error:  # Ctrl-C too: the engine would report it as an error of the source
             self.error = error
             raise
 

@@ -53,7 +53,7 @@ def ray_opener(folder: Path, layout: Layout, options: bytes, settings: Settings)
         try:
             shared_as = None if settings.cluster == LOCAL else process_name(os.path.basename(path))  # noqa: PTH119
             return RayShard(plan, names[place], RUNTIME.release, shared_as)
-        except BaseException:
+        except BaseException:  # an interrupted start uses Ray no longer either
             RUNTIME.release()
             raise
 

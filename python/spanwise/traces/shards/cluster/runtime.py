@@ -115,7 +115,7 @@ class Runtime:
         self._thread.start()
         try:
             started.result()
-        except Exception as error:
+        except Exception as error:  # Ray raises errors of any type as it starts
             self._stop = self._thread = None
             reason = str(error).strip().partition("\n")[0]
             raise StoreError(f"Ray cannot be used, `cluster` is `{address}`: {reason}") from error
@@ -161,12 +161,13 @@ def _run(address: str, workers: int, started: Future[None], stop: threading.Even
     """Has Ray run from the beginning to the end of this thread."""
     ray = _import_ray(address)
     # Sockets are in it, whose paths must be short.
-    folder = tempfile.mkdtemp(prefix="spanwise-ray-") if address == LOCAL else None
+    folder = None
     try:
         try:
-            if folder is None:
+            if address != LOCAL:
                 ray.init(address=address, namespace=NAMESPACE, log_to_driver=False, configure_logging=False)
             else:
+                folder = tempfile.mkdtemp(prefix="spanwise-ray-")
                 ray.init(
                     address=LOCAL,
                     num_cpus=workers,

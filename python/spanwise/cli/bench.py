@@ -74,7 +74,8 @@ def command(**options: object) -> None:
     """Benchmark Spanwise against other engines on this machine.
 
     Generates a seeded data set, verifies every result against DuckDB, then measures. Each stage saves its results
-    in TARGET and is skipped when it has some, unless --again is given. The report covers all data sets in TARGET.
+    in TARGET and is skipped when it has some, unless --again is given. The report covers all data sets in TARGET, and
+    those that it had before.
     """
     _expect_packages()
     run: ModuleType = import_module("spanwise.bench.run")

@@ -120,7 +120,7 @@ def test_more_traces_than_a_peer_holds_are_compared_in_parts(tmp_path: Path, mon
 
 def reported(*asked_rows: Asked) -> tuple[Results, list[GoalResult]]:
     found = Results(SHAPE, spans=Contents(list(asked_rows), circumstances(0)))
-    return found, goal_results(found, figures([found])[0])
+    return found, goal_results(figures([found])[0])
 
 
 def test_a_goal_is_that_of_the_slowest_question_of_its_kind() -> None:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from spanwise.bench.report.bars import bar_chart
-from spanwise.bench.report.figures import figures
+from spanwise.bench.report.figures import DataSet, figures
 from spanwise.bench.report.growth import growth_plot
+from spanwise.bench.report.kept import merged
 from spanwise.bench.report.page import page
 from spanwise.bench.report.readme import rewrite
 
@@ -24,10 +25,10 @@ BY_HAND = "<!-- by hand -->"
 
 
 def write_report(measured: Sequence[Results], report: Path, readme: Path | None) -> None:
-    """Writes the report of all data sets.
+    """Writes the report of all data sets, those included that it had before and that are not measured now.
 
     Args:
-        measured: the results of the data sets.
+        measured: the results of the data sets that were measured here.
         report: the Markdown file; the JSON and the SVG file have the same name with another extension, the bar chart
             `-bars.svg`.
         readme: a file with a marked region for the short table, if any.
@@ -37,17 +38,18 @@ def write_report(measured: Sequence[Results], report: Path, readme: Path | None)
     """
     plot, data = report.with_suffix(".svg"), report.with_suffix(".json")
     report.parent.mkdir(parents=True, exist_ok=True)
-    found = figures(measured)
-    plot.write_text(growth_plot(measured), "utf-8")
+    kept = msgspec.json.decode(data.read_bytes(), type=list[DataSet]) if data.exists() else []
+    found = merged(kept, figures(measured))
+    plot.write_text(growth_plot(found), "utf-8")
     if found:
         report.with_name(f"{report.stem}-bars.svg").write_text(bar_chart(found), "utf-8")
     data.write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
-    report.write_text(page(measured, plot.name, data.name) + _kept(report), "utf-8")
+    report.write_text(page(found, plot.name, data.name) + _by_hand(report), "utf-8")
     if readme:
-        rewrite(readme, measured)
+        rewrite(readme, found)
 
 
-def _kept(report: Path) -> str:
+def _by_hand(report: Path) -> str:
     """Returns the part of a report that was written by hand, with its marker; nothing if there is none."""
     text = report.read_text("utf-8") if report.exists() else ""
     _, marker, by_hand = text.partition(BY_HAND)

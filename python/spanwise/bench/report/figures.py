@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from spanwise.bench.machine import Circumstances  # msgspec reads the types
+from spanwise.bench.data.shape import Documents  # msgspec reads the types
+from spanwise.bench.machine import Circumstances  # likewise
 from spanwise.bench.stages import STAGES
+from spanwise.bench.stages.http import LIMITS
 from spanwise.bench.tables import geometric_mean, median, percentile
 
 if TYPE_CHECKING:
@@ -74,12 +76,16 @@ class Served(msgspec.Struct, frozen=True):
 
 
 class DataSet(msgspec.Struct, frozen=True, omit_defaults=True):
-    """All figures of one data set; stages without results are left out."""
+    """All figures of one data set; stages without results are left out.
+
+    `command` measured the last of them, and `pages` are p50 and p99 of all pages of runs over HTTP together.
+    """
 
     traces: int
-    documents: str
+    documents: Documents
     seed: int
     stages: dict[str, Circumstances]
+    command: str = ""
     store: dict[str, float] = {}
     checked_answers: int = 0
     queries: list[Compared] = []
@@ -94,6 +100,7 @@ class DataSet(msgspec.Struct, frozen=True, omit_defaults=True):
     index_bytes: dict[str, int] = {}
     index_seconds: dict[str, float] = {}
     http: list[Served] = []
+    pages: dict[str, float] = {}
     ingest: dict[str, float] = {}
     open: dict[str, float] = {}
 
@@ -146,7 +153,7 @@ def ratios(rows: Sequence[Compared]) -> list[float]:
 def _data_set(results: Results) -> DataSet:
     shape = results.shape
     stages = {name: part.circumstances for name in STAGES if (part := getattr(results, name)) is not None}
-    found = DataSet(shape.traces, shape.documents, shape.seed, stages)
+    found = DataSet(shape.traces, shape.documents, shape.seed, stages, results.command)
     if results.build:
         built = msgspec.structs.asdict(results.build)
         found = msgspec.structs.replace(found, store={key: built[key] for key in built if key != "circumstances"})
@@ -159,7 +166,7 @@ def _data_set(results: Results) -> DataSet:
     if results.facets:
         found = msgspec.structs.replace(found, facets=[compared(row) for row in results.facets.rows])
     if results.http:
-        found = msgspec.structs.replace(found, http=_served(results.http))
+        found = msgspec.structs.replace(found, http=_served(results.http), pages=_pages(results.http))
     return _with_service(_with_contents(found, results), results)
 
 
@@ -186,6 +193,12 @@ def _with_engine(found: DataSet, engine: Engines) -> DataSet:
 
 def _served(pages: Pages) -> list[Served]:
     return [Served(row.title, row.limit, row.total, row.answer_bytes, figure(row.times)) for row in pages.rows]
+
+
+def _pages(pages: Pages) -> dict[str, float]:
+    rows = [row for row in pages.rows if row.limit == LIMITS[0] and not row.title.startswith("sessions")]
+    times = [time for row in rows for time in row.times]
+    return {"p50_ms": median(times), "p99_ms": percentile(times, 0.99)}
 
 
 def _with_service(found: DataSet, results: Results) -> DataSet:

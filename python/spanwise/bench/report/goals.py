@@ -5,16 +5,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from spanwise.bench.tables import geometric_mean, median, megabytes, milliseconds, percentile, ratio
+from spanwise.bench.stages.http import LIMITS, SCATTERED
+from spanwise.bench.tables import geometric_mean, megabytes, milliseconds, ratio
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from spanwise.bench.report.figures import Compared, DataSet
-    from spanwise.bench.results import Results
 
-SCATTERED = "100 scattered trees"
-_PAGE = 20
 _MEAN_RATIO, _MIN_RATIO, _MIN_SESSIONS_RATIO = 50, 5, 20
 _DEEP_FACTOR, _DEEP_MILLISECONDS = 1.5, 0.5
 _PAGE_P50, _PAGE_P99, _SCATTERED_P50 = 5, 25, 15
@@ -43,9 +41,9 @@ class GoalResult(NamedTuple):
     is_reached: bool
 
 
-def goal_results(results: Results, found: DataSet) -> list[GoalResult]:
+def goal_results(found: DataSet) -> list[GoalResult]:
     """Returns all goals that have results."""
-    makers: list[Callable[[Results, DataSet], Iterator[GoalResult]]] = [
+    makers: list[Callable[[DataSet], Iterator[GoalResult]]] = [
         _engine,
         _deep,
         _sessions,
@@ -54,10 +52,10 @@ def goal_results(results: Results, found: DataSet) -> list[GoalResult]:
         _ingest,
         _open,
     ]
-    return [goal for make in makers for goal in make(results, found)]
+    return [goal for make in makers for goal in make(found)]
 
 
-def _engine(_: Results, found: DataSet) -> Iterator[GoalResult]:
+def _engine(found: DataSet) -> Iterator[GoalResult]:
     known = [(row.ratio, row.title) for row in found.queries if row.ratio is not None]
     if not known:
         return
@@ -77,7 +75,7 @@ def _engine(_: Results, found: DataSet) -> Iterator[GoalResult]:
     )
 
 
-def _deep(_: Results, found: DataSet) -> Iterator[GoalResult]:
+def _deep(found: DataSet) -> Iterator[GoalResult]:
     pairs = list(deep_pages(found.queries))
     if not pairs:
         return
@@ -107,7 +105,7 @@ def _ours(row: Compared) -> float:
     return row.engines["spanwise"].median_ms
 
 
-def _sessions(_: Results, found: DataSet) -> Iterator[GoalResult]:
+def _sessions(found: DataSet) -> Iterator[GoalResult]:
     known = [(row.ratio, row.title) for row in found.queries if row.kind == "sessions" and row.ratio is not None]
     if known:
         lowest, title = min(known)
@@ -119,7 +117,7 @@ def _sessions(_: Results, found: DataSet) -> Iterator[GoalResult]:
         )
 
 
-def _contents(_: Results, found: DataSet) -> Iterator[GoalResult]:
+def _contents(found: DataSet) -> Iterator[GoalResult]:
     rows = [*found.texts, *found.spans, *found.attributes]
     for kind, (what, most) in _KINDS.items():
         times = [
@@ -141,49 +139,48 @@ def _slowest(what: str, most: float, slowest: tuple[float, str]) -> GoalResult:
     return GoalResult(what, f"p50 at most {most} ms", f"{result}: {title}", time <= most)
 
 
-def _http(results: Results, _: DataSet) -> Iterator[GoalResult]:
-    if not results.http:
+def _http(found: DataSet) -> Iterator[GoalResult]:
+    if not found.pages:
         return
-    rows = results.http.rows
-    twenty = [time for row in rows if row.limit == _PAGE and not row.title.startswith("sessions") for time in row.times]
-    p50, p99 = median(twenty), percentile(twenty, 0.99)
+    p50, p99 = found.pages["p50_ms"], found.pages["p99_ms"]
     yield GoalResult(
-        f"a page of {_PAGE} full trees over HTTP, one client, all queries of runs together",
+        f"a page of {LIMITS[0]} full trees over HTTP, one client, all queries of runs together",
         f"p50 at most {_PAGE_P50} ms, p99 at most {_PAGE_P99} ms",
         f"p50 {milliseconds(p50)}, p99 {milliseconds(p99)}",
         p50 <= _PAGE_P50 and p99 <= _PAGE_P99,
     )
-    (scattered,) = (row for row in rows if row.title == SCATTERED)
-    p50 = median(scattered.times)
+    (scattered,) = (row for row in found.http if row.title == SCATTERED)
+    p50 = scattered.time.median_ms
     yield GoalResult(
         f"{SCATTERED} over HTTP", f"p50 at most {_SCATTERED_P50} ms", f"p50 {milliseconds(p50)}", p50 <= _SCATTERED_P50
     )
 
 
-def _ingest(results: Results, found: DataSet) -> Iterator[GoalResult]:
-    if not results.ingest:
+def _ingest(found: DataSet) -> Iterator[GoalResult]:
+    ingest = found.ingest
+    if not ingest:
         return
-    durable, busy = results.ingest.durable, results.ingest.busy
-    idle, under_load = found.ingest["search_idle_p99_ms"], found.ingest["search_busy_p99_ms"]
+    idle, under_load = ingest["search_idle_p99_ms"], ingest["search_busy_p99_ms"]
     yield GoalResult(
-        f"a search while {busy.spans / busy.seconds:,.0f} spans/s come in",
+        f"a search while {ingest['busy_spans_a_second']:,.0f} spans/s come in",
         f"p99 at most {_BUSY_FACTOR}x that at rest",
         f"{under_load / idle:.1f}x ({milliseconds(idle)}, {milliseconds(under_load)})",
         under_load <= _BUSY_FACTOR * idle,
     )
-    yield GoalResult("new spans are found at once", "all", f"{busy.found} of {busy.asked}", busy.found == busy.asked)
-    rate = durable.spans / durable.seconds
+    asked, at_once = ingest["asked_at_once"], ingest["found_at_once"]
+    yield GoalResult("new spans are found at once", "all", f"{at_once:.0f} of {asked:.0f}", at_once == asked)
+    connections, seconds, rate = (ingest[f"durable_{name}"] for name in ("connections", "seconds", "spans_a_second"))
     yield GoalResult(
-        f"durable ingest over HTTP, {durable.connections} connections, {durable.seconds:.0f} s, client included",
+        f"durable ingest over HTTP, {connections:.0f} connections, {seconds:.0f} s, client included",
         f"at least {_SPANS_A_SECOND:,} spans/s",
         f"{rate:,.0f} spans/s",
         rate >= _SPANS_A_SECOND,
     )
 
 
-def _open(results: Results, _: DataSet) -> Iterator[GoalResult]:
-    if results.open:
-        seconds, private = median(results.open.seconds), results.open.anonymous_bytes
+def _open(found: DataSet) -> Iterator[GoalResult]:
+    if found.open:
+        seconds, private = found.open["ready_seconds"], found.open["anonymous_bytes"]
         yield GoalResult(
             "open the store", f"at most {_OPEN_SECONDS} s to ready", f"{seconds:.2f} s", seconds <= _OPEN_SECONDS
         )

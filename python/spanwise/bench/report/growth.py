@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from spanwise.bench.report.figures import OURS, compared
+from spanwise.bench.report.figures import OURS
 from spanwise.bench.tables import geometric_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from spanwise.bench.results import Results
+    from spanwise.bench.report.figures import DataSet
 
 _WIDTH, _HEIGHT = 380, 270
 _LEFT, _TOP, _RIGHT, _BOTTOM = 58, 34, 14, 40
@@ -39,9 +39,9 @@ class _Line(NamedTuple):
     points: list[tuple[int, float]]
 
 
-def growth_plot(measured: Sequence[Results]) -> str:
+def growth_plot(data_sets: Sequence[DataSet]) -> str:
     """Returns the plot: a panel per kind of query, a line per query, and a dashed line for the fastest peers."""
-    panels = {kind: _lines(measured, kind) for kind in _KINDS}
+    panels = {kind: _lines(data_sets, kind) for kind in _KINDS}
     every = [point for lines in panels.values() for line in lines for point in line.points]
     if every:
         axes = _Axes(_decades([traces for traces, _ in every]), _decades([time for _, time in every]))
@@ -62,18 +62,18 @@ def growth_plot(measured: Sequence[Results]) -> str:
     )
 
 
-def _lines(measured: Sequence[Results], kind: str) -> list[_Line]:
+def _lines(data_sets: Sequence[DataSet], kind: str) -> list[_Line]:
     ours: dict[str, list[tuple[int, float]]] = {}
     peers: list[tuple[int, float]] = []
-    for results in measured:
-        rows = [compared(row) for row in (results.engine.rows if results.engine else []) if row.kind == kind]
+    for found in data_sets:
+        rows = [row for row in found.queries if row.kind == kind]
         for row in rows:
             # The number of the deep page depends on the size.
             title = row.title.rpartition(", page ")[0] + ", deep page" if row.page > 1 else row.title
-            ours.setdefault(title, []).append((results.shape.traces, row.engines[OURS].median_ms))
+            ours.setdefault(title, []).append((found.traces, row.engines[OURS].median_ms))
         fastest = [row.engines[row.fastest_peer].median_ms for row in rows if row.fastest_peer]
         if fastest:
-            peers.append((results.shape.traces, geometric_mean(fastest)))
+            peers.append((found.traces, geometric_mean(fastest)))
     lines = [_Line(title, _OURS, points) for title, points in ours.items()]
     return [*lines, _Line("fastest peers", _PEER, peers)] if peers else lines
 

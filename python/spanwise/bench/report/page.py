@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from spanwise.bench.report.contents import contents_table, indexes_table
 from spanwise.bench.report.facets import facets_table
-from spanwise.bench.report.figures import OURS, figures
+from spanwise.bench.report.figures import OURS
 from spanwise.bench.report.goals import deep_pages, goal_results
 from spanwise.bench.stages.http import LIMITS
 from spanwise.bench.tables import megabytes, milliseconds, prose, ratio, table
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from spanwise.bench.machine import Circumstances
     from spanwise.bench.report.figures import Compared, DataSet, Served
-    from spanwise.bench.results import Results
 
 NAMES = {OURS: "Spanwise", "duckdb": "DuckDB", "polars": "Polars", "datafusion": "DataFusion", "chdb": "chDB"}
 _GOAL_TRACES = 10_000_000
@@ -81,12 +80,14 @@ spanwise bench                       # 20,000 traces, about five minutes
 """
 
 
-def page(measured: Sequence[Results], plot: str, data: str) -> str:
+def page(data_sets: Sequence[DataSet], plot: str, data: str) -> str:
     """Returns the page; `plot` and `data` are the names of the files next to it."""
-    commands = "\n".join(results.command for results in measured)
+    commands = "\n".join(dict.fromkeys(found.command for found in data_sets))
     parts = [_HEAD.format(data=data, commands=commands)]
-    for results, found in zip(measured, figures(measured), strict=True):
-        parts += [f"## {_title(found)}\n", *_sections(results, found)]
+    titles = [_title(found) for found in data_sets]
+    for title, found in zip(titles, data_sets, strict=True):
+        when = f", built on {found.stages['build'].when[:10]}" if titles.count(title) > 1 else ""
+        parts += [f"## {title}{when}\n", *_sections(found)]
     parts += [
         "## Growth\n",
         f"![medians by the number of traces, on logarithmic axes]({plot})\n",
@@ -100,10 +101,8 @@ def _title(found: DataSet) -> str:
     return f"{found.traces:,} traces, {what}"
 
 
-def _sections(results: Results, found: DataSet) -> Iterator[str]:
-    goals = [
-        (goal.what, goal.goal, goal.result, "yes" if goal.is_reached else "no") for goal in goal_results(results, found)
-    ]
+def _sections(found: DataSet) -> Iterator[str]:
+    goals = [(goal.what, goal.goal, goal.result, "yes" if goal.is_reached else "no") for goal in goal_results(found)]
     if goals:
         where = "" if found.traces == _GOAL_TRACES else f"; the goals are for {_GOAL_TRACES:,} traces"
         yield f"### Goals\n\nOn two cores that do nothing else{where}.\n"
@@ -267,7 +266,7 @@ def _both(ingest: dict[str, float], name: str) -> str:
 
 
 def _opening(opened: dict[str, float]) -> str:
-    peak = opened["peak_bytes"]
+    peak = opened.get("peak_bytes")  # figures from before it was measured have none
     rows = [
         ("`spanwise serve` to ready, median", f"{opened['ready_seconds']:.2f} s"),
         ("the same over an empty store", f"{opened['empty_ready_seconds']:.2f} s"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spanwise.bench.report.bars import PEERS
-from spanwise.bench.report.figures import OURS, chosen, figures, largest_compared
-from spanwise.bench.report.goals import SCATTERED
+from spanwise.bench.report.figures import OURS, chosen, largest_compared
+from spanwise.bench.stages.http import SCATTERED
 from spanwise.bench.tables import megabytes, milliseconds, prose, ratio, table
 from spanwise.errors import ConfigurationError
 
@@ -15,12 +15,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from spanwise.bench.report.figures import DataSet
-    from spanwise.bench.results import Results
 
 BEGIN, END = "<!-- bench -->", "<!-- /bench -->"
 
 
-def rewrite(readme: Path, measured: Sequence[Results]) -> None:
+def rewrite(readme: Path, data_sets: Sequence[DataSet]) -> None:
     """Rewrites the region with the results for the largest data set that was measured with peers.
 
     Raises:
@@ -31,12 +30,12 @@ def rewrite(readme: Path, measured: Sequence[Results]) -> None:
     _, end, after = rest.partition(END)
     if not begin or not end:
         raise ConfigurationError(f"expected a region between `{BEGIN}` and `{END}` in `{readme}`")
-    readme.write_text(f"{before}{BEGIN}\n{short_table(measured)}\n{END}{after}", "utf-8")
+    readme.write_text(f"{before}{BEGIN}\n{short_table(data_sets)}\n{END}{after}", "utf-8")
 
 
-def short_table(measured: Sequence[Results]) -> str:
+def short_table(data_sets: Sequence[DataSet]) -> str:
     """Returns the table, and a line about the data set and the machine."""
-    found = largest_compared(figures(measured))
+    found = largest_compared(data_sets)
     last = found.stages.get("engine") or next(reversed(found.stages.values()))
     line = (
         f"Medians over {found.traces:,} traces with {found.documents} documents, on {last.cores} cores "

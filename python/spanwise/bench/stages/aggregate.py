@@ -14,7 +14,7 @@ from spanwise.bench.aggregates import compare, installed_peers, open_peer, quest
 from spanwise.bench.aggregates.duckdb import open_files
 from spanwise.bench.aggregates.spanwise import SpanwiseEngine
 from spanwise.bench.results import Engines, QueryTimes
-from spanwise.bench.stages.rounds import OURS, time_in_rounds
+from spanwise.bench.rounds import OURS, time_in_rounds
 from spanwise.bench.tables import median
 
 if TYPE_CHECKING:

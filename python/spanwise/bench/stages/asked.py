@@ -21,8 +21,8 @@ from spanwise.bench.data import rows
 from spanwise.bench.data.tables import TableWriter
 from spanwise.bench.peers import QueryResult
 from spanwise.bench.results import Asked
+from spanwise.bench.rounds import OURS
 from spanwise.bench.stages.indexes import open_indexed
-from spanwise.bench.stages.rounds import OURS
 from spanwise.bench.tables import median
 from spanwise.errors import PayloadTooLargeError
 

@@ -15,8 +15,8 @@ from spanwise.bench.peers import Engine, open_peer
 from spanwise.bench.peers.spanwise import SpanwiseEngine
 from spanwise.bench.queries import bind_literals, query_templates
 from spanwise.bench.results import Engines, QueryTimes
+from spanwise.bench.rounds import OURS, time_in_rounds
 from spanwise.bench.stages.check import compare
-from spanwise.bench.stages.rounds import OURS, time_in_rounds
 from spanwise.bench.tables import median
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from spanwise.bench.facets.duckdb import DuckDB
 from spanwise.bench.facets.spanwise import SpanwiseEngine
 from spanwise.bench.peers.duckdb import open_files
 from spanwise.bench.results import Engines, QueryTimes
-from spanwise.bench.stages.rounds import OURS, time_in_rounds
+from spanwise.bench.rounds import OURS, time_in_rounds
 from spanwise.bench.tables import median
 
 if TYPE_CHECKING:

@@ -1,0 +1,82 @@
+"""A report keeps what is not measured anew, and the page of the documentation is that of its figures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from spanwise.bench.data.shape import Shape
+from spanwise.bench.machine import Circumstances, circumstances
+from spanwise.bench.report import BY_HAND, write_report
+from spanwise.bench.report.figures import DataSet
+from spanwise.bench.report.kept import FIGURES, merged
+from spanwise.bench.report.page import page
+from spanwise.bench.report.readme import short_table
+from spanwise.bench.results import Built, Opened, Results
+from spanwise.bench.stages import STAGES
+from support.paths import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SHAPE = Shape(1_000, "small", 7)
+OLD = msgspec.structs.replace(circumstances(0), when="2026-11-01T00:00:00+00:00")
+NEW = msgspec.structs.replace(circumstances(0), when="2026-11-20T00:00:00+00:00")
+
+
+def data_set(when: Circumstances, *stages: str, traces: int = 1_000) -> DataSet:
+    made = dict.fromkeys(("build", *stages), when)
+    rates = {"durable_spans_a_second": 5.0} if "ingest" in stages else {}
+    opened = {"ready_seconds": 1.0} if "open" in stages else {}
+    return DataSet(traces, "small", 7, made, store={"spans": 1.0}, ingest=rates, open=opened)
+
+
+def test_every_figure_belongs_to_one_stage() -> None:
+    assert tuple(FIGURES) == STAGES
+    figures = [name for names in FIGURES.values() for name in names]
+    about = ["traces", "documents", "seed", "stages", "command"]
+    assert sorted([*about, *figures]) == sorted(field.name for field in msgspec.structs.fields(DataSet))
+
+
+def test_what_is_not_measured_anew_stays_as_a_section_of_its_own() -> None:
+    kept, measured = data_set(OLD, "ingest", "open"), data_set(NEW, "open")
+    left, new = merged([kept], [measured])
+    assert new == measured
+    assert left.stages.keys() == {"build", "ingest"}
+    assert (left.ingest, left.open, left.store) == (kept.ingest, {}, kept.store)
+
+
+def test_a_data_set_of_which_nothing_is_left_leaves() -> None:
+    measured = data_set(NEW, "open", "ingest")
+    assert merged([data_set(OLD, "open")], [measured]) == [measured]
+
+
+def test_another_data_set_stays_and_all_are_ordered_by_size() -> None:
+    small, large, middle = (data_set(OLD, "open", traces=traces) for traces in (100, 10_000, 1_000))
+    assert merged([large, small], [middle]) == [small, middle, large]
+
+
+def test_a_report_is_written_again_from_its_own_figures(tmp_path: Path) -> None:
+    report = tmp_path / "report.md"
+    built = Built(1.0, 1.0, 1_000, 1_000, 1_000, OLD)
+    measured = Results(SHAPE, "spanwise bench", built, open=Opened([2.0], [1.0], 5_000_000, 6_000_000, OLD, 7_000_000))
+    write_report([measured], report, None)
+    written = report.read_text("utf-8")
+    assert "| `spanwise serve` to ready, median | 2.00 s |" in written
+    write_report([], report, None)
+    assert report.read_text("utf-8") == written
+
+
+def test_two_stores_of_one_shape_have_titles_of_their_own() -> None:
+    text = page([DataSet(1_000, "small", 7, {"build": when}) for when in (OLD, NEW)], "plot.svg", "data.json")
+    titles = [line for line in text.splitlines() if line.startswith("## 1,000")]
+    assert titles == [f"## 1,000 traces, small documents, built on 2026-11-{day}" for day in ("01", "20")]
+
+
+def test_the_pages_of_the_documentation_show_its_figures() -> None:
+    docs = ROOT / "docs"
+    data_sets = msgspec.json.decode((docs / "benchmarks.json").read_bytes(), type=list[DataSet])
+    written, _, _ = (docs / "benchmarks.md").read_text("utf-8").partition(f"\n{BY_HAND}")
+    assert page(data_sets, "benchmarks.svg", "benchmarks.json") == written
+    assert short_table(data_sets) in (ROOT / "README.md").read_text("utf-8")

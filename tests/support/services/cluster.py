@@ -9,10 +9,9 @@ import pytest
 
 CLUSTER = ("--shards", "3", "--cluster", "local")
 """The arguments of a service with three shards in processes of their own."""
-needs_ray = (
-    pytest.mark.skipif(find_spec("ray") is None, reason="Ray is missing: pip install 'spanwise[cluster]'"),
-    pytest.mark.slow,
-)
+with_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is missing: pip install 'spanwise[cluster]'")
+"""The mark of a test that starts Ray and is quick enough for the gate."""
+needs_ray = (with_ray, pytest.mark.slow)
 """The marks of tests that start Ray: a dozen processes a service, which on two busy cores take a minute to be ready."""
 
 

@@ -1,7 +1,8 @@
 """What do shards cost a search and an export, in one process and in processes of their own, beside a single store?
 
-Run it by hand: `python benches/service/shards.py`. It needs `spanwise[cluster]`. Three services have the same traces
-and are asked in turn, over one connection each. Every response must be that of the single store.
+Run it by hand: `python benches/service/shards.py`. It needs `spanwise[cluster]`. Four services have the same traces
+and are asked in turn, over one connection each. Every response must be that of the single store. The last of them sends
+every part of a request to its shard in a call of its own, and shows what it is worth that calls carry several.
 """
 
 from __future__ import annotations
@@ -37,7 +38,13 @@ SEED = 7
 ROUNDS = 150
 SENDERS = 8
 RESTED_SECONDS = 0.05
-SERVICES = {"one store": (), "three shards": ("--shards", "3"), "by Ray": ("--shards", "3", "--cluster", "local")}
+BY_RAY = ("--shards", "3", "--cluster", "local")
+SERVICES: dict[str, tuple[str, ...]] = {
+    "one store": (),
+    "three shards": ("--shards", "3"),
+    "by Ray": BY_RAY,
+    "by Ray, a call a part": (*BY_RAY, "unbatched:service"),
+}
 FAILED = {"op": "EQ", "key": "status", "value": "ERROR"}
 ASKED: dict[str, dict[str, object]] = {
     "a page of 20 whole trees": {"detail": "full"},
@@ -47,6 +54,7 @@ ASKED: dict[str, dict[str, object]] = {
     "sessions": {"group_by": "session"},
     "sessions of failed ones": {"group_by": "session", "filter": FAILED},
 }
+SEARCHED = os.pathsep.join(filter(None, (str(Path(__file__).parent), os.environ.get("PYTHONPATH"))))
 say = sys.stdout.write
 
 
@@ -133,7 +141,7 @@ def main() -> None:
         services, connections = {}, {}
         for number, (name, flags) in enumerate(SERVICES.items()):
             began = time.monotonic()
-            services[name] = opened.enter_context(RunningService(folder / str(number), *flags))
+            services[name] = opened.enter_context(RunningService(folder / str(number), *flags, PYTHONPATH=SEARCHED))
             say(f"{name} is ready after {time.monotonic() - began:.1f} s\n")
             connections[name] = HTTPConnection("127.0.0.1", services[name].port)
         fill(services)

@@ -12,11 +12,11 @@ from spanwise._engine import CancellationToken, Filter, PinnedSearch, ingest_par
 from spanwise.errors import PinLostError, StaleLayoutError, UnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from spanwise._engine import Tail, TraceStore
     from spanwise.traces.port import Download
-    from spanwise.traces.shards.shard import Ask, Call, Event, Outcome, Run
+    from spanwise.traces.shards.shard import Ask, Call, Event, Outcome, Part, Run, Waiting
 
 MAX_PINS = 256
 """Searches whose state is kept at once."""
@@ -62,22 +62,15 @@ class LocalShard:
         for pin in ended:
             pin.cancel.cancel()
 
-    def begin_ingest(
-        self,
-        layout: int,
-        received: int,
-        part: bytes,
-        *,
-        more: Callable[[], bool],  # noqa: ARG002  # the store itself writes together what comes together
-        run: Run,
-    ) -> Call[Outcome]:
-        """See `Shard.begin_ingest`."""
-        return run(self.ingest, layout, received, part)
+    def begin_ingest(self, part: Part, waiting: Waiting, run: Run) -> Call[Outcome]:  # noqa: ARG002
+        """See `Shard.begin_ingest`. The store itself writes together what comes together."""
+        return run(self.ingest, part)
 
-    def ingest(self, layout: int, received: int, part: bytes) -> Outcome:
+    def ingest(self, part: Part) -> Outcome:
         """Returns what `begin_ingest` does in the end."""
+        layout, received, spans = part
         self._expect(layout)
-        return ingest_part(self._store, received, part)
+        return ingest_part(self._store, received, spans)
 
     def delete(self, ask: Ask, *, dry_run: bool) -> int:
         """See `Shard.delete`."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from spanwise._engine import CancellationToken, Gathering
-    from spanwise.traces.shards.shard import Call, Outcome, Shard
+    from spanwise.traces.shards.shard import Call, Outcome, Shard, Waiting
 
     Notify = Callable[[Sequence[int]], None]
 
@@ -79,10 +79,10 @@ class Scatter:
         wait(calls)
         return calls
 
-    def begin_ingest(self, shard: int, received: int, part: bytes, *, more: Callable[[], bool]) -> Call[Outcome]:
+    def begin_ingest(self, shard: int, received: int, part: bytes, waiting: Waiting) -> Call[Outcome]:
         """Begins to store a part of a request on the shard of this number; see `Shard.begin_ingest`."""
         run = partial(_submit, self._writes)
-        return self._shards[shard].begin_ingest(self._layout, received, part, more=more, run=run)
+        return self._shards[shard].begin_ingest((self._layout, received, part), waiting, run)
 
     def ask_shard(self, work: Callable[..., Result], *args: object) -> Future[Result]:
         """Returns what `work`, a question of a search to a shard, is answered in a thread.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct
+
+from spanwise.errors import UnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,9 +35,28 @@ class Ask(Struct, frozen=True):
 
 Event = tuple[int, str, bytes]
 """An event of a tail: its number, its name and its JSON."""
+Part = tuple[int, int, bytes]
+"""What is to be stored: the number of the layout by which the request was divided, when it was received (microseconds
+since 1970), and the part of the request, as `SplitRequest.parts` has it."""
 Outcome = tuple[int, int, str]
 """What a shard says of its part of a request: how many spans and log records were accepted, how many rejected, and why
 the first of these was."""
+
+
+class ShardFullError(UnavailableError):
+    """So much waits to be stored on a shard that it takes no more: it is for the sender to wait."""
+
+
+class Waiting(NamedTuple):
+    """What is known of those who wait until a part is stored.
+
+    Attributes:
+        deadline: until when they do, in the seconds of `monotonic`.
+        more: whether other requests are being divided now, so that it is worth waiting for what they bring.
+    """
+
+    deadline: float
+    more: Callable[[], bool]
 
 
 class Call(Protocol[Result_co]):
@@ -89,17 +110,16 @@ class Shard(Protocol):
         """Cancels what is being answered of searches, and forgets their state. A no-op for those that are not known."""
         ...
 
-    def begin_ingest(
-        self, layout: int, received: int, part: bytes, *, more: Callable[[], bool], run: Run
-    ) -> Call[Outcome]:
+    def begin_ingest(self, part: Part, waiting: Waiting, run: Run) -> Call[Outcome]:
         """Begins to store a part of a request. The call ends once it is durable.
 
         Args:
-            layout: the number of the layout by which the request was divided.
-            received: when the request was received, in microseconds since 1970.
-            part: the part, as `SplitRequest.parts` has it.
-            more: whether other requests are being divided now, so that it is worth waiting for what they bring.
+            part: the part.
+            waiting: how long it is waited for, and whether others come.
             run: calls a function in a thread.
+
+        Raises:
+            ShardFullError: too much waits to be stored already.
         """
         ...
 

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from spanwise._engine import Gathering, RequestSplitter, SpanFileJoiner
-from spanwise.errors import PartialWriteError, SpanwiseError, UnavailableError
+from spanwise.errors import UnavailableError
 from spanwise.traces.shards.counts import ShardedAggregation, ShardedFacets
 from spanwise.traces.shards.scatter import Scatter
+from spanwise.traces.shards.shard import Waiting
 from spanwise.traces.shards.tail import ShardedTailFeed
+from spanwise.traces.shards.writes import all_of, outcome_of, store_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -31,14 +33,13 @@ if TYPE_CHECKING:
     )
     from spanwise.traces.port import Download
     from spanwise.traces.shards.layout import Layout
-    from spanwise.traces.shards.shard import Call, Outcome, Shard
+    from spanwise.traces.shards.shard import Outcome, Shard
 
 Result = TypeVar("Result")
 
 SEARCH_SECONDS = 30.0
 INGEST_SECONDS = 10.0
 """How long a search is waited for, and how long a part of a request is sent again to a shard that does not take it."""
-_RETRY_SECONDS = 0.1
 _JOINED = {"parquet", "arrow"}
 """Formats whose files cannot be put one after another."""
 _TOGETHER: dict[str, Callable[[list[Any]], object]] = {"is_acknowledging": all, "as_of": min, "lag_seconds": max}
@@ -237,19 +238,7 @@ class ShardedStore:
         return self._splitting > 0
 
     def _store(self, split: SplitRequest) -> list[Outcome]:
-        deadline = time.monotonic() + self._ingest_seconds
-        calls: dict[int, Call[Outcome]] = {}
-        parts = dict(enumerate(split.parts))
-        while True:
-            for number, (shard, part) in parts.items():
-                calls[number] = self._scatter.begin_ingest(shard, split.received, part, more=self._is_splitting)
-            # Storing the same spans twice changes nothing.
-            parts = {
-                number: part for number, part in parts.items() if isinstance(_error_of(calls[number]), UnavailableError)
-            }
-            if not parts or time.monotonic() + _RETRY_SECONDS > deadline:
-                return _all(list(calls.values()), "the request may be stored in part")
-            time.sleep(_RETRY_SECONDS)
+        return store_parts(self._scatter, split, Waiting(time.monotonic() + self._ingest_seconds, self._is_splitting))
 
     def delete(self, filter: Filter, dry_run: bool = False) -> int:  # noqa: A002, FBT001, FBT002
         """See `TraceStore.delete`. Every shard deletes its traces together; not all shards at once.
@@ -261,7 +250,7 @@ class ShardedStore:
         calls = self._scatter.each(lambda shard: shard.delete(ask, dry_run=dry_run))
         if dry_run:
             return sum(call.result() for call in calls)
-        return sum(_all(calls, "the traces may be deleted in part"))
+        return sum(all_of([outcome_of(call) for call in calls], "the traces may be deleted in part"))
 
     @property
     def as_of(self) -> int | None:
@@ -322,28 +311,6 @@ class ShardedDownload:
         """See `Download.progress`: sums over all shards."""
         selected, read, total = (sum(numbers) for numbers in zip(*(file.progress for file in self._files), strict=True))
         return selected, read, total
-
-
-def _error_of(call: Call[object]) -> SpanwiseError | None:
-    """Returns what a call has raised, once it has ended."""
-    try:
-        call.result()
-    except SpanwiseError as error:
-        return error
-    return None
-
-
-def _all(calls: Sequence[Call[Result]], what: str) -> list[Result]:
-    """Returns what shards say of a write, if none has failed.
-
-    Raises:
-        PartialWriteError: some have failed with what may succeed later; the message begins with `what`.
-        SpanwiseError: all have failed, or one with what does not.
-    """
-    errors = [error for call in calls if (error := _error_of(call)) is not None]
-    if errors and len(errors) < len(calls) and all(isinstance(error, UnavailableError) for error in errors):
-        raise PartialWriteError(f"{what}; send it again") from errors[0]
-    return [call.result() for call in calls]
 
 
 def _joined(files: Iterable[Iterable[bytes]], form: str) -> Iterator[bytes]:

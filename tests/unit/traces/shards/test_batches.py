@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 
 from spanwise.errors import StoreClosedError, UnavailableError
-from spanwise.traces.shards.cluster.batches import MAX_BATCH_BYTES, Batches
+from spanwise.traces.shards.cluster.batches import MAX_BATCH_BYTES, MAX_WAITING_BYTES, Batches
+from spanwise.traces.shards.shard import ShardFullError, Waiting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spanwise.traces.shards.cluster.batches import Outcomes, Part
+    from spanwise.traces.shards.cluster.batches import Outcomes
+    from spanwise.traces.shards.shard import Part
 
 
 def part(number: int, size: int = 8) -> Part:
@@ -25,30 +28,32 @@ class Sent:
 
     def __init__(self) -> None:
         self.numbers: list[list[int]] = []
+        self.seconds: list[float] = []
         self.has_begun = threading.Semaphore(0)
         self.may_end = threading.Semaphore(0)
 
-    def __call__(self, parts: Sequence[Part]) -> Outcomes:
+    def __call__(self, parts: Sequence[Part], seconds: float) -> Outcomes:
         self.numbers.append([received for _, received, _ in parts])
+        self.seconds.append(seconds)
         self.has_begun.release()
         self.may_end.acquire()
         return [UnavailableError("full") if received == 13 else (received, 0, "") for _, received, _ in parts]
 
 
-def alone() -> bool:
-    return False
+def alone(seconds: float = 60.0) -> Waiting:
+    return Waiting(time.monotonic() + seconds, lambda: False)
 
 
-def followed() -> bool:
-    return True
+def followed() -> Waiting:
+    return Waiting(time.monotonic() + 60, lambda: True)
 
 
 def test_what_comes_during_a_call_is_the_next_one() -> None:
     sent = Sent()
     batches = Batches(sent, "batches")
-    first = batches.add(part(1), more=alone)
+    first = batches.add(part(1), alone())
     sent.has_begun.acquire()
-    others = [batches.add(part(number), more=alone) for number in (2, 3, 13, 4)]
+    others = [batches.add(part(number), alone()) for number in (2, 3, 13, 4)]
     assert not any(call.done() for call in (first, *others))
     sent.may_end.release(2)
     assert first.result(5) == (1, 0, "")
@@ -58,17 +63,17 @@ def test_what_comes_during_a_call_is_the_next_one() -> None:
     assert sent.numbers == [[1], [2, 3, 13, 4]]
     batches.close()
     with pytest.raises(StoreClosedError):
-        batches.add(part(5), more=alone)
+        batches.add(part(5), alone())
 
 
 def test_a_batch_is_bounded() -> None:
     sent = Sent()
     batches = Batches(sent, "batches")
-    calls = [batches.add(part(0), more=alone)]
+    calls = [batches.add(part(0), alone())]
     sent.has_begun.acquire()
     half = MAX_BATCH_BYTES // 2
     sizes = {1: half, 2: half, 3: 1, 4: MAX_BATCH_BYTES + 1, 5: 1}
-    calls += [batches.add(part(number, size), more=alone) for number, size in sizes.items()]
+    calls += [batches.add(part(number, size), alone()) for number, size in sizes.items()]
     sent.may_end.release(5)
     batches.close()
     assert all(call.done() for call in calls)
@@ -80,11 +85,11 @@ def test_a_part_waits_for_those_that_follow_it() -> None:
     sent.may_end.release(9)
     batches = Batches(sent, "batches")
     # Nobody has to follow in the end.
-    assert batches.add(part(1), more=followed).result(5) == (1, 0, "")
+    assert batches.add(part(1), followed()).result(5) == (1, 0, "")
     following = threading.Event()
     following.set()
-    calls = [batches.add(part(2), more=following.is_set)]
-    calls.append(batches.add(part(3), more=following.is_set))
+    calls = [batches.add(part(2), Waiting(time.monotonic() + 60, following.is_set))]
+    calls.append(batches.add(part(3), Waiting(time.monotonic() + 60, following.is_set)))
     following.clear()
     assert [call.result(5) for call in calls] == [(2, 0, ""), (3, 0, "")]
     assert [number for batch in sent.numbers for number in batch] == [1, 2, 3]
@@ -92,11 +97,44 @@ def test_a_part_waits_for_those_that_follow_it() -> None:
 
 
 def test_a_call_that_fails_fails_for_every_part() -> None:
-    def fail(_: Sequence[Part]) -> Outcomes:
+    def fail(_: Sequence[Part], __: float) -> Outcomes:
         raise UnavailableError("away")
 
     batches = Batches(fail, "batches")
-    for call in [batches.add(part(number), more=followed) for number in range(3)]:
+    for call in [batches.add(part(number), followed()) for number in range(3)]:
         with pytest.raises(UnavailableError, match="away"):
             call.result(5)
     batches.close()
+
+
+def test_what_waits_is_bounded() -> None:
+    sent = Sent()
+    batches = Batches(sent, "batches")
+    calls = [batches.add(part(0), alone())]
+    sent.has_begun.acquire()
+    # What is alone may be larger.
+    calls.append(batches.add(part(1, MAX_WAITING_BYTES + 1), alone()))
+    with pytest.raises(ShardFullError, match="bytes wait to be stored on a shard already"):
+        batches.add(part(2), alone())
+    sent.may_end.release(2)
+    assert [call.result(5) for call in calls] == [(0, 0, ""), (1, 0, "")]
+    sent.may_end.release(1)
+    assert batches.add(part(3), alone()).result(5) == (3, 0, "")
+    batches.close()
+    assert sent.numbers == [[0], [1], [3]]
+
+
+def test_what_nobody_waits_for_any_more_is_not_sent() -> None:
+    sent = Sent()
+    batches = Batches(sent, "batches")
+    first = batches.add(part(0), alone())
+    sent.has_begun.acquire()
+    late, later, other = (batches.add(part(number), alone(seconds)) for number, seconds in ((1, 0), (2, 20), (3, 40)))
+    sent.may_end.release(2)
+    batches.close()
+    assert [call.result(0) for call in (first, later, other)] == [(0, 0, ""), (2, 0, ""), (3, 0, "")]
+    with pytest.raises(UnavailableError, match="in time"):
+        late.result(0)
+    assert sent.numbers == [[0], [2, 3]]
+    # A call is waited for as long as any of its parts is.
+    assert 30 < sent.seconds[1] <= 40

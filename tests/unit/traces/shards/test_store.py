@@ -23,12 +23,15 @@ from spanwise.errors import (
     UnavailableError,
 )
 from spanwise.traces.shards import Ask, Layout, LocalShard, ShardedStore
+from spanwise.traces.shards.shard import ShardFullError, Waiting
 from support.clients.otlp import captures, export_request
 from support.in_process.stores import open_sharded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
+
+    from spanwise.traces.shards.shard import Call, Outcome, Part, Run
 
 EVERYTHING = Filter.compile(b"{}")
 FILTERS = [
@@ -150,10 +153,10 @@ class Unwilling(LocalShard):
 
     error: Exception | None = None
 
-    def ingest(self, layout: int, received: int, part: bytes) -> tuple[int, int, str]:
+    def ingest(self, part: Part) -> Outcome:
         if self.error is not None:
             raise self.error
-        return super().ingest(layout, received, part)
+        return super().ingest(part)
 
     def answer(self, ask: Ask, question: bytes, is_first: bool) -> bytes:  # noqa: FBT001  # that of the shard
         if self.error is not None:
@@ -213,6 +216,40 @@ def test_a_part_is_sent_again_to_a_shard_that_comes_back(tmp_path: Path) -> None
     shards[0].error = UnavailableError("restarting")
     threading.Timer(0.15, lambda: setattr(shards[0], "error", None)).start()
     assert store.ingest(many_traces(40), "application/json").accepted_spans == 39
+
+
+def test_a_write_to_a_shard_that_is_full_is_not_tried_again(tmp_path: Path) -> None:
+    class Full(LocalShard):
+        asked = 0
+
+        def begin_ingest(self, part: Part, waiting: Waiting, run: Run) -> Call[Outcome]:  # noqa: ARG002
+            Full.asked += 1
+            raise ShardFullError("16 bytes wait")
+
+    layout = Layout.of(2)
+    kinds = (LocalShard, Full)
+    shards = [kind(TraceStore.open(str(tmp_path / str(kind))), layout.number) for kind in kinds]
+    store = ShardedStore(layout, shards, ingest_seconds=60)
+    with pytest.raises(PartialWriteError, match="in part; send it again"):
+        store.ingest(many_traces(40), "application/json")
+    assert Full.asked == 1
+    store.close()
+
+
+def test_a_write_waits_for_a_shard_no_longer_than_its_deadline(tmp_path: Path) -> None:
+    class Hanging(LocalShard):
+        may_end = threading.Event()
+
+        def ingest(self, part: Part) -> Outcome:
+            self.may_end.wait(20)
+            return super().ingest(part)
+
+    layout = Layout.of(1)
+    store = ShardedStore(layout, [Hanging(TraceStore.open(str(tmp_path / "a")), 1)], ingest_seconds=0.2)
+    with pytest.raises(UnavailableError, match="has not stored its part of the request in time"):
+        store.ingest(many_traces(4), "application/json")
+    Hanging.may_end.set()
+    store.close()
 
 
 def test_a_search_begins_again_when_a_shard_has_lost_its_state(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from spanwise.errors import SpanwiseError, StoreLockedError, UnavailableError
 from spanwise.traces.port import Download
 from spanwise.traces.process_tables import ProcessTables
 from spanwise.traces.shards.local import LocalShard
-from spanwise.traces.shards.shard import Ask
+from spanwise.traces.shards.shard import Ask, Part
 
 if TYPE_CHECKING:
     from spanwise.traces.shards.cluster.batches import Outcomes
@@ -85,7 +85,7 @@ class Question(Struct, frozen=True, array_like=True):
 
 
 read_question = msgspec.msgpack.Decoder(Question).decode
-read_parts = msgspec.msgpack.Decoder(list[tuple[int, int, bytes]]).decode
+read_parts = msgspec.msgpack.Decoder(list[Part]).decode
 write = msgspec.msgpack.Encoder().encode
 
 
@@ -160,16 +160,16 @@ class ShardActor:
         """Stores parts of requests, each by itself, and returns once all of them are durable or have failed.
 
         Args:
-            parts: the arguments of `LocalShard.ingest` for each, as MessagePack.
+            parts: a list of them, as MessagePack.
 
         Raises:
             NotOpenError: the store is not open. Nothing was stored.
         """
         shard = self._shard()
 
-        def store(part: tuple[int, int, bytes]) -> Outcome | SpanwiseError:
+        def store(part: Part) -> Outcome | SpanwiseError:
             try:
-                return shard.ingest(*part)
+                return shard.ingest(part)
             except SpanwiseError as error:
                 return error
 

@@ -6,13 +6,15 @@ import threading
 import time
 from collections import deque
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from spanwise.errors import SpanwiseError, StoreClosedError
-from spanwise.traces.shards.shard import Outcome
+from spanwise.errors import SpanwiseError, StoreClosedError, UnavailableError
+from spanwise.traces.shards.shard import Outcome, ShardFullError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from spanwise.traces.shards.shard import Part, Waiting
 
 MAX_BATCH_BYTES = 4 << 20
 """The parts of one call take at most so many bytes, unless one of them alone does."""
@@ -20,27 +22,35 @@ ENOUGH_BYTES = 2 << 20
 GATHER_SECONDS = 0.05
 """From so many bytes on more are not waited for, and never longer than this."""
 _LOOK_SECONDS = 0.005
+MAX_WAITING_BYTES = 16 << 20
+"""The parts that wait for a call take at most so many bytes, unless one of them alone does; more are rejected."""
 
-Part: TypeAlias = tuple[int, int, bytes]
-"""What is to be stored: the number of the layout, when it was received, and the part of a request."""
 Outcomes: TypeAlias = list[Outcome | SpanwiseError]
+
+
+class _Sending(NamedTuple):
+    part: Part
+    deadline: float
+    call: Future[Outcome]
 
 
 class Batches:
     """Sends the parts of requests to a shard: one batch at a time, with all that came during the one before.
 
-    A part that others follow at once waits for them for a moment. One that comes alone does not.
+    A part that others follow at once waits for them for a moment. One that comes alone does not. What nobody waits for
+    any more is not sent.
     """
 
-    def __init__(self, send: Callable[[Sequence[Part]], Outcomes], name: str) -> None:
+    def __init__(self, send: Callable[[Sequence[Part], float], Outcomes], name: str) -> None:
         """Starts a thread.
 
         Args:
-            send: stores parts, and returns what came of each.
+            send: stores parts, and returns what came of each. The second argument says for how many seconds somebody
+                waits for that.
             name: the name of the thread.
         """
         self._send = send
-        self._waiting: deque[tuple[Part, Future[Outcome]]] = deque()
+        self._waiting: deque[_Sending] = deque()
         self._bytes = 0
         self._may_grow: Callable[[], bool] = bool
         self._changed = threading.Condition()
@@ -48,23 +58,27 @@ class Batches:
         self._thread = threading.Thread(target=self._work, name=name, daemon=True)
         self._thread.start()
 
-    def add(self, part: Part, *, more: Callable[[], bool]) -> Future[Outcome]:
+    def add(self, part: Part, waiting: Waiting) -> Future[Outcome]:
         """Returns the call that stores a part.
 
         Args:
             part: the part.
-            more: whether others may follow at once; asked again while the part waits.
+            waiting: how long the call is waited for, and whether others may follow at once; that is asked again while
+                the part waits.
 
         Raises:
+            ShardFullError: too much waits already.
             StoreClosedError: `close` was called.
         """
         call: Future[Outcome] = Future()
         with self._changed:
             if self._is_closed:
                 raise StoreClosedError("the store is closed")
-            self._waiting.append((part, call))
+            if self._waiting and self._bytes + len(part[2]) > MAX_WAITING_BYTES:
+                raise ShardFullError(f"{self._bytes} bytes wait to be stored on a shard already")
+            self._waiting.append(_Sending(part, waiting.deadline, call))
             self._bytes += len(part[2])
-            self._may_grow = more
+            self._may_grow = waiting.more
             self._changed.notify()
         return call
 
@@ -81,32 +95,38 @@ class Batches:
             # What was stored is not kept until the next batch comes.
             del batch
 
-    def _next(self) -> list[tuple[Part, Future[Outcome]]]:
+    def _next(self) -> list[_Sending]:
         """Returns what is sent next; nothing once that was all."""
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._is_closed)
             until = time.monotonic() + GATHER_SECONDS
             while self._bytes < ENOUGH_BYTES and self._may_grow() and time.monotonic() < until and not self._is_closed:
                 self._changed.wait(_LOOK_SECONDS)
-            batch: list[tuple[Part, Future[Outcome]]] = []
+            batch: list[_Sending] = []
             size = 0
             while self._waiting:
-                size += len(self._waiting[0][0][2])
+                size += len(self._waiting[0].part[2])
                 if batch and size > MAX_BATCH_BYTES:
                     break
                 batch.append(self._waiting.popleft())
-                self._bytes -= len(batch[-1][0][2])
+                self._bytes -= len(batch[-1].part[2])
             return batch
 
-    def _send_one(self, batch: Sequence[tuple[Part, Future[Outcome]]]) -> None:
-        try:
-            outcomes = self._send([part for part, _ in batch])
-        except Exception as error:  # noqa: BLE001  # for those who wait
-            for _, call in batch:
-                call.set_exception(error)
+    def _send_one(self, batch: Sequence[_Sending]) -> None:
+        now = time.monotonic()
+        for late in (own for own in batch if own.deadline <= now):
+            late.call.set_exception(UnavailableError("a shard has not taken its part of the request in time"))
+        sent = [own for own in batch if own.deadline > now]
+        if not sent:
             return
-        for (_, call), outcome in zip(batch, outcomes, strict=True):
+        try:
+            outcomes = self._send([own.part for own in sent], max(own.deadline for own in sent) - now)
+        except Exception as error:  # noqa: BLE001  # for those who wait
+            for own in sent:
+                own.call.set_exception(error)
+            return
+        for own, outcome in zip(sent, outcomes, strict=True):
             if isinstance(outcome, SpanwiseError):
-                call.set_exception(outcome)
+                own.call.set_exception(outcome)
             else:
-                call.set_result(outcome)
+                own.call.set_result(outcome)

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from spanwise.traces.shards.cluster.actor import ShardPlan
-    from spanwise.traces.shards.cluster.batches import Outcomes, Part
-    from spanwise.traces.shards.shard import Ask, Call, Event, Outcome, Run
+    from spanwise.traces.shards.cluster.batches import Outcomes
+    from spanwise.traces.shards.shard import Ask, Call, Event, Outcome, Part, Run, Waiting
 
 CONTROL_SECONDS = 5.0
 WRITE_SECONDS = 30.0
@@ -81,20 +81,12 @@ class RayShard:
         """See `Shard.end`."""
         self._tell("end", searches)
 
-    def begin_ingest(
-        self,
-        layout: int,
-        received: int,
-        part: bytes,
-        *,
-        more: Callable[[], bool],
-        run: Run,  # noqa: ARG002  # for shards of this process
-    ) -> Call[Outcome]:
+    def begin_ingest(self, part: Part, waiting: Waiting, run: Run) -> Call[Outcome]:  # noqa: ARG002
         """See `Shard.begin_ingest`. What waits is sent together."""
-        return self._batches.add((layout, received, part), more=more)
+        return self._batches.add(part, waiting)
 
-    def _ingest(self, parts: Sequence[Part]) -> Outcomes:
-        outcomes: Outcomes = self._call("ingest", write(parts), group="write", seconds=WRITE_SECONDS)
+    def _ingest(self, parts: Sequence[Part], seconds: float) -> Outcomes:
+        outcomes: Outcomes = self._call("ingest", write(parts), group="write", seconds=seconds)
         return outcomes
 
     def delete(self, ask: Ask, *, dry_run: bool) -> int:

@@ -1,0 +1,86 @@
+"""Stores the parts of a request on their shards, and says what came of a write that several shards take part in."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, TypeVar
+
+from spanwise.errors import PartialWriteError, SpanwiseError, UnavailableError
+from spanwise.traces.shards.shard import ShardFullError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spanwise._engine import SplitRequest
+    from spanwise.traces.shards.scatter import Scatter
+    from spanwise.traces.shards.shard import Call, Outcome, Waiting
+
+Result = TypeVar("Result")
+_RETRY_SECONDS = 0.1
+
+
+def store_parts(scatter: Scatter, split: SplitRequest, waiting: Waiting) -> list[Outcome]:
+    """Returns what the shards say of the parts of a request, all of which are durable then.
+
+    A part that a shard does not take is sent again until the deadline, unless so much waits for the shard already that
+    another request would only make it worse.
+
+    Raises:
+        PartialWriteError: some parts are stored, and others were not in time.
+        SpanwiseError: no part is known to be stored.
+    """
+    outcomes: dict[int, Outcome | SpanwiseError] = {}
+    parts = dict(enumerate(split.parts))
+    while True:
+        calls = {
+            number: _begin(scatter, shard, split.received, part, waiting) for number, (shard, part) in parts.items()
+        }
+        outcomes |= {number: outcome_of(call, waiting.deadline) for number, call in calls.items()}
+        # Storing the same spans twice changes nothing.
+        parts = {number: part for number, part in parts.items() if _is_worth_another(outcomes[number])}
+        if not parts or time.monotonic() + _RETRY_SECONDS > waiting.deadline:
+            return all_of(list(outcomes.values()), "the request may be stored in part")
+        time.sleep(_RETRY_SECONDS)
+
+
+def _begin(scatter: Scatter, shard: int, received: int, part: bytes, waiting: Waiting) -> Call[Outcome] | SpanwiseError:
+    try:
+        return scatter.begin_ingest(shard, received, part, waiting)
+    except UnavailableError as error:
+        return error
+
+
+def _is_worth_another(outcome: Outcome | SpanwiseError) -> bool:
+    return isinstance(outcome, UnavailableError) and not isinstance(outcome, ShardFullError)
+
+
+def outcome_of(call: Call[Result] | SpanwiseError, deadline: float | None = None) -> Result | SpanwiseError:
+    """Returns what a call has returned or raised, once it has ended.
+
+    Args:
+        call: the call, or why there is none.
+        deadline: until when it is waited for, in the seconds of `monotonic`; None as long as it takes.
+    """
+    if isinstance(call, SpanwiseError):
+        return call
+    try:
+        return call.result(None if deadline is None else max(0.0, deadline - time.monotonic()))
+    except TimeoutError:
+        return UnavailableError("a shard has not stored its part of the request in time")
+    except SpanwiseError as error:
+        return error
+
+
+def all_of(outcomes: Sequence[Result | SpanwiseError], what: str) -> list[Result]:
+    """Returns what shards say of a write, if none has failed.
+
+    Raises:
+        PartialWriteError: some have failed with what may succeed later; the message begins with `what`.
+        SpanwiseError: all have failed, or one with what does not.
+    """
+    errors = [outcome for outcome in outcomes if isinstance(outcome, SpanwiseError)]
+    if errors and len(errors) < len(outcomes) and all(isinstance(error, UnavailableError) for error in errors):
+        raise PartialWriteError(f"{what}; send it again") from errors[0]
+    if errors:
+        raise errors[0]
+    return [outcome for outcome in outcomes if not isinstance(outcome, SpanwiseError)]

@@ -1,6 +1,6 @@
 """The schemas of aggregations.
 
-Source: `docs/reference/api.md#aggregate`.
+Source: `docs/reference/api-counts.md#aggregate`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The schemas of what filters may ask for, and of what made one match.
 
-Source: `docs/reference/filter.md#fields`, `docs/reference/api.md#matches`.
+Source: `docs/reference/filter.md#fields`, `docs/reference/api-search.md#matches`.
 """
 
 from __future__ import annotations
@@ -13,18 +13,21 @@ from msgspec import Meta, Struct
 class FilterField(Struct, frozen=True):
     """A filterable field with its operators."""
 
-    key: str
-    label: str
-    type: Literal["string", "enum", "number", "datetime", "boolean", "text"]
-    operators: list[str]
-    values: list[str] | None
+    key: Annotated[str, Meta(description="Its name in filters.")]
+    label: Annotated[str, Meta(description="Its name for people.")]
+    type: Annotated[
+        Literal["string", "enum", "number", "datetime", "boolean", "text"],
+        Meta(description="What its values are; `text` is what was said and done."),
+    ]
+    operators: Annotated[list[str], Meta(description="The operators that it takes.")]
+    values: Annotated[list[str] | None, Meta(description="Its values, if they are known: of an `enum`.")]
 
 
 class FilterSchema(Struct, frozen=True):
     """The fields and operators of filters."""
 
     fields: list[FilterField]
-    logical_operators: list[str]
+    logical_operators: Annotated[list[str], Meta(description="The operators that take conditions.")]
     span_fields: Annotated[list[FilterField], Meta(description="The fields inside of `SPAN`.")]
     axes: Annotated[list[str], Meta(description="How a span inside of `SPAN` is related to another.")]
     axis_options: Annotated[dict[str, list[str]], Meta(description="The members that narrow each axis.")]

@@ -1,6 +1,6 @@
 """The schemas of searches whose rows are spans.
 
-Source: `docs/reference/api.md#span-search`.
+Source: `docs/reference/api-search.md#span-search`.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 //! The sessions of rows. A session is identified by its id and its owner, the user of the row: two users may have
-//! sessions of the same id (`docs/reference/api.md#session-stats`).
+//! sessions of the same id (`docs/reference/api-search.md#session-stats`).
 //!
 //! A key is one text, so that sessions are sorted, compared and counted like any other text: the session id, the owner,
 //! then whether there is an owner and the length of the id, in nine digits.

@@ -1,4 +1,4 @@
-//! Counts the keys of attributes among the traces that a filter matches (`docs/reference/api.md#attributes`).
+//! Counts the keys of attributes among the traces that a filter matches (`docs/reference/api-counts.md#attributes`).
 //!
 //! A segment's index of attributes says which rows have a key; traces of the head are looked at. Segments whose index is
 //! not made yet are left out, and how many traces that are is said.

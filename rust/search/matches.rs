@@ -1,4 +1,4 @@
-//! The member `matches` of an item (`docs/reference/api.md#matches`).
+//! The member `matches` of an item (`docs/reference/api-search.md#matches`).
 
 use crate::filter::Matches;
 

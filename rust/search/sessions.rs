@@ -28,7 +28,7 @@ const ROWS_PER_CHECK: usize = 1 << 14;
 /// Sessions per thread that are built in one round.
 const SESSIONS_PER_THREAD: usize = 64;
 
-/// A session as the response shows it (`docs/reference/api.md#session-stats`).
+/// A session as the response shows it (`docs/reference/api-search.md#session-stats`).
 #[derive(Debug, Default, Serialize)]
 struct SessionRow<'a> {
     session_id: &'a str,

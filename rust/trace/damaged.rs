@@ -1,4 +1,5 @@
-//! Writes a trace whose document is damaged, from the row that it is searched by (`docs/reference/api.md#trace-detail`).
+//! Writes a trace whose document is damaged, from the row that it is searched by
+//! (`docs/reference/api-search.md#trace-detail`).
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};

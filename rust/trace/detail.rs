@@ -1,4 +1,4 @@
-//! Writes traces and spans as JSON (`docs/reference/api.md#trace-detail`, `docs/reference/api.md#trace-node`).
+//! Writes traces and spans as JSON (`docs/reference/api-search.md#trace-detail`, `docs/reference/api-search.md#trace-node`).
 //!
 //! Fields without a value are left out; `tree` is always present. Members are in the order of the reference tables.
 //! The tree is written with an explicit stack: each span is decoded once, written, and dropped before its children

@@ -1,4 +1,4 @@
-//! One span as a node of the tree (`docs/reference/api.md#trace-node`), written in two parts: the members before
+//! One span as a node of the tree (`docs/reference/api-search.md#trace-node`), written in two parts: the members before
 //! its children and those after them. The span's message is dropped in between.
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Long values of a span: cut in its JSON, and read part by part (`docs/reference/api.md#long-values`).
+//! Long values of a span: cut in its JSON, and read part by part (`docs/reference/api-search.md#long-values`).
 //!
 //! Both work on the JSON of the span that [`super::detail::write_span`] writes, so they hold for whatever it shows.
 

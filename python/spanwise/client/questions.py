@@ -1,6 +1,6 @@
 """What can be asked of a service, page by page, without sending it: both clients send the same requests.
 
-Source: `docs/reference/api.md#trace-search`.
+Source: `docs/reference/api-search.md#trace-search`.
 """
 
 from __future__ import annotations

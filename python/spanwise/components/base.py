@@ -1,6 +1,6 @@
 """What agents, teams and workflows have in common: their kinds, outcomes, pauses and descriptions.
 
-See docs/reference/api.md#run-results.
+See docs/reference/api-runs.md#run-results.
 """
 
 from __future__ import annotations

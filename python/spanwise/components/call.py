@@ -110,7 +110,7 @@ class Call:
         stored_state: the state that the session had before; None if it never had one. A component whose own database
             keeps a copy of the state starts with this one and `given_state`.
         unique_session_id: an id of the session that it shares with no other user's session, for a component's own
-            database; None if it is `session_id`. See docs/reference/api.md#session-owners.
+            database; None if it is `session_id`. See docs/reference/api-sessions.md#session-owners.
         answers: the caller's answers to the requirements of a pause.
         state: the component's state from its pause.
         is_continued: whether the call resumes after a pause.

@@ -1,6 +1,6 @@
 """The names of run events, and the members whose names depend on the kind of component.
 
-See docs/reference/api.md#run-events.
+See docs/reference/api-runs.md#run-events.
 """
 
 from __future__ import annotations

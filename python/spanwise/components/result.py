@@ -1,6 +1,6 @@
 """The result of a call, as it is part of a response and of the results of what contains the call.
 
-See docs/reference/api.md#run-results.
+See docs/reference/api-runs.md#run-results.
 """
 
 from __future__ import annotations

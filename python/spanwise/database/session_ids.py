@@ -1,6 +1,6 @@
 """The ids under which components keep sessions in databases of their own, which know nothing of our users.
 
-See docs/reference/api.md#session-owners.
+See docs/reference/api-sessions.md#session-owners.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The request as a factory sees it.
 
-See docs/reference/api.md#request-context.
+See docs/reference/api-runs.md#request-context.
 """
 
 from __future__ import annotations

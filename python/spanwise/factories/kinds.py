@@ -1,6 +1,6 @@
 """The three kinds of factory, which differ in the kind of component they build.
 
-See docs/reference/api.md#factories.
+See docs/reference/api-runs.md#factories.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Approvals: what paused runs of agno's components wait for, as agno keeps it in the databases of these components.
 
-See `docs/reference/api.md#approvals`.
+See `docs/reference/api-sessions.md#approvals`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The identity of a run: what authorization verified overrides what the request says.
 
-See docs/reference/api.md#identity-precedence.
+See docs/reference/api-runs.md#identity-precedence.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Starts and continues runs of hosted components on behalf of requests, whichever protocol they arrive by.
 
-See `docs/reference/api.md#request-context` and `docs/reference/api.md#identity-precedence`.
+See `docs/reference/api-runs.md#request-context` and `docs/reference/api-runs.md#identity-precedence`.
 """
 
 from __future__ import annotations

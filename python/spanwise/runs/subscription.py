@@ -1,6 +1,6 @@
 """A subscription to the events of one run: from memory, and from the database where memory does not reach.
 
-See docs/reference/api.md#resume.
+See docs/reference/api-runs.md#resume.
 """
 
 from __future__ import annotations

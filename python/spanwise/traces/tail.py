@@ -2,7 +2,7 @@
 
 The engine knows what changed and keeps what each reader has yet to be sent. Here every store with a reader is polled at
 a fixed pace, for all of its readers at once; a reader gets its next events once it has sent the last ones. So neither a
-reader that takes nothing nor many of them hold up ingest. See `docs/reference/api.md#tail`.
+reader that takes nothing nor many of them hold up ingest. See `docs/reference/api-search.md#tail`.
 """
 
 from __future__ import annotations

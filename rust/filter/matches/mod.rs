@@ -1,5 +1,5 @@
 //! What makes a filter match a trace: the spans of its `SPAN` and axes, and the pieces of text that it looks for
-//! (`docs/reference/api.md#matches`).
+//! (`docs/reference/api-search.md#matches`).
 
 mod found;
 

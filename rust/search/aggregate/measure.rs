@@ -1,4 +1,4 @@
-//! What a measure of an aggregation computes: parsed and checked (`docs/reference/api.md#aggregate`).
+//! What a measure of an aggregation computes: parsed and checked (`docs/reference/api-counts.md#aggregate`).
 
 use serde::Deserialize;
 use serde_json::Number;

@@ -1,5 +1,5 @@
 //! Aggregations: counts, sums, quantiles and histograms of the traces that a filter selects, by time and by fields
-//! (`docs/reference/api.md#aggregate`).
+//! (`docs/reference/api-counts.md#aggregate`).
 //!
 //! An aggregation is exact. It is prepared first: the rows are selected and the groups found, which says how much memory
 //! the rest may take. Rows of a part are newest first, so a bucket of time is a range of rows, and the passes read the

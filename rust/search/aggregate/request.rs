@@ -1,4 +1,4 @@
-//! What an aggregation asks for: parsed, checked and compiled (`docs/reference/api.md#aggregate`).
+//! What an aggregation asks for: parsed, checked and compiled (`docs/reference/api-counts.md#aggregate`).
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The response of an aggregation as JSON (`docs/reference/api.md#aggregate`).
+//! The response of an aggregation as JSON (`docs/reference/api-counts.md#aggregate`).
 
 use std::cmp::Reverse;
 

@@ -1,4 +1,4 @@
-//! Counts the values of text fields among the traces that a filter matches (`docs/reference/api.md#facets`).
+//! Counts the values of text fields among the traces that a filter matches (`docs/reference/api-counts.md#facets`).
 //!
 //! Every part counts by its own codes, in parallel. Where all rows of a segment are selected, its index says how many
 //! rows each code has; else the rows are counted by code, or the codes by their rows, whichever takes fewer steps.

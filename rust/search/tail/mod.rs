@@ -1,5 +1,5 @@
 //! Follows a store: readers are sent the traces that requests commit, as far as their filters match
-//! (`docs/reference/api.md#tail`).
+//! (`docs/reference/api-search.md#tail`).
 //!
 //! The store remembers which traces changed ([`Changes`]), and nothing of what they were. A [`poll`] brings all readers
 //! up to one snapshot: it looks up the rows of what changed, evaluates the filters on these rows alone, and queues the

@@ -1,5 +1,5 @@
 //! Writes the skeleton of a trace: all its spans in columns, without their texts
-//! (`docs/reference/api.md#trace-skeleton`).
+//! (`docs/reference/api-search.md#trace-skeleton`).
 //!
 //! A page that shows 100,000 spans needs of each what stands in one row. The spans are not decoded: what the summary of
 //! a span does not have is read from its bytes.

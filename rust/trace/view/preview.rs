@@ -1,4 +1,4 @@
-//! Writes a span in a list of spans (`docs/reference/api.md#span-preview`).
+//! Writes a span in a list of spans (`docs/reference/api-search.md#span-preview`).
 
 use super::super::json::{JsonWriter, preview};
 use super::super::node::Node;

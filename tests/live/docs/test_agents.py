@@ -36,6 +36,17 @@ def test_the_first_agents_respond_as_the_page_prints(tmp_path: Path) -> None:
         assert service.stop() == 0
 
 
+@pytest.mark.parametrize("name", ["api-runs.md", "api-sessions.md"])
+def test_the_reference_prints_what_the_first_agents_respond(tmp_path: Path, name: str) -> None:
+    need_curl_and_jq()
+    blocks = [block for block in blocks_of(ROOT / "docs" / "reference" / name) if block.language == "console"]
+    assert len(blocks) >= 3
+    with serve(SHOP, tmp_path) as service:
+        for command in [command for block in blocks for command in commands_of(block.text)]:
+            assert words_of(run_printed(command, tmp_path, service)) == words_of(command.output), command.line
+        assert service.stop() == 0
+
+
 def test_a_workflow_over_a_websocket_has_the_events_that_the_page_prints(tmp_path: Path) -> None:
     program, printed = [
         block.text for block in blocks_of(ROOT / "docs" / "sockets.md") if block.language in {"python", "text"}

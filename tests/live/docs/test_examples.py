@@ -14,7 +14,10 @@ from support.services.process import RunningService
 if TYPE_CHECKING:
     from pathlib import Path
 
-PAGES = ["bulk.md", "otlp.md", "reference/api.md", "search.md", "store.md"]
+PAGES = [
+    *("bulk.md", "otlp.md", "search.md", "store.md"),
+    *(f"reference/{name}.md" for name in ("api", "api-counts", "api-otlp", "api-search")),
+]
 NEVER_END = ("spanwise serve", "spanwise tail", "/traces/tail")
 TRIED_ELSEWHERE = ("_parquet(", "127.0.0.1:4318")  # on sealed segments; on the ports of OpenTelemetry
 

@@ -1,10 +1,10 @@
-"""The reference of the API names every route, parameter and member that the service has."""
+"""The reference of the API lists every route with its scope, and the description of the API explains every member."""
 
 from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,36 +12,49 @@ from spanwise.http.openapi.describe import describe
 from spanwise.http.routing.table import TABLE
 from support.paths import ROOT
 
-PAGES = ("api.md", "filter.md", "traces.md")
-PROSE = "\n".join((ROOT / "docs" / "reference" / page).read_text("utf-8") for page in PAGES)
-WORDS = {
-    word
-    for line in re.sub(r"^```.*?^```", "", PROSE, flags=re.DOTALL | re.MULTILINE).splitlines()
-    for code in re.findall(r"``.+?``|`[^`]+`", line)
-    for word in re.findall(r"\w+", code)
-}
-WORDS |= {f"{kind}_{part}" for kind in ("agent", "team", "workflow") for part in ("id", "name")}
+if TYPE_CHECKING:
+    from spanwise.http.routing.route import Route
+
+PAGE = (ROOT / "docs" / "reference" / "api.md").read_text("utf-8")
 DOCUMENT: dict[str, Any] = json.loads(describe(TABLE, "Spanwise"))
-OPERATIONS = [
-    (f"{method.upper()} {path}", operation)
-    for path, operations in DOCUMENT["paths"].items()
-    for method, operation in operations.items()
-]
+SCHEMAS: dict[str, dict[str, Any]] = DOCUMENT["components"]["schemas"]
+OPERATIONS = [operation for operations in DOCUMENT["paths"].values() for operation in operations.values()]
 
 
 def as_written(text: str) -> str:
-    """Returns a path or operation id as the page has it, once for agents, teams and workflows."""
-    return re.sub(r"(?<=[/_])(agent|team|workflow)(?=s|_|$)(?!_session)", "{kind}", text, count=1)
+    """Returns a path or scope as the page has it, once for agents, teams and workflows."""
+    return re.sub(r"(?<![a-z_])(agent|team|workflow)s(?=[/:]|$)", "{kind}s", text)
 
 
-@pytest.mark.parametrize(("route", "operation"), OPERATIONS, ids=[route for route, _ in OPERATIONS])
-def test_a_route_stands_in_the_table(route: str, operation: dict[str, Any]) -> None:
-    rows = [line for line in PROSE.splitlines() if line.startswith(f"| `{as_written(route)}` |")]
-    assert any(f"`{as_written(operation['operationId'])}`" in row for row in rows), rows
-    assert {each["name"] for each in operation.get("parameters", ())} <= WORDS
+def is_described(shape: dict[str, Any]) -> bool:
+    """Returns whether a member has a description, its own or that of its type."""
+    types = [shape, shape.get("items", {}), shape.get("additionalProperties") or {}, *shape.get("anyOf", ())]
+    names = [each["$ref"].rpartition("/")[2] for each in types if isinstance(each, dict) and "$ref" in each]
+    return bool(shape.get("description")) or any(SCHEMAS[name].get("description") for name in names)
+
+
+@pytest.mark.parametrize("route", TABLE, ids=lambda route: f"{route.method} {route.path}")
+def test_a_route_stands_in_the_table_with_its_scope(route: Route) -> None:
+    rows = [line for line in PAGE.splitlines() if line.startswith(f"| `{route.method} {as_written(route.path)}` |")]
+    assert rows
+    need = "public" if route.is_public else " or ".join(f"`{as_written(each)}`" for each in str(route.need).split(", "))
+    assert {row.split(" | ")[1] for row in rows} == {need}
+
+
+def test_the_table_has_no_other_route() -> None:
+    routes = {f"{route.method} {as_written(route.path)}" for route in TABLE}
+    assert set(re.findall(r"^\| `([A-Z]+ /[^`]*)` \|", PAGE, re.MULTILINE)) == routes
 
 
 def test_every_member_is_described() -> None:
-    schemas = DOCUMENT["components"]["schemas"]
-    missing = {name: set(schema.get("properties", ())) - WORDS for name, schema in schemas.items()}
+    missing = {
+        name: [member for member, shape in schema.get("properties", {}).items() if not is_described(shape)]
+        for name, schema in SCHEMAS.items()
+    }
     assert {name: members for name, members in missing.items() if members} == {}
+
+
+def test_every_parameter_of_a_query_is_described() -> None:
+    parameters = [each for operation in OPERATIONS for each in operation.get("parameters", ()) if each["in"] == "query"]
+    assert parameters
+    assert [each["name"] for each in parameters if not each["description"]] == []

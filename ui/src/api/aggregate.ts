@@ -1,4 +1,4 @@
-/** Measures of traces over time, by values and in bins: docs/reference/api.md#trace-aggregate. */
+/** Measures of traces over time, by values and in bins: docs/reference/api-counts.md#aggregate. */
 import type { Expression } from '../filter/expression';
 import { client, expectData, inStore, type Schema } from './client';
 

@@ -1,4 +1,4 @@
-/** Values of fields and keys of attributes, with their counts: docs/reference/api.md#trace-facets and #attributes. */
+/** Values of fields and keys of attributes, with their counts: docs/reference/api-counts.md#facets and #attributes. */
 import type { Expression } from '../filter/expression';
 import { client, expectData, inStore, type Schema } from './client';
 

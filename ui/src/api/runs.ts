@@ -1,4 +1,4 @@
-/** Runs of components: docs/reference/api.md#run-routes. */
+/** Runs of components: docs/reference/api-runs.md#run-routes. */
 import { fetchSigned, serviceUrl } from './client';
 import type { Kind } from './components';
 import { ApiError } from './error';

@@ -2035,11 +2035,18 @@ export interface components {
          * @description A filterable field with its operators.
          */
         FilterField: {
+            /** @description Its name in filters. */
             key: string;
+            /** @description Its name for people. */
             label: string;
-            /** @enum {unknown} */
+            /**
+             * @description What its values are; `text` is what was said and done.
+             * @enum {unknown}
+             */
             type: "boolean" | "datetime" | "enum" | "number" | "string" | "text";
+            /** @description The operators that it takes. */
             operators: string[];
+            /** @description Its values, if they are known: of an `enum`. */
             values: string[] | null;
         };
         /**
@@ -2048,6 +2055,7 @@ export interface components {
          */
         FilterSchema: {
             fields: components["schemas"]["FilterField"][];
+            /** @description The operators that take conditions. */
             logical_operators: string[];
             /** @description The fields inside of `SPAN`. */
             span_fields: components["schemas"]["FilterField"][];
@@ -2111,7 +2119,10 @@ export interface components {
          * @description The response of a healthy service.
          */
         Health: {
-            /** @enum {unknown} */
+            /**
+             * @description Always `ok`: otherwise the response is an error.
+             * @enum {unknown}
+             */
             status: "ok";
             /** @description The start time of this process: ISO 8601, UTC. */
             instantiated_at: string;
@@ -2259,8 +2270,11 @@ export interface components {
             name: string;
             /** @description The version of the API. */
             agno_version: string;
+            /** @description How many agents are hosted. */
             agent_count: number;
+            /** @description How many teams are hosted. */
             team_count: number;
+            /** @description How many workflows are hosted. */
             workflow_count: number;
             mcp: components["schemas"]["ToolServer"];
             /**
@@ -3423,11 +3437,20 @@ export interface components {
          * @description Whether components are available as MCP tools.
          */
         ToolServer: {
-            /** @default false */
+            /**
+             * @description Always false: they are not.
+             * @default false
+             */
             enabled?: boolean;
-            /** @default null */
+            /**
+             * @description Always null.
+             * @default null
+             */
             path?: string | null;
-            /** @default null */
+            /**
+             * @description Always null.
+             * @default null
+             */
             oauth?: boolean | null;
         };
         /**

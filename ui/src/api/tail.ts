@@ -1,4 +1,4 @@
-/** Traces as they arrive: docs/reference/api.md#trace-tail. */
+/** Traces as they arrive: docs/reference/api-search.md#tail. */
 import type { Expression } from '../filter/expression';
 import type { Schema } from './client';
 import { events } from './stream';

@@ -1,4 +1,4 @@
-/** Searches of traces: docs/reference/api.md#trace-search. */
+/** Searches of traces: docs/reference/api-search.md#trace-search. */
 import { all, valueIs, type Expression } from '../filter/expression';
 import { hasMatches } from '../filter/matches';
 import { client, expectData, inStore, type Schema } from './client';

@@ -1,4 +1,4 @@
-/** What of a filter says of each trace why it matches: docs/reference/api.md#matches. */
+/** What of a filter says of each trace why it matches: docs/reference/api-search.md#matches. */
 
 const TEXTS: readonly unknown[] = ['input', 'output', 'error', 'text'];
 

@@ -3,7 +3,7 @@
 Events, results and requirements are agno's own and are forwarded unchanged. `openinference-instrumentation-agno` makes
 the spans. An agno object changes while it runs, so each run of a prototype gets a copy, as in agno's own service.
 
-Source: agno 2.7.2 to 3.1.10. See docs/reference/api.md#run-results and docs/reference/api.md#run-events.
+Source: agno 2.7.2 to 3.1.10. See docs/reference/api-runs.md#run-results and docs/reference/api-runs.md#run-events.
 """
 
 from __future__ import annotations

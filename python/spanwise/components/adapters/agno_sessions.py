@@ -1,6 +1,6 @@
 """Sessions in agno's databases: the state that a run starts with, the id that they have there, and their deletion.
 
-See docs/reference/api.md#session-state and docs/reference/api.md#session-owners.
+See docs/reference/api-sessions.md#session-state and docs/reference/api-sessions.md#session-owners.
 """
 
 from __future__ import annotations

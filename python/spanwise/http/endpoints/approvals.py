@@ -1,6 +1,6 @@
 """Lists, shows, decides and deletes the approvals that paused runs of agno's components wait for.
 
-See `docs/reference/api.md#approvals`.
+See `docs/reference/api-sessions.md#approvals`.
 """
 
 from __future__ import annotations

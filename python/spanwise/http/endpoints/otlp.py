@@ -1,6 +1,6 @@
 """Ingests the log records and drops the metrics of OTLP requests; spans are in `traces`.
 
-See `docs/reference/api.md#otlp`.
+See `docs/reference/api-otlp.md`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Starts, continues, cancels, reads and follows runs, for each kind of component.
 
-See `docs/reference/api.md#run-routes`.
+See `docs/reference/api-runs.md#run-routes`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Creates, lists, reads, renames, updates and deletes the caller's sessions. Their traces are not touched.
 
-See `docs/reference/api.md#sessions`.
+See `docs/reference/api-sessions.md#sessions`.
 """
 
 from __future__ import annotations

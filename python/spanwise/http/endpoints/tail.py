@@ -1,6 +1,6 @@
 """Streams the traces that are committed.
 
-See `docs/reference/api.md#tail`.
+See `docs/reference/api-search.md#tail`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Ingests, searches, downloads and deletes traces.
 
-See `docs/reference/api.md#trace-search` and `docs/reference/api.md#otlp`.
+See `docs/reference/api-search.md#trace-search` and `docs/reference/api-otlp.md`.
 """
 
 from __future__ import annotations

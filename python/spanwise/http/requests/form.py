@@ -1,6 +1,6 @@
 """Decodes the forms of run requests: from bytes to text fields, and from text fields to typed values.
 
-See `docs/reference/api.md#run-routes`.
+See `docs/reference/api-runs.md#run-routes`.
 """
 
 from __future__ import annotations

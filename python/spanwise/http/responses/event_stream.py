@@ -1,6 +1,6 @@
 """Streams server-sent events, such as those of a run, with a heartbeat while there are none.
 
-See `docs/reference/api.md#server-sent-events` and the HTML Living Standard, "Server-sent events".
+See `docs/reference/api-runs.md#server-sent-events` and the HTML Living Standard, "Server-sent events".
 """
 
 from __future__ import annotations

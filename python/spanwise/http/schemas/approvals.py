@@ -1,4 +1,4 @@
-"""The shapes of requests and responses about approvals. See `docs/reference/api.md#approvals`."""
+"""The shapes of requests and responses about approvals. See `docs/reference/api-sessions.md#approvals`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The forms of run requests. Other fields are ignored, or rejected if a client may rely on them.
 
-See `docs/reference/api.md#run-routes`.
+See `docs/reference/api-runs.md#run-routes`.
 """
 
 from __future__ import annotations

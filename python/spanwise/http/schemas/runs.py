@@ -1,6 +1,6 @@
 """The shapes of hosted components and their runs. Components of other frameworks may have further members.
 
-See `docs/reference/api.md#run-results`.
+See `docs/reference/api-runs.md#run-results`.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ class HealthQuery(Struct, frozen=True, kw_only=True):
 class Health(Struct, frozen=True):
     """The response of a healthy service."""
 
-    status: Literal["ok"]
+    status: Annotated[Literal["ok"], Meta(description="Always `ok`: otherwise the response is an error.")]
     instantiated_at: Annotated[str, Meta(description="The start time of this process: ISO 8601, UTC.")]
     as_of: Annotated[
         str | UnsetType, Meta(description="Of a reader: up to when its answers know everything. ISO 8601, UTC.")
@@ -41,9 +41,9 @@ class Overview(Struct, frozen=True):
 class ToolServer(Struct, frozen=True):
     """Whether components are available as MCP tools."""
 
-    enabled: bool = False
-    path: str | None = None
-    oauth: bool | None = None
+    enabled: Annotated[bool, Meta(description="Always false: they are not.")] = False
+    path: Annotated[str | None, Meta(description="Always null.")] = None
+    oauth: Annotated[bool | None, Meta(description="Always null.")] = None
 
 
 class Info(Struct, frozen=True):
@@ -52,9 +52,9 @@ class Info(Struct, frozen=True):
     os_id: Annotated[str, Meta(description="The id of the service.")]
     name: Annotated[str, Meta(description="The display name of the service.")]
     agno_version: Annotated[str, Meta(description="The version of the API.")]
-    agent_count: int
-    team_count: int
-    workflow_count: int
+    agent_count: Annotated[int, Meta(description="How many agents are hosted.")]
+    team_count: Annotated[int, Meta(description="How many teams are hosted.")]
+    workflow_count: Annotated[int, Meta(description="How many workflows are hosted.")]
     mcp: ToolServer
     auth_mode: Annotated[Literal["jwt", "none"], Meta(description="`jwt` if a bearer token is required.")]
     authenticated: Annotated[

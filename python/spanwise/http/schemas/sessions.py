@@ -1,4 +1,4 @@
-"""The shapes of requests and responses about sessions. See `docs/reference/api.md#sessions`."""
+"""The shapes of requests and responses about sessions. See `docs/reference/api-sessions.md#sessions`."""
 
 from __future__ import annotations
 

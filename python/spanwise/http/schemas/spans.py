@@ -1,4 +1,7 @@
-"""The shapes of skeletons of traces, of single spans and of their values. See `docs/reference/api.md#one-trace`."""
+"""The shapes of skeletons of traces, of single spans and of their values.
+
+See `docs/reference/api-search.md#one-trace`.
+"""
 
 from __future__ import annotations
 

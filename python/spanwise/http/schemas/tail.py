@@ -1,6 +1,6 @@
 """The shapes of a tail: its request, and the data of its events.
 
-Source: `docs/reference/api.md#tail`.
+Source: `docs/reference/api-search.md#tail`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The actions of a WebSocket: they start, continue, follow and cancel runs of workflows.
 
-See `docs/reference/api.md#websocket`.
+See `docs/sockets.md#actions`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The WebSocket protocol: paths, limits, close codes, and the messages that clients send.
 
-See `docs/reference/api.md#websocket`.
+See `docs/sockets.md#actions`.
 """
 
 from __future__ import annotations

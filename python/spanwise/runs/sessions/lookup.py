@@ -1,6 +1,6 @@
 """Which session a caller means by an id: every verified user has session ids of their own.
 
-See docs/reference/api.md#session-owners.
+See docs/reference/api-sessions.md#session-owners.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The path from an aggregation's request to the body of its response.
 
-See docs/reference/api.md#aggregate.
+See docs/reference/api-counts.md#aggregate.
 """
 
 from __future__ import annotations

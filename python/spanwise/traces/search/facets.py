@@ -2,7 +2,7 @@
 
 Everything here blocks: it runs in a thread of the search pool, never on the event loop.
 
-See docs/reference/api.md#facets.
+See docs/reference/api-counts.md#facets.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Filters for the listings: the given query parameters, AND-ed, each an exact match or a bound.
 
-See docs/reference/api.md#trace-search and docs/reference/api.md#session-stats.
+See docs/reference/api-search.md#trace-search and docs/reference/api-search.md#session-stats.
 """
 
 from __future__ import annotations

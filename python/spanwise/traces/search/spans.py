@@ -2,7 +2,7 @@
 
 Everything here blocks: it runs in a thread of the search pool, never on the event loop.
 
-See docs/reference/api.md#span-search.
+See docs/reference/api-search.md#span-search.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-//! The response of an aggregation of model calls as JSON (`docs/reference/api.md#calls-by-model`).
+//! The response of an aggregation of model calls as JSON (`docs/reference/api-counts.md#calls-by-model`).
 
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 

@@ -4,7 +4,7 @@
 //! derived data: [`TextIndexBuilder`] writes it from the texts of a segment, and again if it is missing or damaged. Texts
 //! themselves are not in it, but their tokens, each with its rows and [channels](Channel). A pattern that lies within one
 //! token is answered exactly; any other one by the rows that have all of its tokens in one channel, of which some do not
-//! contain it. See `docs/reference/storage.md#text-index`.
+//! contain it. See `docs/reference/indexes.md#text-index`.
 
 mod build;
 mod dictionary;

@@ -179,7 +179,7 @@ class Search:
                 if is_known:
                     self._end()
                 return self._known
-        except BaseException:
+        except BaseException:  # however a search ends, its shards forget it
             self._end()
             raise
 

@@ -181,6 +181,7 @@ class Results(msgspec.Struct, omit_defaults=True):
     texts: Contents | None = None
     spans: Contents | None = None
     attributes: Contents | None = None
+    masks: Engines | None = None
     http: Pages | None = None
     ingest: Ingest | None = None
     open: Opened | None = None

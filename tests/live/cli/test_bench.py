@@ -103,14 +103,14 @@ def test_the_report_is_complete(done: Done) -> None:
         assert page.count(f"| {title} |") >= 2, title
     headings = [line.removeprefix("### ") for line in page.splitlines() if line.startswith("### ")]
     http = "Over HTTP, with full span trees"
-    asked = ["What was said", "What was done", "Attributes"]
+    asked = ["What was said", "What was done", "Attributes", "Masks over Arrow batches"]
     questions = ["Beside the peers", "Aggregations", "Facets", "The indexes", *asked]
     assert headings == ["Goals", "Circumstances", "The store", *questions, http, "Ingest", "Opening"]
     assert f"{len(TITLES) * QUERIES_PER_TEMPLATE} answers were compared with DuckDB's" in page
     assert "(out.json)" in page
     assert "(out.svg)" in page
     goals = page.partition("### Goals")[2].partition("###")[0]
-    assert goals.count("| yes |") + goals.count("| no |") == 19
+    assert goals.count("| yes |") + goals.count("| no |") == 21
 
 
 def test_the_figures_are_the_page_as_json(done: Done) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _BATCH = 65_536
 _DIALECT = Dialect(
     instant=lambda text: f"arrow_cast('{text}', 'Timestamp(Microsecond, None)')",
-    contains_ignoring_case=lambda key, text: f"contains(lower({key}), lower({text}))",
+    contains_ignoring_case=lambda key, text: f"contains(lower({key}), {text})",
 )
 
 

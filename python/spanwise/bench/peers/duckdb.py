@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from spanwise.bench.peers import QueryResult
-from spanwise.bench.peers.sql import Dialect, run_queries, session_query
+from spanwise.bench.peers.sql import Dialect, ilike, run_queries, session_query
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 DIALECT = Dialect(
     instant=lambda text: f"TIMESTAMP '{text}'",
-    contains_ignoring_case=lambda key, text: f"{key} ILIKE '%' || {text} || '%'",
+    contains_ignoring_case=ilike,
 )
 
 

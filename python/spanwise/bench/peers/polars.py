@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 import polars as pl
 
 from spanwise.bench.peers import QueryResult
-from spanwise.bench.peers.sql import LOWER_CASE
+from spanwise.bench.peers.leaves import leaf_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from spanwise.bench.peers import Expression, Query
+    from spanwise.bench.peers.leaves import Leaf
 
 _COMPARISONS: dict[str, Callable[[pl.Expr, object], pl.Expr]] = {
     "EQ": pl.Expr.eq,
@@ -79,21 +80,25 @@ def condition_of(expression: Expression) -> pl.Expr:
             return reduce(and_ if word == "AND" else or_, parts)
         case "NOT":
             return ~condition_of(cast("Expression", expression["condition"]))
-        case "IN":
-            return pl.col(str(expression["key"])).is_in(cast("Sequence[str]", expression["values"]))
-        case operator:
-            return _leaf(str(operator), str(expression["key"]), expression["value"])
-
-
-def _leaf(operator: str, key: str, value: object) -> pl.Expr:
-    column = pl.col(key)
-    match operator:
-        case "CONTAINS" if key in LOWER_CASE:
-            return column.str.contains(str(value).lower(), literal=True)
-        case "CONTAINS":
-            # The fastest of three ways to ignore case. It folds ASCII letters only, which the queries are limited to.
-            return column.str.contains_any([str(value)], ascii_case_insensitive=True)
-        case "STARTSWITH":
-            return column.str.starts_with(str(value))
         case _:
-            return _COMPARISONS[operator](column, datetime.fromisoformat(str(value)) if key == "start_time" else value)
+            return _condition(leaf_of(expression))
+
+
+def _condition(leaf: Leaf) -> pl.Expr:
+    column = pl.col(leaf.key)
+    values = [datetime.fromisoformat(str(value)) if leaf.is_time else value for value in leaf.values]
+    if leaf.folds and leaf.operator == "CONTAINS":
+        # The fastest of three ways to ignore case. It folds ASCII letters only, which the queries are limited to.
+        return column.str.contains_any([str(values[0])], ascii_case_insensitive=True)
+    folded = column.str.to_lowercase() if leaf.folds else column
+    match leaf.operator:
+        case "EXISTS":
+            return column.is_not_null()
+        case "IN":
+            return folded.is_in(values)
+        case "CONTAINS":
+            return column.str.contains(str(values[0]), literal=True)
+        case "STARTSWITH":
+            return folded.str.starts_with(str(values[0]))
+        case operator:
+            return _COMPARISONS[operator](folded, values[0])

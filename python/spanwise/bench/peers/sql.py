@@ -4,21 +4,33 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, cast
 
+from spanwise.bench.peers.leaves import leaf_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from spanwise.bench.peers import Expression, Query
+    from spanwise.bench.peers.leaves import Leaf
 
-LOWER_CASE = {"trace_id", "run_id", "session_id", "user_id"}
-"""Fields without upper-case letters, which can be searched without ignoring case, which is cheaper."""
 _COMPARISONS = {"EQ": "=", "NEQ": "<>", "GT": ">", "GTE": ">=", "LT": "<", "LTE": "<="}
 
 
 class Dialect(NamedTuple):
-    """How an engine writes an instant, and a case-insensitive substring search."""
+    """How an engine writes what SQL engines write differently.
+
+    Attributes:
+        instant: a UTC time, from its text in ISO 8601.
+        contains_ignoring_case: whether a column contains a literal, which is in lower case.
+        contains: whether a column contains a literal.
+        starts_with: whether a column starts with a literal.
+        lower: a column in lower case.
+    """
 
     instant: Callable[[str], str]
     contains_ignoring_case: Callable[[str, str], str]
+    contains: Callable[[str, str], str] = "contains({}, {})".format
+    starts_with: Callable[[str, str], str] = "starts_with({}, {})".format
+    lower: Callable[[str], str] = "lower({})".format
 
 
 def run_queries(query: Query, dialect: Dialect) -> tuple[str, str]:
@@ -53,27 +65,35 @@ def where(expression: Expression, dialect: Dialect) -> str:
             return f"({f' {word} '.join(where(part, dialect) for part in parts)})"
         case "NOT":
             return f"(NOT {where(cast('Expression', expression['condition']), dialect)})"
-        case "IN":
-            values = cast("Sequence[str]", expression["values"])
-            return f"{expression['key']} IN ({', '.join(map(_text, values))})"
-        case operator:
-            return _leaf(str(operator), str(expression["key"]), expression["value"], dialect)
-
-
-def _leaf(operator: str, key: str, value: object, dialect: Dialect) -> str:
-    match operator:
-        case "CONTAINS" if key in LOWER_CASE:
-            return f"contains({key}, {_text(str(value).lower())})"
-        case "CONTAINS":
-            return dialect.contains_ignoring_case(key, _text(str(value)))
-        case "STARTSWITH":
-            return f"starts_with({key}, {_text(str(value))})"
-        case _ if key == "start_time":
-            return f"{key} {_COMPARISONS[operator]} {dialect.instant(str(value))}"
         case _:
-            literal = _text(value) if isinstance(value, str) else str(value)
-            return f"{key} {_COMPARISONS[operator]} {literal}"
+            return _condition(leaf_of(expression), dialect)
 
 
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
+def _condition(leaf: Leaf, dialect: Dialect) -> str:
+    literals = [_literal(value, leaf, dialect) for value in leaf.values]
+    column = dialect.lower(leaf.key) if leaf.folds else leaf.key
+    match leaf.operator:
+        case "EXISTS":
+            return f"({leaf.key} IS NOT NULL)"
+        case "IN":
+            return f"{column} IN ({', '.join(literals)})"
+        case "CONTAINS" if leaf.folds:
+            return dialect.contains_ignoring_case(leaf.key, literals[0])
+        case "CONTAINS":
+            return dialect.contains(leaf.key, literals[0])
+        case "STARTSWITH":
+            return dialect.starts_with(column, literals[0])
+        case operator:
+            return f"{column} {_COMPARISONS[operator]} {literals[0]}"
+
+
+def _literal(value: str | float, leaf: Leaf, dialect: Dialect) -> str:
+    if leaf.is_time:
+        return dialect.instant(str(value))
+    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value)
+
+
+def ilike(key: str, literal: str) -> str:
+    """Returns whether a column contains a literal, case ignored, with `ILIKE`, where `%` and `_` stand for others."""
+    escaped = literal.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return f"{key} ILIKE '%' || {escaped} || '%'" + (" ESCAPE '\\'" if escaped != literal else "")

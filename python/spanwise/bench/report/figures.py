@@ -37,8 +37,11 @@ class Figure(msgspec.Struct, frozen=True):
     runs: int
 
 
-class Compared(msgspec.Struct, frozen=True):
-    """One query on all engines; `ratio` is the median of the fastest peer divided by ours, if there is a peer."""
+class Compared(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One query on all engines; `ratio` is the median of the fastest peer divided by ours, if there is a peer.
+
+    For a mask `kind` is the type of the columns, and `query` what the condition is about.
+    """
 
     title: str
     kind: str
@@ -47,6 +50,7 @@ class Compared(msgspec.Struct, frozen=True):
     engines: dict[str, Figure]
     fastest_peer: str | None
     ratio: float | None
+    query: str = ""
 
 
 class AskedFigures(msgspec.Struct, frozen=True):
@@ -97,6 +101,7 @@ class DataSet(msgspec.Struct, frozen=True, omit_defaults=True):
     texts: list[AskedFigures] = []
     spans: list[AskedFigures] = []
     attributes: list[AskedFigures] = []
+    masks: list[Compared] = []
     index_bytes: dict[str, int] = {}
     index_seconds: dict[str, float] = {}
     http: list[Served] = []
@@ -165,6 +170,9 @@ def _data_set(results: Results) -> DataSet:
         found = msgspec.structs.replace(found, aggregations=[compared(row) for row in results.aggregate.rows])
     if results.facets:
         found = msgspec.structs.replace(found, facets=[compared(row) for row in results.facets.rows])
+    if results.masks:
+        masks = [msgspec.structs.replace(compared(row), query=row.query) for row in results.masks.rows]
+        found = msgspec.structs.replace(found, masks=masks)
     if results.http:
         found = msgspec.structs.replace(found, http=_served(results.http), pages=_pages(results.http))
     return _with_service(_with_contents(found, results), results)

@@ -29,6 +29,7 @@ _KINDS = {
 }
 """What is asked about contents, by the kind of the question, and the milliseconds that it may take the first time."""
 _AGAIN = 5
+_MASK_RATIO, _TREE_RATIO = 1, 3
 _OPEN_SECONDS, _PRIVATE_BYTES = 1, 600e6
 
 
@@ -48,6 +49,7 @@ def goal_results(found: DataSet) -> list[GoalResult]:
         _deep,
         _sessions,
         _contents,
+        _masks,
         _http,
         _ingest,
         _open,
@@ -137,6 +139,27 @@ def _slowest(what: str, most: float, slowest: tuple[float, str]) -> GoalResult:
     time, title = slowest
     result = "rejected" if math.isinf(time) else milliseconds(time)
     return GoalResult(what, f"p50 at most {most} ms", f"{result}: {title}", time <= most)
+
+
+def _masks(found: DataSet) -> Iterator[GoalResult]:
+    known = [(row.ratio, f"{row.title}, {row.kind}") for row in found.masks if row.ratio is not None]
+    trees = [(value, title) for value, title in known if _is_tree(title)]
+    for what, least, rows in (
+        ("mask", _MASK_RATIO, known),
+        ("mask of a list, or of three conditions", _TREE_RATIO, trees),
+    ):
+        if rows:
+            lowest, title = min(rows)
+            yield GoalResult(
+                f"the {what} that gains least against PyArrow and Polars",
+                f"at least {least}x as fast",
+                f"{ratio(lowest)}: {title}; {sum(value >= least for value, _ in rows)} of {len(rows)} reach it",
+                lowest >= least,
+            )
+
+
+def _is_tree(title: str) -> bool:
+    return any(word in title for word in (" IN ", "AND of", "OR of", "in AND"))
 
 
 def _http(found: DataSet) -> Iterator[GoalResult]:

@@ -19,13 +19,14 @@ FIGURES = {
     "texts": ("texts",),
     "spans": ("spans",),
     "attributes": ("attributes",),
+    "masks": ("masks",),
     "http": ("http", "pages"),
     "ingest": ("ingest",),
     "open": ("open",),
 }
 """The figures of each stage."""
 _PREPARING = {"build", "check"}
-"""Stages that measure no answers; what has no others is not worth a section."""
+"""Stages after which there is nothing to compare yet; what has no others is not worth a section."""
 
 
 def merged(kept: Sequence[DataSet], measured: Sequence[DataSet]) -> list[DataSet]:
@@ -37,7 +38,7 @@ def merged(kept: Sequence[DataSet], measured: Sequence[DataSet]) -> list[DataSet
     """
     again = {_shape(found): set(found.stages) for found in measured}
     left = [_without(found, again.get(_shape(found), set())) for found in kept]
-    every = [*(found for found in left if set(found.stages) - _PREPARING), *measured]
+    every = [found for found in (*left, *measured) if set(found.stages) - _PREPARING]
     return sorted(every, key=lambda found: (*_shape(found), _built(found)))
 
 

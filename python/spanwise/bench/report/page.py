@@ -8,6 +8,7 @@ from spanwise.bench.report.contents import contents_table, indexes_table
 from spanwise.bench.report.facets import facets_table
 from spanwise.bench.report.figures import OURS
 from spanwise.bench.report.goals import deep_pages, goal_results
+from spanwise.bench.report.masks import masks_section
 from spanwise.bench.stages.http import LIMITS
 from spanwise.bench.tables import megabytes, milliseconds, prose, ratio, table
 
@@ -70,6 +71,8 @@ spanwise bench                       # 20,000 traces, about five minutes
   words that stand nowhere as parts of others. No peer holds more than 1,000,000 traces: above that DuckDB compares
   the answers a part of the traces at a time. The indexes of documents are made by one thread of low priority; the
   times are those of making each kind alone, the reading of the documents included.
+- **Masks** are made over one Arrow batch of the newest rows, for every operator and every type of column that a filter
+  takes, and compared with those of PyArrow and Polars in every round. Every sixteenth number and time is missing there.
 - **Span trees** are timed over HTTP: a real `spanwise serve` on the loopback, one client, one connection, until the
   last byte is read.
 - p99 is the nearest rank of all runs, so the slowest one if there are fewer than 100. Load is the load average of the
@@ -119,12 +122,7 @@ def _sections(found: DataSet) -> Iterator[str]:
     if found.facets:
         yield f"### Facets\n\n{facets_table(found.facets)}\n"
     yield from _contents(found)
-    if found.http:
-        yield f"### Over HTTP, with full span trees\n\n{_http(found.http)}\n"
-    if found.ingest:
-        yield f"### Ingest\n\n{_ingest(found.ingest)}\n"
-    if found.open:
-        yield f"### Opening\n\n{_opening(found.open)}\n"
+    yield from _service(found)
 
 
 def _contents(found: DataSet) -> Iterator[str]:
@@ -136,6 +134,17 @@ def _contents(found: DataSet) -> Iterator[str]:
         yield f"### What was done\n\n{contents_table('the newest 100 with the exact total', found.spans)}\n"
     if found.attributes:
         yield f"### Attributes\n\n{contents_table('the newest 100 with the exact total', found.attributes)}\n"
+    if found.masks:
+        yield f"### Masks over Arrow batches\n\n{masks_section(found)}\n"
+
+
+def _service(found: DataSet) -> Iterator[str]:
+    if found.http:
+        yield f"### Over HTTP, with full span trees\n\n{_http(found.http)}\n"
+    if found.ingest:
+        yield f"### Ingest\n\n{_ingest(found.ingest)}\n"
+    if found.open:
+        yield f"### Opening\n\n{_opening(found.open)}\n"
 
 
 def _circumstances(stages: dict[str, Circumstances]) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spanwise.bench.report.bars import PEERS
-from spanwise.bench.report.figures import OURS, chosen, largest_compared
+from spanwise.bench.report.figures import OURS, chosen, largest_compared, ratios
+from spanwise.bench.report.masks import batch_rows
 from spanwise.bench.stages.http import SCATTERED
-from spanwise.bench.tables import megabytes, milliseconds, prose, ratio, table
+from spanwise.bench.tables import geometric_mean, megabytes, milliseconds, prose, ratio, table
 from spanwise.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -42,7 +43,22 @@ def short_table(data_sets: Sequence[DataSet]) -> str:
         f"({last.processor}, load {last.load:.1f} before it began); the peers hold the rows in memory. A query is a "
         "page of 20 with the exact total."
     )
-    return f"{prose(line)}\n\n{table(['what', 'Spanwise', 'fastest peer', 'faster'], _rows(found))}"
+    rows = [*_rows(found), *_masks(data_sets)]
+    return f"{prose(line)}\n\n{table(['what', 'Spanwise', 'fastest peer', 'faster'], rows)}"
+
+
+def _masks(data_sets: Sequence[DataSet]) -> Iterator[tuple[str, str, str, str]]:
+    """Yields the row of masks of the data set that they were measured for last."""
+    measured = [found for found in data_sets if found.masks]
+    if measured:
+        found = max(measured, key=lambda found: found.stages["masks"].when)
+        known = ratios(found.masks)
+        behind = sum(value < 1 for value in known)
+        title = (
+            f"a mask over {batch_rows(found):,} rows of Arrow data beside PyArrow and Polars, geometric mean of "
+            f"{len(known)}, slower in {behind}"
+        )
+        yield title, "", "", ratio(geometric_mean(known))
 
 
 def _rows(found: DataSet) -> Iterator[tuple[str, str, str, str]]:

@@ -23,12 +23,13 @@ STAGES = (
     "texts",
     "spans",
     "attributes",
+    "masks",
     "http",
     "ingest",
     "open",
 )
 """All stages in order; each needs the store that the first one builds."""
-WITHOUT_DOCUMENTS = ("build", "check", "engine", "aggregate", "facets", "open")
+WITHOUT_DOCUMENTS = ("build", "check", "engine", "aggregate", "facets", "masks", "open")
 """The stages that can run on rows without documents."""
 
 

@@ -22,12 +22,14 @@ class Effort(NamedTuple):
         query_seconds: the time limit per query; no further run starts after it.
         ingest_seconds: how long spans are sent, and searches are timed meanwhile.
         peers: the names of the other engines.
+        questions: how many generated questions are asked.
     """
 
     runs: int
     query_seconds: float
     ingest_seconds: float
     peers: tuple[str, ...]
+    questions: int = 60
 
 
 class Plan(NamedTuple):
@@ -50,7 +52,7 @@ class Plan(NamedTuple):
         shape, effort = self.shape, self.effort
         what = f"--traces {shape.traces} --documents {shape.documents} --seed {shape.seed} --runs {effort.runs}"
         how_long = f"--query-seconds {effort.query_seconds:g} --ingest-seconds {effort.ingest_seconds:g}"
-        return f"spanwise bench {what} {how_long}"
+        return f"spanwise bench {what} {how_long} --questions {effort.questions}"
 
     @property
     def data_dir(self) -> Path:

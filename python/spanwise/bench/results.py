@@ -37,7 +37,10 @@ class Checked(msgspec.Struct):
 
 
 class QueryTimes(msgspec.Struct):
-    """The times of one query on all engines: milliseconds for each run, by the name of the engine."""
+    """The times of one query on all engines: milliseconds for each run, by the name of the engine.
+
+    `scan_bytes` are the bytes that a scan would have to read at least; 0 if that was not computed.
+    """
 
     query: str
     title: str
@@ -46,15 +49,37 @@ class QueryTimes(msgspec.Struct):
     page: int
     total: int
     times: dict[str, list[float]]
+    scan_bytes: int = 0
 
 
 class Engines(msgspec.Struct):
-    """The times of the queries measured so far, and the memory of each engine with all rows loaded, in bytes."""
+    """The times of the queries measured so far, and the memory of each engine with all rows loaded, in bytes.
+
+    `memory_bytes_a_second` is the speed at which all cores read memory; 0 if that was not measured.
+    """
 
     rows: list[QueryTimes]
     memory: dict[str, int]
     circumstances: Circumstances
     is_complete: bool = True
+    memory_bytes_a_second: float = 0
+
+
+class Questions(msgspec.Struct):
+    """The times of generated questions.
+
+    Attributes:
+        rows: the questions so far.
+        left_out: why an engine takes no part, by its name.
+        circumstances: when and where; the load is the highest one of all runs that added questions.
+        is_complete: whether all questions that were wanted are there.
+    """
+
+    rows: list[QueryTimes]
+    left_out: dict[str, str]
+    circumstances: Circumstances
+    is_complete: bool = True
+    memory_bytes_a_second: float = 0
 
 
 class IndexSizes(msgspec.Struct):
@@ -181,6 +206,7 @@ class Results(msgspec.Struct, omit_defaults=True):
     texts: Contents | None = None
     spans: Contents | None = None
     attributes: Contents | None = None
+    questions: Questions | None = None
     masks: Engines | None = None
     http: Pages | None = None
     ingest: Ingest | None = None

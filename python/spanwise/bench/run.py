@@ -29,6 +29,7 @@ class Options(NamedTuple):
     runs: int
     query_seconds: float
     ingest_seconds: float
+    questions: int
     peer: tuple[str, ...]
     target: Path
     report: Path | None
@@ -52,7 +53,7 @@ def run(options: Options) -> None:
     peers = options.peer or (() if shape.documents == "none" else PEERS)
     plan = Plan(
         shape=shape,
-        effort=Effort(options.runs, options.query_seconds, options.ingest_seconds, peers),
+        effort=Effort(options.runs, options.query_seconds, options.ingest_seconds, peers, options.questions),
         target=options.target,
         results=results.read(folder, shape),
         log=options.log,

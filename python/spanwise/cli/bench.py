@@ -51,6 +51,13 @@ _PACKAGES = (*PEERS, "numpy", "google_crc32c")
     show_default=True,
     help="Duration of the ingest benchmark.",
 )
+@click.option(
+    "--questions",
+    type=click.IntRange(min=1),
+    default=60,
+    show_default=True,
+    help="Number of generated questions.",
+)
 @click.option("--peer", type=click.Choice(PEERS), multiple=True, help="Compare only with this engine. May be repeated.")
 @click.option(
     "--target",

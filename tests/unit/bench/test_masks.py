@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -40,11 +40,11 @@ def table() -> pa.Table:
     return rows.newest_first([rows.to_table(rows.draw(SHAPE, 0))])
 
 
-def operators(expression: dict[str, object]) -> set[str]:
+def operators(expression: Any) -> set[str]:
     match expression:
         case {"conditions": [*parts]}:
             return {str(expression["op"])}.union(*map(operators, parts))
-        case {"condition": dict(part)}:
+        case {"condition": part}:
             return {"NOT"} | operators(part)
         case _:
             return {str(expression["op"])}

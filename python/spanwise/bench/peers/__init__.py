@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Expression = dict[str, object]
+"""A filter expression, as in a search; an empty one matches all traces."""
 
 USER = "alice.almeida@example.com"
 """The user that questions about the traces of one user name."""
@@ -24,24 +25,39 @@ def of_user(condition: Expression, user: str | None) -> Expression:
     return {"op": "AND", "conditions": [own, condition]} if condition else own
 
 
-"""A filter expression, as in a search; an empty one matches all traces."""
-
 PEERS = ("duckdb", "polars", "datafusion")
 """The engines that Spanwise is compared with, by the names of their packages."""
 
 
+class Sort(NamedTuple):
+    """The order of runs: by a number or the start time; runs of equal value are newest first, then by trace id."""
+
+    key: str = "start_time"
+    ascending: bool = False
+
+
+NEWEST_FIRST = Sort()
+
+
 class Query(NamedTuple):
-    """A search for one page."""
+    """A search for one page; `user` restricts it to the traces of one user, and sessions are always newest first."""
 
     filter: Expression
     group_by: Literal["run", "session"] = "run"
     page: int = 1
     limit: int = 20
+    sort: Sort = NEWEST_FIRST
+    user: str | None = None
 
     @property
     def offset(self) -> int:
         """Returns the number of items before the page."""
         return (self.page - 1) * self.limit
+
+    @property
+    def whole_filter(self) -> Expression:
+        """Returns the filter with that on the user, for engines that have no restriction to an owner."""
+        return of_user(self.filter, self.user)
 
 
 class QueryResult(NamedTuple):

@@ -41,7 +41,7 @@ class DataFusion:
             grouped = session_query(query, _DIALECT)
 
             def find_sessions() -> QueryResult:
-                ids, totals = self._columns(grouped)
+                ids, totals = self._columns(grouped) or ([], [])
                 return QueryResult([str(session_id) for session_id in ids], int(str(totals[0])) if totals else 0)
 
             return find_sessions

@@ -42,6 +42,7 @@ def leaf_of(expression: Expression) -> Leaf:
     else:
         values = () if operator == "EXISTS" else (cast("str | float", expression["value"]),)
     ignores_case = key not in _OTHERS and bool(expression.get("ignore_case", operator == "CONTAINS"))
-    if ignores_case:
+    # A filter converts the literals for trace ids to lower case, whatever the operator.
+    if ignores_case or key == "trace_id":
         values = tuple(str(value).lower() for value in values)
     return Leaf(operator, key, values, ignores_case and key not in LOWER_CASE, key in _TIMES)

@@ -8,6 +8,7 @@ import msgspec
 
 from spanwise.bench.data.shape import Documents  # msgspec reads the types
 from spanwise.bench.machine import Circumstances  # likewise
+from spanwise.bench.report.question_figures import QuestionFigures, question_figures
 from spanwise.bench.stages import STAGES
 from spanwise.bench.stages.http import LIMITS
 from spanwise.bench.tables import geometric_mean, median, percentile
@@ -40,7 +41,8 @@ class Figure(msgspec.Struct, frozen=True):
 class Compared(msgspec.Struct, frozen=True, omit_defaults=True):
     """One query on all engines; `ratio` is the median of the fastest peer divided by ours, if there is a peer.
 
-    For a mask `kind` is the type of the columns, and `query` what the condition is about.
+    `scan_ms` is what a scan of all rows takes at least, at the speed of the memory. For a mask `kind` is the type of
+    the columns, and `query` what the condition is about.
     """
 
     title: str
@@ -51,6 +53,7 @@ class Compared(msgspec.Struct, frozen=True, omit_defaults=True):
     fastest_peer: str | None
     ratio: float | None
     query: str = ""
+    scan_ms: float | None = None
 
 
 class AskedFigures(msgspec.Struct, frozen=True):
@@ -101,6 +104,7 @@ class DataSet(msgspec.Struct, frozen=True, omit_defaults=True):
     texts: list[AskedFigures] = []
     spans: list[AskedFigures] = []
     attributes: list[AskedFigures] = []
+    questions: QuestionFigures | None = None
     masks: list[Compared] = []
     index_bytes: dict[str, int] = {}
     index_seconds: dict[str, float] = {}
@@ -170,6 +174,8 @@ def _data_set(results: Results) -> DataSet:
         found = msgspec.structs.replace(found, aggregations=[compared(row) for row in results.aggregate.rows])
     if results.facets:
         found = msgspec.structs.replace(found, facets=[compared(row) for row in results.facets.rows])
+    if results.questions:
+        found = msgspec.structs.replace(found, questions=question_figures(results.questions))
     if results.masks:
         masks = [msgspec.structs.replace(compared(row), query=row.query) for row in results.masks.rows]
         found = msgspec.structs.replace(found, masks=masks)
@@ -188,7 +194,11 @@ def _with_contents(found: DataSet, results: Results) -> DataSet:
 
 
 def _with_engine(found: DataSet, engine: Engines) -> DataSet:
-    rows = [compared(row) for row in engine.rows]
+    speed = engine.memory_bytes_a_second
+    rows = [
+        msgspec.structs.replace(compared(row), scan_ms=round(row.scan_bytes / speed * 1e3, 4) if speed else None)
+        for row in engine.rows
+    ]
     known = ratios(rows)
     return msgspec.structs.replace(
         found,

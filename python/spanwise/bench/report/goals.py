@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
+from spanwise.bench.report.question_figures import QUICK_MILLISECONDS, TITLES
 from spanwise.bench.stages.http import LIMITS, SCATTERED
 from spanwise.bench.tables import geometric_mean, megabytes, milliseconds, ratio
 
@@ -29,6 +30,8 @@ _KINDS = {
 }
 """What is asked about contents, by the kind of the question, and the milliseconds that it may take the first time."""
 _AGAIN = 5
+_QUESTION_RATIOS = {"scans": (60, 5), "ordered": (20, 1)}
+"""The least geometric mean and the least ratio of generated questions, by the kind of the engines."""
 _MASK_RATIO, _TREE_RATIO = 1, 3
 _OPEN_SECONDS, _PRIVATE_BYTES = 1, 600e6
 
@@ -47,8 +50,10 @@ def goal_results(found: DataSet) -> list[GoalResult]:
     makers: list[Callable[[DataSet], Iterator[GoalResult]]] = [
         _engine,
         _deep,
+        _scans,
         _sessions,
         _contents,
+        _questions,
         _masks,
         _http,
         _ingest,
@@ -107,6 +112,18 @@ def _ours(row: Compared) -> float:
     return row.engines["spanwise"].median_ms
 
 
+def _scans(found: DataSet) -> Iterator[GoalResult]:
+    bounds = [(_ours(row), max(row.scan_ms, QUICK_MILLISECONDS), row.title) for row in found.queries if row.scan_ms]
+    if bounds:
+        ours, bound, title = max(bounds, key=lambda row: row[0] / row[1])
+        yield GoalResult(
+            "the query that takes longest for what a scan would have to read",
+            f"less than the scan at the speed of the memory, or {QUICK_MILLISECONDS} ms",
+            f"{milliseconds(ours)} for {milliseconds(bound)}: {title}",
+            ours <= bound,
+        )
+
+
 def _sessions(found: DataSet) -> Iterator[GoalResult]:
     known = [(row.ratio, row.title) for row in found.queries if row.kind == "sessions" and row.ratio is not None]
     if known:
@@ -139,6 +156,21 @@ def _slowest(what: str, most: float, slowest: tuple[float, str]) -> GoalResult:
     time, title = slowest
     result = "rejected" if math.isinf(time) else milliseconds(time)
     return GoalResult(what, f"p50 at most {most} ms", f"{result}: {title}", time <= most)
+
+
+def _questions(found: DataSet) -> Iterator[GoalResult]:
+    if not found.questions:
+        return
+    for column, (least_mean, least) in _QUESTION_RATIOS.items():
+        beside = found.questions.columns.get(column)
+        if beside:
+            title = f"generated questions beside {TITLES[column]}"
+            mean = beside.geometric_mean
+            yield GoalResult(
+                f"{title}, geometric mean", f"at least {least_mean}x faster", ratio(mean), mean >= least_mean
+            )
+            result = f"{ratio(beside.lowest)}: {beside.worst[0].title}"
+            yield GoalResult(f"{title}, the one that gains least", f"at least {least}x", result, beside.lowest >= least)
 
 
 def _masks(found: DataSet) -> Iterator[GoalResult]:

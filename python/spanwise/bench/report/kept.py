@@ -19,6 +19,7 @@ FIGURES = {
     "texts": ("texts",),
     "spans": ("spans",),
     "attributes": ("attributes",),
+    "questions": ("questions",),
     "masks": ("masks",),
     "http": ("http", "pages"),
     "ingest": ("ingest",),

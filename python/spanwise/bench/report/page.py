@@ -9,6 +9,7 @@ from spanwise.bench.report.facets import facets_table
 from spanwise.bench.report.figures import OURS
 from spanwise.bench.report.goals import deep_pages, goal_results
 from spanwise.bench.report.masks import masks_section
+from spanwise.bench.report.questions import questions_section, questions_title
 from spanwise.bench.stages.http import LIMITS
 from spanwise.bench.tables import megabytes, milliseconds, prose, ratio, table
 
@@ -53,6 +54,17 @@ spanwise bench                       # 20,000 traces, about five minutes
   query as the engine takes it (a filter in JSON, SQL, a lazy query) to the ids as Python strings and the total as a
   number. For Spanwise it includes compiling the filter and serializing the page. Peers do not have to ignore case in
   columns without upper-case letters.
+- ***A scan at least*** is the time in which all cores read the bytes of the columns that the filter and the order of
+  the page need from memory, measured in the same run; a column of few values counts as codes of one to four bytes.
+  Whatever looks at every row takes longer.
+- **Generated questions** are drawn from a seed: every operator on every field, alone and in trees of up to six, for
+  runs and sessions, in four orders, on the first, second, middle and last page, of all users and of one. The title says
+  when the load was above 0.5, or when there were fewer than 15 repetitions. Every repetition has literals of its own,
+  which match nothing, all, or something between, and every answer is compared. Beside engines that scan rows in memory
+  there are engines that keep them in order or have indexes: chDB by start time and with `LowCardinality`, DuckDB with a
+  file by start time and indexes on ids, Polars told that its rows are sorted, and PostgreSQL with indexes on ids,
+  owners, times and durations. An engine that takes three times as long as the fastest of its kind when a question is
+  first timed is not asked it again. By a duration Spanwise reads what a list shows of each trace, not only its id.
 - **Aggregations** compute, in buckets of twelve hours, how many traces there are, how many failed, and the exact 95th
   percentile of their durations: of all together, or of the ten agents with most traces and of all other ones. Every
   answer is compared with DuckDB's. Spanwise computes totals besides. DataFusion has no exact percentile; chDB takes
@@ -134,6 +146,8 @@ def _contents(found: DataSet) -> Iterator[str]:
         yield f"### What was done\n\n{contents_table('the newest 100 with the exact total', found.spans)}\n"
     if found.attributes:
         yield f"### Attributes\n\n{contents_table('the newest 100 with the exact total', found.attributes)}\n"
+    if found.questions:
+        yield f"### {questions_title(found.questions)}\n\n{questions_section(found.questions)}\n"
     if found.masks:
         yield f"### Masks over Arrow batches\n\n{masks_section(found)}\n"
 
@@ -187,12 +201,15 @@ def _comparison(what: str, queries: Sequence[Compared]) -> str:
     peers = [name for name in engines if name != OURS]
     head = [what, "found", "Spanwise p50", "p99", "runs"]
     head += [f"{NAMES[name]} p50" for name in peers] + ["faster than the fastest"] * bool(peers)
+    is_bound = any(row.scan_ms is not None for row in queries)
+    head += ["a scan at least"] * is_bound
     rows = []
     for row in queries:
         ours = row.engines[OURS]
         cells = [row.title, f"{row.found:,}", milliseconds(ours.median_ms), milliseconds(ours.p99_ms), str(ours.runs)]
         cells += [milliseconds(row.engines[name].median_ms) for name in peers]
-        rows.append([*cells, ratio(row.ratio)] if row.ratio else cells)
+        cells += [ratio(row.ratio)] if row.ratio else []
+        rows.append([*cells, "" if row.scan_ms is None else milliseconds(row.scan_ms)] if is_bound else cells)
     return table(head, rows)
 
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from spanwise.bench.report.bars import PEERS
 from spanwise.bench.report.figures import OURS, chosen, largest_compared, ratios
 from spanwise.bench.report.masks import batch_rows
+from spanwise.bench.report.question_figures import TITLES
+from spanwise.bench.report.questions import conditions
 from spanwise.bench.stages.http import SCATTERED
 from spanwise.bench.tables import geometric_mean, megabytes, milliseconds, prose, ratio, table
 from spanwise.errors import ConfigurationError
@@ -43,8 +45,21 @@ def short_table(data_sets: Sequence[DataSet]) -> str:
         f"({last.processor}, load {last.load:.1f} before it began); the peers hold the rows in memory. A query is a "
         "page of 20 with the exact total."
     )
-    rows = [*_rows(found), *_masks(data_sets)]
+    rows = [*_rows(found), *_questions(data_sets), *_masks(data_sets)]
     return f"{prose(line)}\n\n{table(['what', 'Spanwise', 'fastest peer', 'faster'], rows)}"
+
+
+def _questions(data_sets: Sequence[DataSet]) -> Iterator[tuple[str, str, str, str]]:
+    """Yields a row for each kind of engines, of the largest data set for which questions were generated."""
+    asked = [(found.traces, found.questions) for found in data_sets if found.questions]
+    if asked:
+        traces, questions = max(asked, key=lambda pair: pair[0])
+        for column, beside in questions.columns.items():
+            title = (
+                f"{questions.count:,} generated questions over {traces:,} traces beside {TITLES[column]}, "
+                f"geometric mean; the least{conditions(questions)}"
+            )
+            yield title, "", "", f"{ratio(beside.geometric_mean)}; {ratio(beside.lowest)}"
 
 
 def _masks(data_sets: Sequence[DataSet]) -> Iterator[tuple[str, str, str, str]]:

@@ -23,13 +23,14 @@ STAGES = (
     "texts",
     "spans",
     "attributes",
+    "questions",
     "masks",
     "http",
     "ingest",
     "open",
 )
 """All stages in order; each needs the store that the first one builds."""
-WITHOUT_DOCUMENTS = ("build", "check", "engine", "aggregate", "facets", "masks", "open")
+WITHOUT_DOCUMENTS = ("build", "check", "engine", "aggregate", "facets", "questions", "masks", "open")
 """The stages that can run on rows without documents."""
 
 

@@ -16,6 +16,7 @@ from spanwise.bench.peers.spanwise import SpanwiseEngine
 from spanwise.bench.queries import bind_literals, query_templates
 from spanwise.bench.results import Engines, QueryTimes
 from spanwise.bench.rounds import OURS, time_in_rounds
+from spanwise.bench.scan_bound import ScanBytes, memory_bytes_a_second
 from spanwise.bench.stages.check import compare
 from spanwise.bench.tables import median
 
@@ -34,19 +35,23 @@ def run(plan: Plan) -> None:
     """
     load = machine.load()
     engines, memory, literals = _open(plan)
+    scans, speed = ScanBytes(plan.rows()), memory_bytes_a_second()
     rows = plan.results.engine.rows if plan.results.engine else []
     timed = {row.title for row in rows}
     try:
         for template in query_templates(plan.shape):
             if template.title not in timed:
                 rows.append(_time(plan, template, engines, literals))
+                rows[-1].scan_bytes = scans.of(next(bind_literals(template, literals)))
                 plan.log(f"engine: {_line(rows[-1])}")
-                plan.results.engine = Engines(rows, memory, machine.circumstances(load), is_complete=False)
+                plan.results.engine = Engines(
+                    rows, memory, machine.circumstances(load), is_complete=False, memory_bytes_a_second=speed
+                )
                 results.write(plan.folder, plan.results)
     finally:
         for engine in engines.values():
             engine.close()
-    plan.results.engine = Engines(rows, memory, machine.circumstances(load))
+    plan.results.engine = Engines(rows, memory, machine.circumstances(load), memory_bytes_a_second=speed)
 
 
 def _open(plan: Plan) -> tuple[dict[str, Engine], dict[str, int], Literals]:

@@ -182,6 +182,7 @@ class Opened(msgspec.Struct):
         file_bytes: what of mapped files is in memory, `RssFile`, likewise.
         peak_bytes: the most that both were together since the start, `VmHWM`; 0 in results from before it was measured.
         circumstances: when and where.
+        empty_resident_bytes: private and mapped memory with an empty store, of the start with most; 0 likewise.
     """
 
     seconds: list[float]
@@ -190,6 +191,7 @@ class Opened(msgspec.Struct):
     file_bytes: int
     circumstances: Circumstances
     peak_bytes: int = 0
+    empty_resident_bytes: int = 0
 
 
 class Results(msgspec.Struct, omit_defaults=True):

@@ -88,6 +88,7 @@ def test_the_store_was_opened(done: Done) -> None:
     assert len(done.measured.open.seconds) == 1
     opened = done.measured.open
     assert 0 < opened.anonymous_bytes < opened.anonymous_bytes + opened.file_bytes <= opened.peak_bytes
+    assert 0 < opened.empty_resident_bytes < opened.peak_bytes
     page = (done.target / "out.md").read_text()
     assert all(f"{name} | " in page for name in ("RssAnon", "RssFile", "VmHWM"))
 
@@ -138,6 +139,8 @@ def test_the_readme_is_written_within_its_region(done: Done) -> None:
     assert text.endswith(f"\n{END}\nafter\n")
     assert "written before" not in text
     assert "| mix |" in text
+    assert "| `spanwise serve` to ready, with 2,000 traces |" in text
+    assert "| private and mapped, with an empty store |" in text
 
 
 def test_finished_stages_are_not_repeated_unless_requested(done: Done) -> None:

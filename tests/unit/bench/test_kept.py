@@ -63,6 +63,8 @@ def test_a_report_is_written_again_from_its_own_figures(tmp_path: Path) -> None:
     measured = Results(SHAPE, "spanwise bench", built, open=Opened([2.0], [1.0], 5_000_000, 6_000_000, OLD, 7_000_000))
     write_report([measured], report, None)
     written = report.read_text("utf-8")
+    assert "VmHWM" in written
+    assert "with an empty store" not in written
     assert "| `spanwise serve` to ready, median | 2.00 s |" in written
     write_report([], report, None)
     assert report.read_text("utf-8") == written

@@ -242,12 +242,13 @@ def _with_service(found: DataSet, results: Results) -> DataSet:
         }
         found = msgspec.structs.replace(found, ingest=ingest)
     if results.open:
-        opened = {
+        opened: dict[str, float] = {
             "ready_seconds": median(results.open.seconds),
             "empty_ready_seconds": median(results.open.empty_seconds),
             "anonymous_bytes": results.open.anonymous_bytes,
             "file_bytes": results.open.file_bytes,
-            "peak_bytes": results.open.peak_bytes,
         }
+        later = {name: getattr(results.open, name) for name in ("peak_bytes", "empty_resident_bytes")}
+        opened |= {name: value for name, value in later.items() if value}
         found = msgspec.structs.replace(found, open=opened)
     return found

@@ -292,15 +292,16 @@ def _both(ingest: dict[str, float], name: str) -> str:
 
 
 def _opening(opened: dict[str, float]) -> str:
-    peak = opened.get("peak_bytes")  # figures from before it was measured have none
     rows = [
         ("`spanwise serve` to ready, median", f"{opened['ready_seconds']:.2f} s"),
         ("the same over an empty store", f"{opened['empty_ready_seconds']:.2f} s"),
         ("private memory once ready, RssAnon", megabytes(opened["anonymous_bytes"])),
         ("mapped files in memory, RssFile", megabytes(opened["file_bytes"])),
-        (
-            "the most of both at once, VmHWM",
-            megabytes(peak) if peak else "not measured",
-        ),
     ]
+    # Figures from before these were measured do not have them.
+    later = {
+        "peak_bytes": "the most of both at once, VmHWM",
+        "empty_resident_bytes": "private and mapped memory once ready with an empty store",
+    }
+    rows += [(title, megabytes(opened[name])) for name, title in later.items() if name in opened]
     return table(["what", ""], rows)

@@ -45,7 +45,7 @@ def short_table(data_sets: Sequence[DataSet]) -> str:
         f"({last.processor}, load {last.load:.1f} before it began); the peers hold the rows in memory. A query is a "
         "page of 20 with the exact total."
     )
-    rows = [*_rows(found), *_questions(data_sets), *_masks(data_sets)]
+    rows = [*_rows(found), *_questions(data_sets), *_masks(data_sets), *_opening(data_sets)]
     return f"{prose(line)}\n\n{table(['what', 'Spanwise', 'fastest peer', 'faster'], rows)}"
 
 
@@ -63,10 +63,8 @@ def _questions(data_sets: Sequence[DataSet]) -> Iterator[tuple[str, str, str, st
 
 
 def _masks(data_sets: Sequence[DataSet]) -> Iterator[tuple[str, str, str, str]]:
-    """Yields the row of masks of the data set that they were measured for last."""
-    measured = [found for found in data_sets if found.masks]
-    if measured:
-        found = max(measured, key=lambda found: found.stages["masks"].when)
+    """Yields the row of masks."""
+    for found in _last(data_sets, "masks"):
         known = ratios(found.masks)
         behind = sum(value < 1 for value in known)
         title = (
@@ -74,6 +72,22 @@ def _masks(data_sets: Sequence[DataSet]) -> Iterator[tuple[str, str, str, str]]:
             f"{len(known)}, slower in {behind}"
         )
         yield title, "", "", ratio(geometric_mean(known))
+
+
+def _opening(data_sets: Sequence[DataSet]) -> Iterator[tuple[str, str, str, str]]:
+    """Yields the rows of the time and the memory that a start takes."""
+    for found in _last(data_sets, "open"):
+        opened = found.open
+        yield f"`spanwise serve` to ready, with {found.traces:,} traces", f"{opened['ready_seconds']:.2f} s", "", ""
+        yield "private memory then", megabytes(opened["anonymous_bytes"]), "", ""
+        if "empty_resident_bytes" in opened:
+            yield "private and mapped, with an empty store", megabytes(opened["empty_resident_bytes"]), "", ""
+
+
+def _last(data_sets: Sequence[DataSet], stage: str) -> Sequence[DataSet]:
+    """Returns the data set for which a stage ran last, if there is any."""
+    ran = [found for found in data_sets if stage in found.stages]
+    return [max(ran, key=lambda found: found.stages[stage].when)] if ran else []
 
 
 def _rows(found: DataSet) -> Iterator[tuple[str, str, str, str]]:
@@ -91,6 +105,3 @@ def _rows(found: DataSet) -> Iterator[tuple[str, str, str, str]]:
     if found.ingest:
         rate = f"{found.ingest['durable_spans_a_second']:,.0f} spans/s"
         yield f"durable ingest over HTTP, {found.ingest['durable_connections']:.0f} connections", rate, "", ""
-    if found.open:
-        yield "`spanwise serve` to ready", f"{found.open['ready_seconds']:.2f} s", "", ""
-        yield "private memory once ready", megabytes(found.open["anonymous_bytes"]), "", ""

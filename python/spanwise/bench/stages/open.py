@@ -25,7 +25,7 @@ def run(plan: Plan) -> None:
     load = machine.load()
     seconds: list[float] = []
     empty_seconds: list[float] = []
-    anonymous = mapped = peak = 0
+    anonymous = mapped = peak = empty_resident = 0
     empty = plan.folder / "empty"
     try:
         for _ in range(min(_MAX_STARTS, plan.effort.runs)):
@@ -33,6 +33,8 @@ def run(plan: Plan) -> None:
             empty.mkdir()
             with ServerProcess(empty / "data") as server:
                 empty_seconds.append(server.ready_seconds)
+                process = server.process.pid
+                empty_resident = max(empty_resident, machine.anonymous_bytes(process) + machine.file_bytes(process))
             with ServerProcess(plan.data_dir) as server:
                 seconds.append(server.ready_seconds)
                 anonymous = max(anonymous, machine.anonymous_bytes(server.process.pid))
@@ -42,4 +44,6 @@ def run(plan: Plan) -> None:
         shutil.rmtree(empty, ignore_errors=True)
     memory = f"RssAnon {anonymous / 1e6:,.0f} MB, RssFile {mapped / 1e6:,.0f} MB, at most {peak / 1e6:,.0f} MB"
     plan.log(f"open: ready after {median(seconds):.2f} s, {memory}")
-    plan.results.open = Opened(seconds, empty_seconds, anonymous, mapped, machine.circumstances(load), peak)
+    plan.results.open = Opened(
+        seconds, empty_seconds, anonymous, mapped, machine.circumstances(load), peak, empty_resident
+    )

@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::filter::{Filter, OneSpanMatcher, SpanCounter, SpanFilter};
 use crate::index::Projection;
 use crate::schema::Field;
-use crate::storage::{SegmentIndexes, Snapshot};
+use crate::storage::{PartIndexes, Snapshot};
 use crate::trace::view::{TraceView, write_span_preview};
 
 /// Traces per thread that are walked in the first round, and in the largest one.
@@ -96,10 +96,7 @@ pub(super) fn projection() -> Projection {
 ///
 /// # Errors
 /// Damage found while an index is rebuilt.
-pub(super) fn indexes_of(
-    selections: &[Selection<'_>],
-    filter: &Filter,
-) -> Result<Vec<Option<SegmentIndexes>>> {
+pub(super) fn indexes_of(selections: &[Selection<'_>], filter: &Filter) -> Result<Vec<Option<PartIndexes>>> {
     selections.iter().map(|selection| selection.part.indexes(filter)).collect()
 }
 
@@ -129,12 +126,12 @@ impl<'s, 'a> SpanWalk<'s, 'a> {
     /// # Errors
     /// [`Error::Filter`].
     pub(super) fn new(
-        (selections, indexes): (&'s [Selection<'a>], &'s [Option<SegmentIndexes>]),
+        (selections, indexes): (&'s [Selection<'a>], &'s [Option<PartIndexes>]),
         spans: &'s SpanFilter,
         with_matches: bool,
         cancel: &'s CancellationToken,
     ) -> Result<Self> {
-        let counter = |indexes: &'s Option<SegmentIndexes>| {
+        let counter = |indexes: &'s Option<PartIndexes>| {
             indexes.as_ref().map(|indexes| SpanCounter::new(spans, indexes.of_filters()))
         };
         Ok(Self {

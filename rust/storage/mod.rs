@@ -59,7 +59,7 @@ pub use manifest::quarantined::{QuarantinedSegment, QuarantinedWal};
 pub use objects::Objects;
 pub use objects::local::LocalFolder;
 pub use options::{IndexKind, Options};
-pub use segment::SegmentIndexes;
+pub use segment::PartIndexes;
 pub use shared_values::{SharedCodes, SharedValues};
 pub use snapshot::columns::PartColumns;
 pub use snapshot::value_order::ValueOrder;

@@ -26,7 +26,7 @@ use crate::storage::snapshot::count::{count, is_in_head};
 use crate::storage::snapshot::published::Published;
 use crate::storage::snapshot::{RowKind, Snapshot};
 use crate::storage::state::bulk_load::{BulkLoad, ImportProgress};
-use crate::storage::state::command::{self, Command, Reply};
+use crate::storage::state::command::{self, Command, HeadIndexer, Reply};
 use crate::storage::stats::Stats;
 use crate::storage::threads::Threads;
 use crate::storage::workers::index::IndexMaker;
@@ -249,11 +249,16 @@ impl TraceStore {
         self.inner.execute(|reply| Command::Compact { purge, reply })
     }
 
-    /// Makes now what the store would index in the background, [`Options::indexes`] of its segments.
+    /// Makes now what the store would index in the background, [`Options::indexes`] of its head and of its segments.
     ///
     /// # Errors
-    /// [`Error::Storage`] if a document cannot be read, or an index would be too large.
+    /// [`Error::Storage`] if a document cannot be read, or an index would be too large; [`Error::Closed`].
     pub fn index(&self) -> Result<()> {
+        for part in self.snapshot().parts() {
+            let Some(indexed) = part.index_head(&self.inner.indexing).transpose()? else { continue };
+            let indexed = Ok(Arc::new(indexed));
+            self.inner.execute(|reply| Command::HeadIndexed { indexed, by: HeadIndexer::Caller(reply) })?;
+        }
         let maker = IndexMaker {
             objects: self.inner.objects.clone(),
             indexing: self.inner.indexing.clone(),

@@ -18,7 +18,9 @@ use crate::storage::state::StoreState;
 use crate::storage::state::claim::Claim;
 use crate::storage::state::command::Command;
 use crate::storage::workers::index::IndexMaker;
-use crate::storage::workers::{claim_watch, compact, flush, index, reclaim, retention, wal_writer};
+use crate::storage::workers::{
+    claim_watch, compact, flush, head_index, index, reclaim, retention, wal_writer,
+};
 
 /// What runs until the store is closed.
 #[derive(Debug)]
@@ -54,18 +56,21 @@ impl Threads {
         published: &Arc<Published>,
     ) -> std::io::Result<(Self, Sender<Command>)> {
         let (commands, received) = unbounded();
+        let (head_indexes, head_index_tasks) = unbounded();
         let (seals, seal_tasks) = unbounded();
         let (merges, merge_tasks) = unbounded();
         let (watching, closing) = bounded(0);
         let is_closing = Arc::new(AtomicBool::new(false));
         let (cache, indexing) = (IndexCache::of(&options), options.indexing());
         let storage = (objects.clone(), cache.clone(), indexing.clone());
+        let head_indexing =
+            head_index::start(indexing.clone(), head_index_tasks, commands.clone(), is_closing.clone())?;
         let sealing = flush::start(storage.clone(), seal_tasks, commands.clone())?;
         let merging = compact::start(storage, merge_tasks, commands.clone(), is_closing.clone())?;
         let (writing, wal_writer) = wal_writer::start(objects.clone(), published.clone())?;
         let (reclaiming, reclaimer) = reclaim::start((objects.clone(), cache), options.linger())?;
         reclaimer.delete_superseded(std::mem::take(&mut opened.1.superseded));
-        let workers = Workers { seals, merges, wal_writer, reclaimer };
+        let workers = Workers { head_indexes, seals, merges, wal_writer, reclaimer };
         let watching_options = options.clone();
         let maker = IndexMaker {
             objects: objects.clone(),
@@ -82,7 +87,7 @@ impl Threads {
         let committer = std::thread::Builder::new()
             .name("spanwise-commit".into())
             .spawn(move || committer.run(&received))?;
-        let others = [writing, sealing, merging, retaining, claim_watching, indexing];
+        let others = [writing, head_indexing, sealing, merging, retaining, claim_watching, indexing];
         let others = others.into_iter().chain(reclaiming);
         Ok((Self { committer, others: others.collect(), is_closing, watching }, commands))
     }

@@ -88,7 +88,7 @@ impl Committer {
         if entries.is_empty() {
             return Ok(None);
         }
-        write_segment((self.objects.as_ref(), &self.index_cache(), None), &entries, false).map(Some)
+        write_segment((self.objects.as_ref(), &self.index_cache()), &entries, None, false).map(Some)
     }
 
     /// Returns the import records once `progress` is committed.

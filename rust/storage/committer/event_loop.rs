@@ -94,6 +94,10 @@ impl Committer {
                 self.quiesce();
                 self.compact(purge, reply);
             }
+            Command::HeadIndexed { indexed, by } => {
+                self.quiesce();
+                self.finish_head_index(indexed, by);
+            }
             Command::Sealed(sealed) => {
                 self.quiesce();
                 self.finish_seal(sealed);
@@ -169,7 +173,13 @@ impl Committer {
         let now = Instant::now();
         let until = |instant: Instant| instant.saturating_duration_since(now);
         let merge = self.compaction.retry_at.filter(|_| self.compaction.may_be_due);
-        let scheduled = [self.seal_retry_at, merge, self.compaction.deferred_until, self.index_records_due()];
+        let scheduled = [
+            self.next_head_index(),
+            self.seal_retry_at,
+            merge,
+            self.compaction.deferred_until,
+            self.index_records_due(),
+        ];
         let scheduled = scheduled.into_iter().flatten().map(until).min().unwrap_or(MAX_IDLE);
         let since = self.state.generations.last().and_then(|open| open.since);
         let cut = since.and_then(|since| since.checked_add(Duration::from_secs(self.options.seal_seconds)));

@@ -17,8 +17,8 @@ use crate::storage::workers::flush::SealTask;
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 impl Committer {
-    /// Cuts the open generation if it is large or old enough, records indexes that have waited, and starts the next merge and
-    /// the next seal. No group is being written.
+    /// Cuts the open generation if it is large or old enough, has its settled rows indexed, records indexes that have waited, and
+    /// starts the next merge and the next seal. No group is being written.
     pub(super) fn start_due_work(&mut self) {
         if self.stopped.is_some() {
             return;
@@ -26,6 +26,7 @@ impl Committer {
         if self.is_cut_due() {
             self.cut();
         }
+        self.index_head();
         if self.index_records_due().is_some_and(|due| due <= Instant::now()) {
             let _tried_again_later = self.commit_index_records();
         }
@@ -112,12 +113,12 @@ impl Committer {
                 return;
             }
             self.seal_retry_at = None;
-            match self.state.generations[0].cut.clone() {
+            let oldest = &self.state.generations[0];
+            match oldest.cut.clone() {
                 Some(entries) if !entries.is_empty() => {
                     let defer_compression = self.ingest_rate.high_until().is_some();
-                    // Where more waits to be sealed, indexes are left to the indexing thread.
-                    let with_indexes = !defer_compression && self.state.generations.len() == 2;
-                    let task = SealTask { entries, defer_compression, with_indexes };
+                    let indexed = oldest.indexed_batches();
+                    let task = SealTask { entries, indexed, defer_compression };
                     self.is_sealing = self.workers.seals.send(task).is_ok();
                     if !self.is_sealing {
                         self.stop("the sealing thread has died".into());

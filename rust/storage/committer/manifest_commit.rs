@@ -8,11 +8,11 @@ use std::collections::HashSet;
 
 use crate::error::Result;
 use crate::storage::committer::Committer;
-use crate::storage::committer::deletion_vectors::write_deletion_vectors;
 use crate::storage::manifest::{self, ImportRecord, Manifest, SegmentRecord};
 use crate::storage::objects::{PutOutcome, PutPayload, put_verified};
 use crate::storage::segment::builder::discard;
 use crate::storage::state::command::Reply;
+use crate::storage::state::deletion_vectors::write_deletion_vectors;
 use crate::storage::state::live_segment::LiveSegment;
 use crate::storage::wal;
 

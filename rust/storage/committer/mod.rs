@@ -1,9 +1,10 @@
 //! The committer: the one thread that changes the store.
 //!
 //! It executes commands in order ([`event_loop`]). The requests that wait are made durable with one WAL put, and are
-//! replied to once the snapshot with their spans is published ([`group_commit`]). Everything else that changes the
-//! store is one new manifest ([`manifest_commit`]): sealed generations ([`flush`]), merged segments ([`compaction`]),
-//! deletions ([`delete`]), bulk loads ([`bulk_load`]) and the objects of indexes ([`index_records`]).
+//! replied to once the snapshot with their spans is published ([`group_commit`]). Rows of the head that have settled are moved
+//! to batches with indexes ([`head_index`]). Everything else that changes the store is one new manifest
+//! ([`manifest_commit`]): sealed generations ([`flush`]), merged segments ([`compaction`]), deletions ([`delete`]), bulk loads
+//! ([`bulk_load`]) and the objects of indexes ([`index_records`]).
 
 mod bulk_load;
 mod commit_interval;
@@ -11,10 +12,10 @@ mod compaction;
 mod compaction_picker;
 mod compaction_queue;
 mod delete;
-mod deletion_vectors;
 mod event_loop;
 mod flush;
 mod group_commit;
+mod head_index;
 mod index_records;
 mod ingest_rate;
 mod manifest_commit;
@@ -41,6 +42,7 @@ use crate::storage::state::{StoreState, TraceUpdate};
 use crate::storage::wal::WalEntry;
 use crate::storage::workers::compact::MergeTask;
 use crate::storage::workers::flush::SealTask;
+use crate::storage::workers::head_index::HeadIndexTask;
 use crate::storage::workers::reclaim::Reclaimer;
 use crate::storage::workers::wal_writer::WalWriter;
 
@@ -57,6 +59,10 @@ pub(crate) struct Committer {
     pending: Option<PendingGroup>,
     commit_interval: CommitInterval,
     ingest_rate: IngestRate,
+    /// Whether the thread that indexes the head has a task.
+    is_indexing_head: bool,
+    /// What has settled in the head is not looked at before this.
+    head_index_due: Instant,
     /// Whether the sealing thread has the oldest generation.
     is_sealing: bool,
     /// A failed seal is not retried before this.
@@ -77,6 +83,7 @@ pub(crate) struct Committer {
 
 /// The ends of the channels to the threads that work for the committer.
 pub(crate) struct Workers {
+    pub(crate) head_indexes: Sender<HeadIndexTask>,
     pub(crate) seals: Sender<SealTask>,
     pub(crate) merges: Sender<MergeTask>,
     pub(crate) wal_writer: WalWriter,
@@ -112,6 +119,8 @@ impl Committer {
             pending: None,
             commit_interval,
             ingest_rate,
+            is_indexing_head: false,
+            head_index_due: Instant::now(),
             is_sealing: false,
             seal_retry_at: None,
             seal_error: None,

@@ -1,6 +1,7 @@
 //! An immutable batch of the head: rows in memory, each with its trace.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Instant;
 
 use ahash::HashMap;
 use arrow_array::RecordBatch;
@@ -15,6 +16,7 @@ use crate::otlp::TraceId;
 use crate::schema::{FIELDS, Field};
 use crate::span_table::CostColumn;
 use crate::storage::global_ordinals::{GlobalOrdinals, KnownSessions};
+use crate::storage::segment::PartIndexes;
 use crate::trace::row::to_batch;
 use crate::trace::view::TraceView;
 use crate::trace::{Trace, TraceRow};
@@ -26,6 +28,8 @@ pub(crate) struct HeadEntry {
     pub(crate) row: TraceRow,
     /// The approximate size of the trace's document in bytes.
     pub(crate) bytes: u64,
+    /// Since when the trace has been as it is.
+    pub(crate) since: Instant,
 }
 
 impl HeadEntry {
@@ -34,7 +38,7 @@ impl HeadEntry {
         let spans = trace.spans().iter().map(|span| span.wire.bytes.len() as u64);
         let fragments = trace.fragments().iter().map(|fragment| fragment.event.len() as u64);
         let bytes = spans.chain(fragments).sum();
-        Self { trace, row, bytes }
+        Self { trace, row, bytes, since: Instant::now() }
     }
 
     /// Returns the approximate memory that the trace and its row take, in bytes. Measured with traces of one to eight
@@ -66,6 +70,8 @@ pub(crate) struct HeadBatch {
     costs: OnceLock<Arc<CostColumn>>,
     /// The most recent result of [`HeadBatch::known_sessions`], with the id of the ordinals that it is for.
     known_sessions: Mutex<Option<(u64, KnownSessions)>>,
+    /// What decides conditions on spans, if it was made.
+    indexes: Option<PartIndexes>,
 }
 
 impl HeadBatch {
@@ -90,7 +96,17 @@ impl HeadBatch {
             texts: std::array::from_fn(|_| OnceLock::new()),
             costs: OnceLock::new(),
             known_sessions: Mutex::default(),
+            indexes: None,
         }
+    }
+
+    pub(super) fn with_indexes(self, indexes: PartIndexes) -> Self {
+        Self { indexes: Some(indexes), ..self }
+    }
+
+    /// Returns the indexes of the batch, if they were made.
+    pub(crate) fn indexes(&self) -> Option<&PartIndexes> {
+        self.indexes.as_ref()
     }
 
     pub(crate) fn batch(&self) -> &RecordBatch {

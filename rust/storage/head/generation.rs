@@ -11,8 +11,9 @@ use roaring::RoaringBitmap;
 use crate::otlp::TraceId;
 use crate::storage::head::batch::{HeadBatch, HeadEntry};
 use crate::storage::options::Options;
+use crate::storage::segment::PartIndexes;
 
-/// The maximum number of batches. Beyond it batches are merged, because a search visits each.
+/// The maximum number of batches without indexes. Beyond it they are merged, because a search visits each.
 const MAX_BATCHES: usize = 16;
 
 /// A batch of the head with its deletion vector.
@@ -31,6 +32,10 @@ impl HeadPart {
         let rows = (0u32..).zip(self.batch.entries());
         rows.filter(|(row, _)| !self.deletion_vector.contains(*row)).map(|(_, entry)| entry.clone())
     }
+
+    fn is_indexed(&self) -> bool {
+        self.batch.indexes().is_some()
+    }
 }
 
 /// Rows that are not sealed yet, or not durably.
@@ -42,8 +47,10 @@ pub(crate) struct Generation {
     pub(crate) objects: u64,
     /// The total size of these objects in bytes.
     pub(crate) bytes: u64,
-    /// The approximate memory that its rows take, in bytes.
+    /// The approximate memory that its rows and their indexes take, in bytes.
     pub(crate) memory: u64,
+    /// The part of it that rows without an index take.
+    pub(crate) unindexed_memory: u64,
     /// When its first rows arrived.
     pub(crate) since: Option<Instant>,
     pub(crate) parts: Vec<HeadPart>,
@@ -55,7 +62,16 @@ pub(crate) struct Generation {
 impl Generation {
     /// Returns an empty generation that starts after write-ahead object `wal_through`.
     pub(crate) fn after(wal_through: u64) -> Self {
-        Self { wal_through, objects: 0, bytes: 0, memory: 0, since: None, parts: Vec::new(), cut: None }
+        Self {
+            wal_through,
+            objects: 0,
+            bytes: 0,
+            memory: 0,
+            unindexed_memory: 0,
+            since: None,
+            parts: Vec::new(),
+            cut: None,
+        }
     }
 
     /// Returns whether the generation is large enough to be cut.
@@ -79,7 +95,11 @@ impl Generation {
         Arc::make_mut(&mut part.deletion_vector).insert(row);
         if self.cut.is_none() {
             // The trace that supersedes it shares its spans.
-            self.memory = self.memory.saturating_sub(part.batch.entries()[row as usize].memory());
+            let memory = part.batch.entries()[row as usize].memory();
+            self.memory = self.memory.saturating_sub(memory);
+            if !part.is_indexed() {
+                self.unindexed_memory = self.unindexed_memory.saturating_sub(memory);
+            }
         }
     }
 
@@ -88,19 +108,59 @@ impl Generation {
         if entries.is_empty() {
             return;
         }
-        self.memory += entries.iter().map(|entry| entry.memory()).sum::<u64>();
+        let memory: u64 = entries.iter().map(|entry| entry.memory()).sum();
+        self.memory += memory;
+        self.unindexed_memory += memory;
         self.since.get_or_insert_with(Instant::now);
         self.parts
             .push(HeadPart { batch: Arc::new(HeadBatch::new(entries)), deletion_vector: Arc::default() });
         self.parts.retain(|part| part.live_rows() > 0);
-        if self.parts.len() > MAX_BATCHES {
+        let indexed = self.parts.iter().filter(|part| part.is_indexed()).count();
+        if self.parts.len() > indexed + MAX_BATCHES {
             // Merging the smaller half bounds the number of merges per row logarithmically.
-            self.parts.sort_by_key(|part| std::cmp::Reverse(part.live_rows()));
-            let small = self.parts.split_off(MAX_BATCHES / 2);
+            self.parts.sort_by_key(|part| std::cmp::Reverse((part.is_indexed(), part.live_rows())));
+            let small = self.parts.split_off(indexed + MAX_BATCHES / 2);
             let entries = small.iter().flat_map(HeadPart::live_entries).collect();
             self.parts
                 .push(HeadPart { batch: Arc::new(HeadBatch::new(entries)), deletion_vector: Arc::default() });
         }
+    }
+
+    /// Returns the live rows without an index that have been as they are since `since`.
+    pub(crate) fn unindexed_since(&self, since: Instant) -> Vec<Arc<HeadEntry>> {
+        let unindexed = self.parts.iter().filter(|part| !part.is_indexed());
+        unindexed.flat_map(HeadPart::live_entries).filter(|entry| entry.since <= since).collect()
+    }
+
+    /// Moves rows to a batch that has indexes, as far as they are still live. Returns false if none is live here.
+    pub(crate) fn move_to(&mut self, indexed: &Arc<HeadBatch>) -> bool {
+        let mut superseded = RoaringBitmap::new();
+        for (row, entry) in (0..).zip(indexed.entries()) {
+            let own = self.find(entry.trace.trace_id);
+            let own = own
+                .filter(|(part, own)| Arc::ptr_eq(&self.parts[*part].batch.entries()[*own as usize], entry));
+            match own {
+                Some((part, own)) => {
+                    Arc::make_mut(&mut self.parts[part].deletion_vector).insert(own);
+                    self.unindexed_memory = self.unindexed_memory.saturating_sub(entry.memory());
+                }
+                None => {
+                    superseded.insert(row);
+                }
+            }
+        }
+        if superseded.len() == indexed.entries().len() as u64 {
+            return false;
+        }
+        self.memory += indexed.indexes().map_or(0, PartIndexes::bytes);
+        self.parts.push(HeadPart { batch: indexed.clone(), deletion_vector: Arc::new(superseded) });
+        self.parts.retain(|part| part.live_rows() > 0);
+        true
+    }
+
+    /// Returns the batches that have indexes.
+    pub(crate) fn indexed_batches(&self) -> Vec<Arc<HeadBatch>> {
+        self.parts.iter().filter(|part| part.is_indexed()).map(|part| part.batch.clone()).collect()
     }
 
     /// Returns the rows that are not deleted.

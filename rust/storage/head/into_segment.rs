@@ -1,23 +1,45 @@
 //! Writing rows of the head as a segment.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::error::Result;
+use crate::index::MergedRows;
 use crate::storage::head::batch::{HeadBatch, HeadEntry};
 use crate::storage::objects::Objects;
 use crate::storage::options::Indexing;
+use crate::storage::segment::Segment;
 use crate::storage::segment::builder::{NewSegment, write_rows};
 use crate::storage::segment::documents::DocumentWriter;
+use crate::storage::segment::indexes::OpenIndexes;
 use crate::storage::segment::indexes::cache::IndexCache;
 
-/// Writes a segment of these traces, with indexes of their documents if any are asked for. With `defer_compression` its documents
-/// are stored as they are, to be compressed by a later merge.
+/// Indexes those of `entries` that are in no batch of `indexed`; `None` if there is none, or no index is asked for.
+pub(crate) fn index_others(
+    entries: &[Arc<HeadEntry>],
+    indexed: &[Arc<HeadBatch>],
+    indexing: &Indexing,
+) -> Option<Arc<HeadBatch>> {
+    let indexed: HashSet<*const HeadEntry> =
+        indexed.iter().flat_map(|batch| batch.entries()).map(Arc::as_ptr).collect();
+    let others = entries.iter().filter(|entry| !indexed.contains(&Arc::as_ptr(entry)));
+    let others: Vec<_> = others.cloned().collect();
+    if others.is_empty() || indexing.kinds.is_empty() {
+        return None;
+    }
+    // What is not made here is made by the indexing thread, which also reports why it cannot be.
+    HeadBatch::indexed(others, indexing, &|| false).ok().map(Arc::new)
+}
+
+/// Writes a segment of these traces. With `indexes` it has indexes of its documents as far as these batches together have all of
+/// its traces. With `defer_compression` its documents are stored as they are, to be compressed by a later merge.
 ///
 /// # Errors
 /// As [`NewSegment::build`].
 pub(crate) fn write_segment(
-    (objects, cache, indexing): (&dyn Objects, &IndexCache, Option<&Indexing>),
+    (objects, cache): (&dyn Objects, &IndexCache),
     entries: &[Arc<HeadEntry>],
+    indexes: Option<(&[Arc<HeadBatch>], &Indexing)>,
     defer_compression: bool,
 ) -> Result<NewSegment> {
     let rows = HeadBatch::new(entries.to_vec());
@@ -30,9 +52,33 @@ pub(crate) fn write_segment(
         record.documents = documents.finish()?;
         write_rows(objects, record, rows.batch(), &places)
     })?;
-    if let Some(indexing) = indexing {
-        // What is not made here is made by the indexing thread, which also reports why it cannot be.
-        let _made_later = sealed.segment.make_indexes(indexing, |row| rows.trace(row).clone());
+    if let Some((indexed, indexing)) = indexes {
+        // What is not merged is made by the indexing thread, which also reports why it cannot be.
+        let _made_later = merge_indexes(&sealed.segment, &rows, indexed, indexing);
     }
     Ok(sealed)
+}
+
+/// Merges the indexes of batches that together have all rows of a new segment.
+fn merge_indexes(
+    segment: &Segment,
+    rows: &HeadBatch,
+    indexed: &[Arc<HeadBatch>],
+    indexing: &Indexing,
+) -> Result<()> {
+    let mut sources = vec![None; rows.entries().len()];
+    for (input, batch) in indexed.iter().enumerate() {
+        for (row, entry) in batch.entries().iter().enumerate() {
+            let target = rows.find(entry.trace.trace_id).map(|target| target as usize);
+            // The trace of another entry has grown since it was indexed.
+            if let Some(target) = target.filter(|target| Arc::ptr_eq(&rows.entries()[*target], entry)) {
+                sources[target] = Some((input, row));
+            }
+        }
+    }
+    let Some(sources) = sources.into_iter().collect::<Option<Vec<(usize, usize)>>>() else { return Ok(()) };
+    let counts = indexed.iter().map(|batch| u32::try_from(batch.entries().len()).unwrap_or(u32::MAX));
+    let inputs = indexed.iter().filter_map(|batch| batch.indexes());
+    let inputs: Vec<OpenIndexes> = inputs.map(|indexes| indexes.of_documents.clone()).collect();
+    segment.merge_indexes(&inputs, &MergedRows::new(counts, &sources), indexing, &|| false)
 }

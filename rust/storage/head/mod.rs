@@ -2,4 +2,5 @@
 
 pub(crate) mod batch;
 pub(crate) mod generation;
+mod indexes;
 pub(crate) mod into_segment;

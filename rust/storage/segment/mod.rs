@@ -27,7 +27,7 @@ pub(crate) use self::deletion_vector::read_deletion_vector;
 use self::deletion_vector::read_without_spans;
 use self::documents::{Dictionary, DocumentLocation, Documents};
 use self::indexes::DocumentIndexes;
-pub use self::indexes::SegmentIndexes;
+pub use self::indexes::PartIndexes;
 use self::indexes::cache::{INDEX, IndexCache, identity, open_content};
 use self::indexes::objects::{IndexObjects, fetch};
 use self::kept_rows::KeptRows;

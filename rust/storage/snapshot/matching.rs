@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::filter::{Decided, Filter, Verifier};
 use crate::index::{Bits, LiveRows, Projection, RowBlock, RowSet};
 use crate::span_table::PlaceSet;
-use crate::storage::segment::SegmentIndexes;
+use crate::storage::segment::PartIndexes;
 
 /// What columns say of a filter.
 #[derive(Debug)]
@@ -106,6 +106,10 @@ impl SnapshotPart {
                 return self.decided((filter, &indexes), [certain, possible], is_cancelled);
             }
             PartSource::Head(batch) => {
+                if let Some(indexes) = batch.indexes().filter(|_| filter.reads_spans()) {
+                    let bounds = filter.bounds(indexes.of_filters(), is_cancelled);
+                    return self.decided((filter, indexes), bounds.ok_or(Error::Cancelled)?, is_cancelled);
+                }
                 let [certain, possible] = filter.masks_of_columns(batch.batch())?;
                 let rows = |mask: &BooleanArray| RowSet::Bits(Bits::of_mask(mask.values()));
                 (rows(&certain), rows(&possible))
@@ -118,7 +122,7 @@ impl SnapshotPart {
     /// Decides the rows that the columns leave open by what else is indexed, and keeps what matches if that is all.
     fn decided(
         &self,
-        (filter, indexes): (&Filter, &SegmentIndexes),
+        (filter, indexes): (&Filter, &PartIndexes),
         [certain, possible]: [RowSet; 2],
         is_cancelled: &dyn Fn() -> bool,
     ) -> Result<Candidates> {
@@ -160,7 +164,7 @@ impl SnapshotPart {
     ///
     /// # Errors
     /// Damage found while an index is rebuilt.
-    pub fn indexes(&self, filter: &Filter) -> Result<Option<SegmentIndexes>> {
+    pub fn indexes(&self, filter: &Filter) -> Result<Option<PartIndexes>> {
         self.segment().map(|segment| segment.indexes(filter.projection(Projection::SORT_KEY))).transpose()
     }
 

@@ -14,6 +14,7 @@ use crate::otlp::fragment::has_fragments;
 use crate::span_table::{CostColumn, SpanTable};
 use crate::storage::global_ordinals::{GlobalOrdinals, KnownSessions};
 use crate::storage::head::batch::HeadBatch;
+use crate::storage::options::{IndexKind, Indexing};
 use crate::storage::segment::Segment;
 use crate::storage::snapshot::columns::PartColumns;
 use crate::trace::Trace;
@@ -114,13 +115,33 @@ impl SnapshotPart {
         }
     }
 
+    /// Returns whether conditions on spans, texts and attributes are decided by indexes.
+    pub fn has_indexes(&self) -> bool {
+        match &self.source {
+            PartSource::Sealed(segment) => IndexKind::ALL.into_iter().all(|kind| segment.has_index(kind)),
+            PartSource::Head(batch) => batch.indexes().is_some(),
+        }
+    }
+
+    /// Returns the rows of a batch of the head that are not deleted as a batch with indexes; `None` if they have some, or this is a
+    /// segment.
+    pub(crate) fn index_head(&self, indexing: &Indexing) -> Option<Result<HeadBatch>> {
+        let PartSource::Head(batch) = &self.source else { return None };
+        if indexing.kinds.is_empty() || batch.indexes().is_some() {
+            return None;
+        }
+        let live = (0..).zip(batch.entries()).filter(|(row, _)| !self.deletion_vector.contains(*row));
+        let entries = live.map(|(_, entry)| entry.clone()).collect();
+        Some(HeadBatch::indexed(entries, indexing, &|| false))
+    }
+
     /// Returns the table of the spans of a segment, once it is made; `None` for a batch of the head.
     ///
     /// # Errors
     /// Damage found while an index is rebuilt.
     pub fn span_table(&self) -> Result<Option<Arc<SpanTable>>> {
         let indexes = self.segment().map(|segment| segment.indexes(Projection::SORT_KEY)).transpose()?;
-        Ok(indexes.and_then(|indexes| indexes.spans))
+        Ok(indexes.and_then(|indexes| indexes.of_documents.spans))
     }
 
     /// Returns how many documents [`SnapshotPart::costs`] would read.

@@ -81,7 +81,7 @@ impl BulkLoad {
         let segment = if entries.is_empty() {
             None
         } else {
-            Some(write_segment((objects, cache, None), &entries, false)?)
+            Some(write_segment((objects, cache), &entries, None, false)?)
         };
         let searched = segments.into_iter().map(|(segment, _)| segment).collect();
         Ok((Self { segment, searched, replaced, import }, surplus))

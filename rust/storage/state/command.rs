@@ -1,9 +1,12 @@
 //! The commands that the committer executes, one after the other.
 
+use std::sync::Arc;
+
 use crossbeam_channel::{Sender, bounded};
 
 use crate::error::{Error, Result};
 use crate::filter::Filter;
+use crate::storage::head::batch::HeadBatch;
 use crate::storage::segment::builder::NewSegment;
 use crate::storage::snapshot::RowKind;
 use crate::storage::state::bulk_load::BulkLoad;
@@ -25,6 +28,8 @@ pub(crate) enum Command {
     Compact { purge: bool, reply: Reply<()> },
     /// Make a segment of loaded traces live.
     BulkLoad { load: Box<BulkLoad>, reply: Reply<()> },
+    /// Rows of the head were indexed.
+    HeadIndexed { indexed: Result<Arc<HeadBatch>>, by: HeadIndexer },
     /// The sealing thread has written the segment of the oldest generation.
     Sealed(Result<NewSegment>),
     /// The merging thread has written its segment; `None` if no row was left.
@@ -33,6 +38,16 @@ pub(crate) enum Command {
     Indexed,
     /// End.
     Close,
+}
+
+/// Who has indexed rows of the head.
+pub(crate) enum HeadIndexer {
+    /// The thread that indexes what has settled.
+    Thread,
+    /// The sealing thread, of what it is about to seal.
+    Seal,
+    /// A caller, who waits until searches use the indexes.
+    Caller(Reply<()>),
 }
 
 /// Sends the committer a command and waits for its reply; `None` if the committer has ended.

@@ -5,6 +5,7 @@
 pub(crate) mod bulk_load;
 pub(crate) mod claim;
 pub(crate) mod command;
+pub(crate) mod deletion_vectors;
 pub(crate) mod holding;
 pub(crate) mod live_segment;
 pub(crate) mod merge_spans;

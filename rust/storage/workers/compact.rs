@@ -128,7 +128,8 @@ fn merge_indexes(
         Segment::complete_indexes(&inputs, indexing, &is_cancelled)?;
     }
     let rows = MergedRows::new(inputs.iter().map(|input| input.count()), kept);
-    merged.merge_indexes(&inputs, &rows, indexing, &is_cancelled)
+    let indexes: Vec<_> = inputs.iter().map(|input| input.document_indexes()).collect();
+    merged.merge_indexes(&indexes, &rows, indexing, &is_cancelled)
 }
 
 /// Writes the documents of the rows that are kept, and the dictionary if they have one; returns where each document is.

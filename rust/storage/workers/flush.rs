@@ -9,22 +9,23 @@ use std::thread::JoinHandle;
 use crossbeam_channel::{Receiver, Sender};
 
 use crate::error::Error;
-use crate::storage::head::batch::HeadEntry;
-use crate::storage::head::into_segment::write_segment;
+use crate::storage::head::batch::{HeadBatch, HeadEntry};
+use crate::storage::head::into_segment::{index_others, write_segment};
 use crate::storage::objects::Objects;
 use crate::storage::options::Indexing;
 use crate::storage::priority;
 use crate::storage::segment::indexes::cache::IndexCache;
-use crate::storage::state::command::Command;
+use crate::storage::state::command::{Command, HeadIndexer};
 
 /// A generation to seal.
 pub(crate) struct SealTask {
     /// The rows of its segment.
     pub(crate) entries: Arc<[Arc<HeadEntry>]>,
-    /// Whether its documents are stored as they are, to be compressed by a later merge.
+    /// Batches that have indexes of some of them.
+    pub(crate) indexed: Vec<Arc<HeadBatch>>,
+    /// Whether its documents are stored as they are, to be compressed and indexed later. Otherwise its indexes are made before it
+    /// is part of the store.
     pub(crate) defer_compression: bool,
-    /// Whether the indexes of its documents are made before it is part of the store.
-    pub(crate) with_indexes: bool,
 }
 
 /// Starts the sealing thread. It reports each task to the committer, and ends when the committer drops its end.
@@ -35,11 +36,18 @@ pub(crate) fn start(
 ) -> std::io::Result<JoinHandle<()>> {
     let run = move || {
         priority::lower();
-        for SealTask { entries, defer_compression, with_indexes } in tasks {
-            let indexing = Some(&indexing).filter(|_| with_indexes);
+        for SealTask { entries, mut indexed, defer_compression } in tasks {
             // Without a report the committer would wait for ever.
             let sealed = catch_unwind(AssertUnwindSafe(|| {
-                write_segment((objects.as_ref(), &cache, indexing), &entries, defer_compression)
+                let is_indexed = !defer_compression;
+                if is_indexed && let Some(others) = index_others(&entries, &indexed, &indexing) {
+                    // Searches need not wait until its segment is written.
+                    let report = Command::HeadIndexed { indexed: Ok(others.clone()), by: HeadIndexer::Seal };
+                    let _committer_has_ended = reports.send(report);
+                    indexed.push(others);
+                }
+                let indexes = is_indexed.then_some((indexed.as_slice(), &indexing));
+                write_segment((objects.as_ref(), &cache), &entries, indexes, defer_compression)
             }));
             let sealed = sealed.unwrap_or_else(|_| Err(Error::storage("segments", "sealing panicked")));
             if reports.send(Command::Sealed(sealed)).is_err() {

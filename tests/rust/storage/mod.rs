@@ -8,6 +8,7 @@ mod flips;
 mod follower;
 mod fragments;
 mod golden;
+mod head;
 mod history;
 mod limits;
 mod manifest;

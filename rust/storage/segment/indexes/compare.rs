@@ -2,6 +2,7 @@
 
 use super::cache::{INDEX, IndexCache};
 use super::document_index::made_content;
+use super::read_documents;
 use crate::attribute_index::AttributeIndex;
 use crate::error::{Error, Result};
 use crate::span_table::SpanTable;
@@ -45,7 +46,8 @@ impl Segment {
         };
         let kinds = IndexKind::ALL.into_iter().filter(is_there).collect();
         let indexing = Indexing { kinds, max_bytes: u64::MAX };
-        let builders = self.read_documents(&indexing, |row| self.trace(row).map(Some), &|| false)?;
+        let builders =
+            read_documents(&self.document_sizes(), &indexing, |row| self.trace(row).map(Some), &|| false)?;
         if let Some(spans) = builders.spans {
             compare(IndexKind::Spans.name(), &made_content::<SpanTable>(record, spans)?)?;
         }

@@ -4,10 +4,12 @@
 //! the cache cannot be written, they are kept in memory.
 
 use std::io;
+use std::sync::Arc;
 
 use arrow_buffer::Buffer;
 
 use super::cache::{IndexCache, identity_of_documents};
+use super::{Builders, OpenIndexes};
 use crate::attribute_index::{AttributeIndex, AttributeIndexBuilder};
 use crate::error::{Error, Result};
 use crate::span_table::{SpanTable, SpanTableBuilder};
@@ -155,6 +157,25 @@ impl IndexCache {
         open_made_content(Buffer::from_vec(content), record)
             .ok_or_else(|| failed::<T>(record, "it does not have the rows of its segment"))
     }
+}
+
+impl Builders {
+    /// Returns what was collected of so many rows as indexes in memory. One that cannot be written is left out.
+    pub(in crate::storage) fn in_memory(self, rows: u32) -> OpenIndexes {
+        OpenIndexes {
+            spans: self.spans.and_then(|spans| in_memory(spans, rows)),
+            texts: self.texts.and_then(|texts| in_memory(texts, rows)),
+            attributes: self.attributes.and_then(|attributes| in_memory(attributes, rows)),
+        }
+    }
+}
+
+fn in_memory<T: DocumentIndex>(builder: T::Builder, rows: u32) -> Option<Arc<T>> {
+    /// What names the source of an index in memory, which is never opened for another one.
+    const SOURCE: &str = "memory";
+    let mut content = Vec::new();
+    T::write(builder, SOURCE, rows, &mut content).ok()?;
+    T::open(Buffer::from_vec(content), SOURCE).map(Arc::new)
 }
 
 /// Opens what is or is to be an index of a segment; `None` if it is damaged or belongs to something else.

@@ -5,7 +5,7 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use super::cache::identity_of_documents;
 use super::document_index::{DocumentIndex, open_made_content};
 use super::objects::{self as index_objects, fetch};
-use super::{Builders, DocumentIndexes, SegmentIndexes};
+use super::{Builders, DocumentIndexes, OpenIndexes, PartIndexes, read_documents};
 use crate::attribute_index::AttributeIndex;
 use crate::error::{Error, Result};
 use crate::index::Projection;
@@ -20,14 +20,13 @@ impl Segment {
     ///
     /// # Errors
     /// As [`Segment::index`].
-    pub(crate) fn indexes(&self, projection: Projection) -> Result<SegmentIndexes> {
-        let DocumentIndexes { spans, texts, attributes, .. } = &self.of_documents;
-        Ok(SegmentIndexes {
-            rows: self.index(projection)?,
-            spans: spans.load_full(),
-            texts: texts.load_full(),
-            attributes: attributes.load_full(),
-        })
+    pub(crate) fn indexes(&self, projection: Projection) -> Result<PartIndexes> {
+        Ok(PartIndexes { rows: self.index(projection)?, of_documents: self.of_documents.open() })
+    }
+
+    /// Returns the indexes of its documents that are open.
+    pub(in crate::storage) fn document_indexes(&self) -> OpenIndexes {
+        self.of_documents.open()
     }
 
     /// Returns the index of the attributes, once it is made.
@@ -119,22 +118,11 @@ impl Segment {
     ) -> Result<Builders> {
         let kinds = indexing.kinds.iter().copied().filter(|kind| self.is_missing(*kind)).collect();
         let missing = Indexing { kinds, max_bytes: indexing.max_bytes };
-        let collected = self.read_documents(&missing, |row| self.readable_trace(row), is_cancelled)?;
+        let collected =
+            read_documents(&self.document_sizes(), &missing, |row| self.readable_trace(row), is_cancelled)?;
         let given_up = missing.kinds.into_iter().filter(|kind| !collected.has(*kind));
         given_up.for_each(|kind| self.of_documents.give_up(kind));
         Ok(collected)
-    }
-
-    /// Makes indexes of the documents of a new segment, of the traces that they were written from.
-    ///
-    /// # Errors
-    /// [`Error::Storage`] if an index would be too large.
-    pub(crate) fn make_indexes(
-        &self,
-        indexing: &Indexing,
-        trace: impl Fn(usize) -> Trace + Sync,
-    ) -> Result<()> {
-        self.keep_indexes(self.read_documents(indexing, |row| Ok(Some(trace(row))), &|| false)?)
     }
 
     /// Writes what was collected to the cache, and opens it.
@@ -209,6 +197,11 @@ impl Segment {
             Some(IndexKind::Texts) => write(texts.load_full().ok_or_else(missing)?.content()),
             Some(IndexKind::Attributes) => write(attributes.load_full().ok_or_else(missing)?.content()),
         }
+    }
+
+    /// Returns the decoded sizes of its documents in bytes.
+    pub(super) fn document_sizes(&self) -> Vec<u64> {
+        (0..self.count() as usize).map(|row| self.document_bytes(row)).collect()
     }
 
     /// Returns the trace of a row; `None` if its document is damaged.

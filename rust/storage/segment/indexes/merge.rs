@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
+use super::OpenIndexes;
 use super::document_index::DocumentIndex;
 use crate::attribute_index::AttributeIndex;
 use crate::error::{Error, Result};
@@ -42,24 +43,24 @@ impl Segment {
         Ok(())
     }
 
-    /// Merges the indexes of the segments whose rows this one has. One that a segment lacks, or that would take too much memory, is
-    /// left to be made of the documents.
+    /// Merges the indexes of the inputs whose rows this segment has. One that an input lacks, or that would take too much memory,
+    /// is left to be made of the documents.
     ///
     /// # Errors
     /// [`Error::Cancelled`]; [`Error::Storage`] if an index would be too large.
-    pub(crate) fn merge_indexes(
+    pub(in crate::storage) fn merge_indexes(
         &self,
-        inputs: &[&Self],
+        inputs: &[OpenIndexes],
         rows: &MergedRows<'_>,
         indexing: &Indexing,
         is_cancelled: &dyn Fn() -> bool,
     ) -> Result<()> {
         let own = &self.of_documents;
         let is_mergeable = |kind| {
-            let bytes: u64 = inputs.iter().map(|input| input.of_documents.bytes_of(kind)).sum();
+            let bytes: u64 = inputs.iter().map(|input| input.bytes_of(kind)).sum();
             indexing.kinds.contains(&kind) && bytes <= indexing.max_bytes
         };
-        let tables = all_of(inputs, |input| input.of_documents.spans.load_full());
+        let tables = all_of(inputs, |input| input.spans.clone());
         if let Some(tables) = tables.as_deref().filter(|_| is_mergeable(IndexKind::Spans)) {
             own.spans.store(
                 self.merged(is_cancelled, |source, out| {
@@ -67,7 +68,7 @@ impl Segment {
                 })?,
             );
         }
-        let attributes = all_of(inputs, |input| input.of_documents.attributes.load_full());
+        let attributes = all_of(inputs, |input| input.attributes.clone());
         let places = tables.as_deref().and_then(|tables| SpanTable::merged_places(&of_arcs(tables), rows));
         let attributes = attributes.zip(places).filter(|_| is_mergeable(IndexKind::Attributes));
         if let Some((attributes, places)) = attributes {
@@ -75,7 +76,7 @@ impl Segment {
                 AttributeIndex::merge(&of_arcs(&attributes), &places, source, out)
             })?);
         }
-        let texts = all_of(inputs, |input| input.of_documents.texts.load_full());
+        let texts = all_of(inputs, |input| input.texts.clone());
         if let Some(texts) = texts.filter(|_| is_mergeable(IndexKind::Texts)) {
             own.texts.store(self.merged(is_cancelled, |source, out| {
                 TextIndex::merge(&of_arcs(&texts), rows, source, out, is_cancelled)
@@ -107,9 +108,9 @@ impl Segment {
     }
 }
 
-/// Returns what each segment has; `None` if one has it not.
-fn all_of<T>(inputs: &[&Segment], of: impl Fn(&Segment) -> Option<Arc<T>>) -> Option<Vec<Arc<T>>> {
-    inputs.iter().map(|input| of(input)).collect()
+/// Returns what each input has; `None` if one has it not.
+fn all_of<T>(inputs: &[OpenIndexes], of: impl Fn(&OpenIndexes) -> Option<Arc<T>>) -> Option<Vec<Arc<T>>> {
+    inputs.iter().map(of).collect()
 }
 
 fn of_arcs<T>(arcs: &[Arc<T>]) -> Vec<&T> {

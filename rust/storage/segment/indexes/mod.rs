@@ -12,6 +12,8 @@ mod merge;
 pub(in crate::storage::segment) mod objects;
 mod read;
 
+pub(in crate::storage) use read::read_documents;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -27,23 +29,46 @@ use crate::text_index::{TextIndex, TextIndexBuilder};
 use crate::trace::Trace;
 use crate::trace::view::{Channel, TraceView};
 
-/// What searches read of a segment.
+/// What searches read of a part: of a segment, or of a batch of the head that is indexed.
 #[derive(Debug)]
-pub struct SegmentIndexes {
-    pub(in crate::storage::segment) rows: Arc<Index>,
-    pub(in crate::storage) spans: Option<Arc<SpanTable>>,
-    pub(in crate::storage::segment) texts: Option<Arc<TextIndex>>,
-    pub(in crate::storage::segment) attributes: Option<Arc<AttributeIndex>>,
+pub struct PartIndexes {
+    pub(in crate::storage) rows: Arc<Index>,
+    pub(in crate::storage) of_documents: OpenIndexes,
 }
 
-impl SegmentIndexes {
+impl PartIndexes {
     /// Returns what filters decide rows by.
     pub fn of_filters(&self) -> Indexes<'_> {
+        let OpenIndexes { spans, texts, attributes } = &self.of_documents;
         Indexes {
             rows: &self.rows,
-            spans: self.spans.as_deref(),
-            attributes: self.attributes.as_deref(),
-            texts: self.texts.as_deref(),
+            spans: spans.as_deref(),
+            attributes: attributes.as_deref(),
+            texts: texts.as_deref(),
+        }
+    }
+
+    /// Returns the size of the indexes in bytes.
+    pub(in crate::storage) fn bytes(&self) -> u64 {
+        self.rows.bytes()
+            + IndexKind::ALL.into_iter().map(|kind| self.of_documents.bytes_of(kind)).sum::<u64>()
+    }
+}
+
+/// The indexes that were made of documents, those that there are.
+#[derive(Debug, Clone, Default)]
+pub(in crate::storage) struct OpenIndexes {
+    pub(in crate::storage) spans: Option<Arc<SpanTable>>,
+    pub(in crate::storage) texts: Option<Arc<TextIndex>>,
+    pub(in crate::storage) attributes: Option<Arc<AttributeIndex>>,
+}
+
+impl OpenIndexes {
+    fn bytes_of(&self, kind: IndexKind) -> u64 {
+        match kind {
+            IndexKind::Spans => self.spans.as_ref().map_or(0, |table| table.bytes()),
+            IndexKind::Texts => self.texts.as_ref().map_or(0, |index| index.bytes()),
+            IndexKind::Attributes => self.attributes.as_ref().map_or(0, |index| index.bytes()),
         }
     }
 }
@@ -62,6 +87,15 @@ pub(in crate::storage::segment) struct DocumentIndexes {
 }
 
 impl DocumentIndexes {
+    /// Returns those that are open now.
+    pub(in crate::storage::segment) fn open(&self) -> OpenIndexes {
+        OpenIndexes {
+            spans: self.spans.load_full(),
+            texts: self.texts.load_full(),
+            attributes: self.attributes.load_full(),
+        }
+    }
+
     pub(in crate::storage::segment) fn has(&self, kind: IndexKind) -> bool {
         match kind {
             IndexKind::Spans => self.spans.load().is_some(),
@@ -78,16 +112,9 @@ impl DocumentIndexes {
         self.given_up[kind as usize].store(true, Ordering::Relaxed);
     }
 
-    pub(in crate::storage::segment) fn bytes_of(&self, kind: IndexKind) -> u64 {
-        match kind {
-            IndexKind::Spans => self.spans.load().as_ref().map_or(0, |table| table.bytes()),
-            IndexKind::Texts => self.texts.load().as_ref().map_or(0, |index| index.bytes()),
-            IndexKind::Attributes => self.attributes.load().as_ref().map_or(0, |index| index.bytes()),
-        }
-    }
-
     pub(in crate::storage::segment) fn bytes(&self) -> u64 {
-        IndexKind::ALL.into_iter().map(|kind| self.bytes_of(kind)).sum()
+        let open = self.open();
+        IndexKind::ALL.into_iter().map(|kind| open.bytes_of(kind)).sum()
     }
 }
 

@@ -1,4 +1,4 @@
-//! Reading the documents of a segment for its indexes.
+//! Reading documents for their indexes.
 //!
 //! The rows are read in parts, one for each core, and what is collected of the parts is put together. A thread that reads a trace
 //! also collects what indexes have of it, and drops it. When traces were read by one thread, collected by a second one and
@@ -11,7 +11,6 @@ use super::Builders;
 use crate::error::{Error, Result};
 use crate::storage::options::{IndexKind, Indexing};
 use crate::storage::priority;
-use crate::storage::segment::Segment;
 use crate::trace::Trace;
 
 /// Documents of fewer bytes are read by one thread.
@@ -19,58 +18,53 @@ const PART_BYTES: u64 = 1 << 20;
 /// After so many rows it is asked whether to go on.
 const ROWS_PER_CHECK: usize = 64;
 
-impl Segment {
-    /// Collects what is made of the traces that `read` returns for the rows; `None` is a document that cannot be read. What takes
-    /// too much memory is left out.
-    ///
-    /// # Errors
-    /// [`Error::Cancelled`], or what `read` fails with.
-    pub(in crate::storage::segment) fn read_documents(
-        &self,
-        indexing: &Indexing,
-        read: impl Fn(usize) -> Result<Option<Trace>> + Sync,
-        is_cancelled: &dyn Fn() -> bool,
-    ) -> Result<Builders> {
-        if indexing.kinds.is_empty() || self.count() == 0 {
-            return Ok(Builders::of(indexing));
-        }
-        let parts = self.parts(priority::POOL.current_num_threads());
-        let share = indexing.max_bytes / parts.len() as u64;
-        let of_part = Indexing { kinds: indexing.kinds.clone(), max_bytes: share };
-        let collected =
-            read_parts(&parts, is_cancelled, |rows, is_ended| collect(rows, &of_part, &read, is_ended));
-        let mut is_known = true;
-        let mut whole = Builders::default();
-        for (number, part) in collected?.into_iter().enumerate() {
-            if number == 0 {
-                whole = part;
-            } else {
-                is_known &= whole.append(part);
-            }
-        }
-        if !is_known {
-            let attributes = Indexing { kinds: vec![IndexKind::Attributes], max_bytes: indexing.max_bytes };
-            let rows = 0..self.count() as usize;
-            whole.attributes = collect(rows, &attributes, &read, is_cancelled)?.attributes;
-        }
-        Ok(whole)
+/// Collects what is made of the traces that `read` returns for the rows; `None` is a document that cannot be read. `sizes` are
+/// those of their documents in bytes. What takes too much memory is left out.
+///
+/// # Errors
+/// [`Error::Cancelled`], or what `read` fails with.
+pub(in crate::storage) fn read_documents(
+    sizes: &[u64],
+    indexing: &Indexing,
+    read: impl Fn(usize) -> Result<Option<Trace>> + Sync,
+    is_cancelled: &dyn Fn() -> bool,
+) -> Result<Builders> {
+    if indexing.kinds.is_empty() || sizes.is_empty() {
+        return Ok(Builders::of(indexing));
     }
+    let parts = parts(sizes, priority::POOL.current_num_threads());
+    let share = indexing.max_bytes / parts.len() as u64;
+    let of_part = Indexing { kinds: indexing.kinds.clone(), max_bytes: share };
+    let collected =
+        read_parts(&parts, is_cancelled, |rows, is_ended| collect(rows, &of_part, &read, is_ended));
+    let mut is_known = true;
+    let mut whole = Builders::default();
+    for (number, part) in collected?.into_iter().enumerate() {
+        if number == 0 {
+            whole = part;
+        } else {
+            is_known &= whole.append(part);
+        }
+    }
+    if !is_known {
+        let attributes = Indexing { kinds: vec![IndexKind::Attributes], max_bytes: indexing.max_bytes };
+        whole.attributes = collect(0..sizes.len(), &attributes, &read, is_cancelled)?.attributes;
+    }
+    Ok(whole)
+}
 
-    /// Divides the rows into at most `count` parts whose documents are about as large.
-    fn parts(&self, count: usize) -> Vec<Range<usize>> {
-        let rows = self.count() as usize;
-        let all: u64 = (0..rows).map(|row| self.document_bytes(row)).sum();
-        let of_part = PART_BYTES.max(all.div_ceil(count.max(1) as u64));
-        let (mut parts, mut start, mut bytes) = (Vec::new(), 0, 0);
-        for row in 0..rows {
-            bytes += self.document_bytes(row);
-            if bytes >= of_part || row + 1 == rows {
-                parts.push(start..row + 1);
-                (start, bytes) = (row + 1, 0);
-            }
+/// Divides rows whose documents have these sizes into at most `count` parts that are about as large.
+fn parts(sizes: &[u64], count: usize) -> Vec<Range<usize>> {
+    let of_part = PART_BYTES.max(sizes.iter().sum::<u64>().div_ceil(count.max(1) as u64));
+    let (mut parts, mut start, mut bytes) = (Vec::new(), 0, 0);
+    for (row, size) in sizes.iter().enumerate() {
+        bytes += size;
+        if bytes >= of_part || row + 1 == sizes.len() {
+            parts.push(start..row + 1);
+            (start, bytes) = (row + 1, 0);
         }
-        parts
     }
+    parts
 }
 
 /// Has all parts read at once, the first one by this thread, which alone asks whether to go on. Returns what they give.

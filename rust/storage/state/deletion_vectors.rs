@@ -15,7 +15,7 @@ const MAX_CONCURRENT_PUTS: usize = 8;
 ///
 /// # Errors
 /// [`Error::Storage`]: some may be written, which nothing names.
-pub(super) fn write_deletion_vectors(objects: &dyn Objects, segments: &mut [LiveSegment]) -> Result<()> {
+pub(crate) fn write_deletion_vectors(objects: &dyn Objects, segments: &mut [LiveSegment]) -> Result<()> {
     let recorded = |live: &LiveSegment| live.record.deletion_vector.map_or(0, |deleted| deleted.rows);
     let mut changed: Vec<&mut LiveSegment> =
         segments.iter_mut().filter(|live| live.durable_deletion_vector.len() > recorded(live)).collect();

@@ -64,7 +64,9 @@ def command(data_dir: str, paths: tuple[str, ...], *, as_json: bool, **tables: s
     if any(not rejection.count for rejection in report.rejections):
         raise click.ClickException("some input could not be read")
     if not report.accepted:
-        raise click.ClickException(f"found no spans in {', '.join(map(printable, paths))}")
+        raise click.ClickException(
+            f"found no spans in {', '.join(map(printable, paths))}; `spanwise import --help` says what is read"
+        )
 
 
 def _sources(paths: tuple[str, ...], database: Callable[[str], AgnoDatabase]) -> list[Source]:

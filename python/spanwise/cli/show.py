@@ -66,5 +66,8 @@ def _stored(folder: str | None, trace_id: str) -> bytes:
     settings = settings_of_store(folder, None)
     body = find_trace(settings, trace_id)
     if body is None:
-        raise click.ClickException(f"there is no trace `{trace_id}` in `{settings.trace_store}`")
+        searched = " ".join(filter(None, ["spanwise search", folder]))
+        raise click.ClickException(
+            f"there is no trace `{trace_id}` in `{settings.trace_store}`; `{searched}` lists them"
+        )
     return body

@@ -98,7 +98,7 @@ def mint(
     try:
         text = key.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"cannot read the key file `{key}`") from error
+        raise ConfigurationError(f"cannot read the key file `{key}`; `spanwise token keygen` makes one") from error
     now = int(time.time())
     names = {"session_id": "session_id", "audience": "aud", "issuer": "iss"}
     given = further | {names[option]: value for option, value in optional.items() if value is not None}

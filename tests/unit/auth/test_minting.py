@@ -111,7 +111,8 @@ def test_a_key_is_not_written_through_a_link(tmp_path: Path) -> None:
 def test_a_key_that_is_not_there_is_rejected(tmp_path: Path) -> None:
     outcome = CliRunner().invoke(command, ["mint", "--key", str(tmp_path / "absent"), "--sub", "me"])
     assert outcome.exit_code == 1
-    assert outcome.output == f"Error: cannot read the key file `{tmp_path / 'absent'}`\n"
+    absent = tmp_path / "absent"
+    assert outcome.output == f"Error: cannot read the key file `{absent}`; `spanwise token keygen` makes one\n"
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def test_an_object_of_a_framework_is_a_component(found: object, kind: Kind, comp
     assert (component.kind, component.id) == (kind, component_id)
     others = set(Kind) - {kind}
     for other in others:
-        with pytest.raises(ConfigurationError, match=f"expected a component, {other}, got the {kind}"):
+        with pytest.raises(ConfigurationError, match=f"expected an? {other}, got the {kind}"):
             as_component(found, other)
 
 

@@ -46,16 +46,21 @@ def as_component(found: object, kind: Kind | None = None) -> Component:
         if inspect.isroutine(found):
             name = getattr(found, "__name__", "function")
             hint = _WRAPPED[kind or Kind.AGENT].format(name)
-            raise ConfigurationError(f"expected a component, {kind or Kind.AGENT}, got the function `{name}`: {hint}")
+            raise ConfigurationError(f"expected {_wanted(kind or Kind.AGENT)}, got the function `{name}`: {hint}")
         shown = found if isinstance(found, type) else type(found)
-        wanted = "a component" if kind is None else f"a component, {kind}"
         raise ConfigurationError(
-            f"expected {wanted}, got `{shown.__module__}.{shown.__qualname__}`: "
+            f"expected {_wanted(kind)}, got `{shown.__module__}.{shown.__qualname__}`: "
             "objects of other frameworks need an adapter that satisfies `Component`"
         )
     if kind is not None and component.kind != kind:
-        raise ConfigurationError(f"expected a component, {kind}, got the {component.kind} `{component.id}`")
+        raise ConfigurationError(f"expected {_wanted(kind)}, got the {component.kind} `{component.id}`")
     return component
+
+
+def _wanted(kind: Kind | None) -> str:
+    if kind is None:
+        return "a component"
+    return f"an {kind}" if kind is Kind.AGENT else f"a {kind}"
 
 
 def component_or_none(found: object) -> Component | None:

@@ -27,6 +27,8 @@ address_flag = click.option(
     help="The address of the Ray cluster; `auto` for one on this machine.",
 )
 
+_NOUNS = {"writer": "shard", "follower": "follower"}
+
 
 @click.group(cls=Commands)
 def command() -> None:
@@ -84,7 +86,8 @@ def down(data_dir: str | None, address: str, db_id: str | None) -> None:
     The store is that of the data folder FOLDER, by default the configured one.
     """
     ended = end_cluster(settings_of_store(data_dir, db_id), address)
-    click.echo(f"Ended {counted(ended, 'shard')}." if ended else "No shard of the store runs there.")
+    what = " and ".join(counted(count, _NOUNS[role]) for role, count in ended.items())
+    click.echo(f"Ended {what}." if ended else "No shard of the store runs there.")
 
 
 def _sentence(state: ShardState) -> str:
@@ -92,4 +95,5 @@ def _sentence(state: ShardState) -> str:
     where = f" on {state.host}, process {state.process_id}" if state.host else ""
     traces = f", {counted(state.traces, 'trace')}" if state.traces is not None else ""
     error = f": {state.error}" if state.error else ""
-    return f"Shard `{state.shard}` is {state.state}{where}{traces}{error}."
+    what = "Shard" if state.role == "writer" else "The follower of shard"
+    return f"{what} `{state.shard}` is {state.state}{where}{traces}{error}."

@@ -31,6 +31,23 @@ class StoreSettings(ReaderSettings, frozen=True, kw_only=True):
             extra={"default": "in the process of the service"},
         ),
     ] = ""
+    followers: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=1,
+            description="With `cluster`: how many further processes follow each shard, and answer searches while it "
+            "does not, or takes long.",
+        ),
+    ] = 0
+    hedge_seconds: Annotated[
+        float,
+        Meta(
+            ge=0,
+            le=60,
+            description="With `followers`: after how long a shard takes long, if it usually takes less.",
+        ),
+    ] = 0.05
     min_free_bytes: Annotated[
         int,
         Meta(ge=0, description="Free disk space below which ingest requests get a 503; 0 disables the check."),

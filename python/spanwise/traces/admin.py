@@ -169,7 +169,7 @@ def start_cluster(settings: Settings) -> list[ShardState]:
     states: list[ShardState] = []
     for url in settings.trace_stores.values():
         open_store(url, replace(settings, cluster=address)).close()
-        states += states_of(_layout(url), address)
+        states += states_of(divided_layout(url), address)
     return states
 
 
@@ -181,21 +181,26 @@ def states_in_cluster(settings: Settings, address: str) -> list[ShardState]:
         StoreError: there is no Ray at the address.
     """
     expect_cluster(address)
-    return states_of(_layout(settings.trace_store), address)
+    return states_of(divided_layout(settings.trace_store), address)
 
 
-def end_cluster(settings: Settings, address: str) -> int:
-    """Ends the shards of a store in the Ray cluster at an address; returns how many these were.
+def end_cluster(settings: Settings, address: str) -> dict[str, int]:
+    """Ends the shards of a store in the Ray cluster at an address; returns how many processes these were, by role.
 
     Raises:
         ConfigurationError: Ray is not installed, or there is no store, or it is not divided.
         StoreError: there is no Ray at the address.
     """
     expect_cluster(address)
-    return end_shards(_layout(settings.trace_store), address)
+    return end_shards(divided_layout(settings.trace_store), address)
 
 
-def _layout(url: str) -> Layout:
+def divided_layout(url: str) -> Layout:
+    """Returns the layout of a store.
+
+    Raises:
+        ConfigurationError: there is none, or it is not divided.
+    """
     layout = layout_of(url)
     if layout is None:
         raise ConfigurationError(f"there is no store with shards at `{url}`: `--shards` makes one when it is created")

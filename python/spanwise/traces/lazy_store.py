@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from spanwise._engine import Filter, IngestReport, LogIngestReport
     from spanwise.settings import Settings
     from spanwise.traces.port import Store
+    from spanwise.traces.shards.guarded import Counters
 
 Result = TypeVar("Result")
 PROGRESS_SECONDS = 2.0
@@ -153,6 +154,10 @@ class LazyStore:
             return self._store.stats_of_shards()
         except StoreClosedError:
             return {}
+
+    def counters_of_shards(self) -> dict[str, Counters]:
+        """Returns what has happened with each shard of another process, by its prefix; empty if there are none."""
+        return self._store.counters_of_shards() if isinstance(self._store, ShardedStore) else {}
 
     def _begin_to_open(self) -> asyncio.Task[None]:
         if self._opening is None or self._opening.done():

@@ -18,6 +18,7 @@ from spanwise.traces.lazy_store import LazyStore
 from spanwise.traces.pools import Pool
 from spanwise.traces.process_tables import set_process_tables
 from spanwise.traces.search.pool import SearchPool
+from spanwise.traces.shards.metrics import shard_counters, shard_gauges
 from spanwise.traces.tail import Tails
 from spanwise.traces.view import View
 
@@ -232,7 +233,14 @@ class Traces:
                 )
                 for member, (name, help_text) in STORE_GAUGES.items()
             ),
-            *_shard_gauges(await asyncio.to_thread(self._stats_of_shards)),
+            *shard_gauges(await asyncio.to_thread(self._stats_of_shards)),
+            *shard_counters(
+                {
+                    (db_id, prefix): counters
+                    for db_id, store in self._stores.items()
+                    for prefix, counters in store.counters_of_shards().items()
+                }
+            ),
         ]
 
     def _stats(self) -> dict[str, dict[str, float]]:
@@ -253,25 +261,3 @@ def _numbers(stats: dict[str, Any]) -> dict[str, float]:
     """Returns the numbers of a store's statistics; for an error 1 if there is one, else 0."""
     faults = {name: float(value is not None) for name, value in stats.items() if name.endswith("_fault")}
     return faults | {name: float(value) for name, value in stats.items() if isinstance(value, int | float)}
-
-
-def _shard_gauges(stats: dict[tuple[str, ...], dict[str, float] | None]) -> list[Family]:
-    """Returns what is said of stores, for each of their shards, and whether it answers at all.
-
-    Args:
-        stats: the numbers of each shard by store and prefix; None of one that does not answer.
-    """
-    labels = ("db_id", "shard")
-    answering = {values: float(numbers is not None) for values, numbers in stats.items()}
-    return [
-        Gauge.labelled("spanwise_shard_is_up", "1 if the shard answers, 0 if it does not.", labels, answering),
-        *(
-            Gauge.labelled(
-                name.replace("_store_", "_shard_"),
-                f"Of one shard: {help_text}",
-                labels,
-                {values: own[member] for values, own in stats.items() if own is not None and member in own},
-            )
-            for member, (name, help_text) in STORE_GAUGES.items()
-        ),
-    ]

@@ -95,6 +95,8 @@ def open_store(url: str, settings: Settings, *, existing: bool = False, progress
             f"`cluster` is `{settings.cluster}`, and the store in `{url}` is not divided: expected `shards` to be more "
             "than 1 as the store is created"
         )
+    if settings.followers and not settings.cluster:
+        raise ConfigurationError("`followers` are processes that Ray runs: set `cluster`, too, expected 0 without it")
     shards = 1 if layout is None else len(layout.shards)
     options = msgspec.json.encode(_options(url, settings, shards) | {"existing": existing and layout is None})
     if layout is None:
@@ -104,10 +106,11 @@ def open_store(url: str, settings: Settings, *, existing: bool = False, progress
             _log.warning("the store in `%s` keeps its %d shards: `shards` is %d", url, shards, settings.shards)
         number = layout.number
         guard_folder(folder_of(url))
+        followed = msgspec.json.encode(_follower_options(settings, shards))
         store = open_shards(
             folder_of(url),
             layout,
-            ray_opener(folder_of(url), layout, options, settings)
+            ray_opener(folder_of(url), layout, (options, followed), settings)
             if in_cluster
             else lambda place: LocalShard(TraceStore.open(place, options, progress), number),
             max_decoding_bytes=settings.decode_buffer_bytes,
@@ -180,11 +183,7 @@ def follow_store(url: str, settings: Settings) -> Store:
         StoreError: another reader uses the cache, the store is damaged, the storage failed, or a store that is to have
             shards is not there yet.
     """
-    options: dict[str, object] = {
-        "follow_milliseconds": round(settings.follow_seconds * 1000),
-        "max_index_bytes": max_index_bytes(),
-        "indexes": _index_kinds(settings),
-    }
+    options = _follower_options(settings, 1)
     set_process_tables(settings)
 
     def follow(place: str) -> TraceStore:
@@ -211,6 +210,15 @@ def follow_store(url: str, settings: Settings) -> Store:
     if store.as_of is None:
         _log.warning("there is no store at `%s` yet: this reader waits for a writer to create it", url)
     return store
+
+
+def _follower_options(settings: Settings, shards: int) -> dict[str, object]:
+    """Returns the options of a reader of a store, or of the reader of one of so many shards of it."""
+    return {
+        "follow_milliseconds": round(settings.follow_seconds * 1000),
+        "max_index_bytes": max_index_bytes() // shards,
+        "indexes": _index_kinds(settings),
+    }
 
 
 def _index_kinds(settings: Settings) -> list[str]:

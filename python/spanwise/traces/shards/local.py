@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from spanwise._engine import CancellationToken, Filter, PinnedSearch, ingest_part
-from spanwise.errors import PinLostError, StaleLayoutError, UnavailableError
+from spanwise.errors import CancelledError, PinLostError, StaleLayoutError, UnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 MAX_PINS = 256
 """Searches whose state is kept at once."""
+_MAX_ENDED = 4096
+"""Searches whose end is remembered, as it may come before their first question has had a thread."""
 
 
 class _Pin(Struct, frozen=True):
@@ -31,15 +34,18 @@ class _Pin(Struct, frozen=True):
 class LocalShard:
     """A trace store of this process as a shard. Implements `Shard`."""
 
-    def __init__(self, store: TraceStore, layout: int) -> None:
+    def __init__(self, store: TraceStore, layout: int, *, catches_up: bool = False) -> None:
         """Takes an open store.
 
         Args:
             store: the store, which `close` closes.
             layout: the number of the layout that says which traces it has.
+            catches_up: whether a store that is followed reads what was acknowledged before it is searched.
         """
         self._store = store
         self._layout = layout
+        self._catches_up = catches_up
+        self._ended: deque[int] = deque(maxlen=_MAX_ENDED)
         self._pins: dict[int, _Pin] = {}
         self._lock = threading.Lock()
         self._feed = store.tail_feed()
@@ -58,8 +64,18 @@ class LocalShard:
     def end(self, searches: Sequence[int]) -> None:
         """See `Shard.end`."""
         with self._lock:
-            ended = [pin for search in searches if (pin := self._pins.pop(search, None)) is not None]
+            ended = [self._pins.pop(search, None) for search in searches]
+            self._ended.extend(search for search, pin in zip(searches, ended, strict=True) if pin is None)
         for pin in ended:
+            if pin is not None:
+                pin.cancel.cancel()
+
+    def expire(self) -> None:
+        """Cancels and forgets searches that are past their deadline: whoever began them may be gone."""
+        now = time.monotonic()
+        with self._lock:
+            expired = [self._pins.pop(search) for search, pin in list(self._pins.items()) if pin.expires_at < now]
+        for pin in expired:
             pin.cancel.cancel()
 
     def begin_ingest(self, part: Part, waiting: Waiting, run: Run) -> Call[Outcome]:  # noqa: ARG002
@@ -80,7 +96,7 @@ class LocalShard:
     def export(self, ask: Ask, form: str) -> Download:
         """See `Shard.export`."""
         self._expect(ask.layout)
-        return self._store.export(Filter.of_query(ask.query), form)
+        return self._current().export(Filter.of_query(ask.query), form)
 
     def open_tail(self, ask: Ask) -> None:
         """See `Shard.open_tail`."""
@@ -107,6 +123,9 @@ class LocalShard:
         """See `Shard.as_of`."""
         return self._store.as_of
 
+    def probe(self) -> None:
+        """See `Shard.probe`. It is in this process."""
+
     def stats(self) -> bytes:
         """See `Shard.stats`."""
         return self._store.stats()
@@ -127,13 +146,18 @@ class LocalShard:
         if layout != self._layout:
             raise StaleLayoutError(f"the shard is of layout {self._layout}, asked by layout {layout}")
 
+    def _current(self) -> TraceStore:
+        """Returns the store, with all that was acknowledged before."""
+        if self._catches_up:
+            self._store.refresh()
+        return self._store
+
     def _pin(self, ask: Ask) -> _Pin:
-        now = time.monotonic()
-        pin = _Pin(PinnedSearch(self._store, ask.query), CancellationToken(), now + ask.seconds)
+        self.expire()
+        pin = _Pin(PinnedSearch(self._current(), ask.query), CancellationToken(), time.monotonic() + ask.seconds)
         with self._lock:
-            # Whoever began these has given up.
-            for search in [search for search, own in self._pins.items() if own.expires_at < now]:
-                self._pins.pop(search).cancel.cancel()
+            if ask.search in self._ended:
+                raise CancelledError("the search has ended")
             if len(self._pins) >= MAX_PINS:
                 raise UnavailableError(f"more than {MAX_PINS} searches of a shard at once")
             self._pins[ask.search] = pin

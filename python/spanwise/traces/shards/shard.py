@@ -47,6 +47,10 @@ class ShardFullError(UnavailableError):
     """So much waits to be stored on a shard that it takes no more: it is for the sender to wait."""
 
 
+class ShardLostError(UnavailableError):
+    """A shard does not answer: its process has ended, hangs, or has not opened its store yet."""
+
+
 class Waiting(NamedTuple):
     """What is known of those who wait until a part is stored.
 
@@ -157,6 +161,14 @@ class Shard(Protocol):
     @property
     def as_of(self) -> int | None:
         """Returns up to when everything is known of a shard that is followed, as a store's `as_of`. Never blocks."""
+        ...
+
+    def probe(self) -> None:
+        """Returns soon if the shard answers.
+
+        Raises:
+            ShardLostError: it does not.
+        """
         ...
 
     def stats(self) -> bytes:

@@ -12,8 +12,9 @@ import msgspec
 from spanwise._engine import Gathering, RequestSplitter, SpanFileJoiner
 from spanwise.errors import UnavailableError
 from spanwise.traces.shards.counts import ShardedAggregation, ShardedFacets
+from spanwise.traces.shards.guarded import GuardedShard
 from spanwise.traces.shards.scatter import Scatter
-from spanwise.traces.shards.shard import Waiting
+from spanwise.traces.shards.shard import ShardLostError, Waiting
 from spanwise.traces.shards.tail import ShardedTailFeed
 from spanwise.traces.shards.writes import all_of, outcome_of, store_parts
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
         SplitRequest,
     )
     from spanwise.traces.port import Download
+    from spanwise.traces.shards.guarded import Counters
     from spanwise.traces.shards.layout import Layout
     from spanwise.traces.shards.shard import Outcome, Shard
 
@@ -260,9 +262,12 @@ class ShardedStore:
         return min(known) if len(known) == len(moments) else None
 
     def stats(self) -> bytes:
-        """See `TraceStore.stats`: sums over all shards, and their errors."""
-        stats = [call.result() for call in self._scatter.each(lambda shard: shard.stats())]
-        return msgspec.json.encode(added_up([msgspec.json.decode(own) for own in stats]))
+        """See `TraceStore.stats`: sums over all shards, and their errors.
+
+        For a shard that does not answer, its follower does, if it has one.
+        """
+        stats = [call.result() for call in self._scatter.each(_stats_of)]
+        return msgspec.json.encode(added_up(stats))
 
     def stats_of_shards(self) -> dict[str, dict[str, Any] | None]:
         """Returns the statistics of every shard by its prefix; None of one that does not answer."""
@@ -270,6 +275,14 @@ class ShardedStore:
         return {
             prefix: None if isinstance(call.exception(), UnavailableError) else msgspec.json.decode(call.result())
             for prefix, call in zip(self._prefixes, calls, strict=True)
+        }
+
+    def counters_of_shards(self) -> dict[str, Counters]:
+        """Returns what has happened with every shard of another process, by its prefix."""
+        return {
+            prefix: shard.counters
+            for prefix, shard in zip(self._prefixes, self._shards, strict=True)
+            if isinstance(shard, GuardedShard)
         }
 
     def flush(self) -> None:
@@ -311,6 +324,18 @@ class ShardedDownload:
         """See `Download.progress`: sums over all shards."""
         selected, read, total = (sum(numbers) for numbers in zip(*(file.progress for file in self._files), strict=True))
         return selected, read, total
+
+
+def _stats_of(shard: Shard) -> dict[str, Any]:
+    """Returns the statistics of a shard, or those of its follower as if they were its own: it will acknowledge soon."""
+    try:
+        own: dict[str, Any] = msgspec.json.decode(shard.stats())
+    except ShardLostError:
+        if not isinstance(shard, GuardedShard) or shard.follower is None:
+            raise
+        followed: dict[str, Any] = msgspec.json.decode(shard.follower.stats())
+        return followed | {"is_acknowledging": True, "as_of": None, "lag_seconds": None}
+    return own
 
 
 def _joined(files: Iterable[Iterable[bytes]], form: str) -> Iterator[bytes]:

@@ -34,6 +34,8 @@ _BATCH_BYTES = 1024 * 1024
 _PARTS_AT_ONCE = 32
 """Parts of a batch that wait for the disk together."""
 _RETRY_SECONDS = 0.1
+EXPIRE_SECONDS = 1.0
+"""How often searches are looked for whose deadline has passed."""
 
 
 class ShardPlan(Struct, frozen=True):
@@ -42,10 +44,11 @@ class ShardPlan(Struct, frozen=True):
     Attributes:
         place: the folder of its store.
         layout: the number of the layout that says which traces it has.
-        options: the options of the store, as `TraceStore.open` takes them.
+        options: the options of the store, as `TraceStore.open` takes them, or `TraceStore.follow`.
         tables: the conventions and prices.
         page_bytes: the documents of the pages that are being built, in bytes.
         threads: the threads that search; None for one a core.
+        follows: whether the store is followed, which another process writes to.
     """
 
     place: str
@@ -54,6 +57,7 @@ class ShardPlan(Struct, frozen=True):
     tables: ProcessTables
     page_bytes: int
     threads: int | None
+    follows: bool = False
 
 
 class ProcessPlace(Struct, frozen=True):
@@ -117,6 +121,7 @@ class ShardActor:
         self._opening = self._opener.submit(_open, plan)
         self._readings: dict[int, _Reading] = {}
         self._storing = ThreadPoolExecutor(_PARTS_AT_ONCE, thread_name_prefix="spanwise-store")
+        threading.Thread(target=self._expire, name="spanwise-expire", daemon=True).start()
 
     def open(self) -> None:
         """Returns once the store is open.
@@ -220,6 +225,14 @@ class ShardActor:
         with self._lock:
             self._readings.pop(number, None)
 
+    def _expire(self) -> None:
+        """Has the deadline of a search reach the engine, also if who asked is gone."""
+        while True:
+            time.sleep(EXPIRE_SECONDS)
+            opening = self._opening
+            if opening.done() and opening.exception() is None:
+                opening.result().expire()
+
     def _shard(self) -> LocalShard:
         with self._lock:
             opening = self._opening
@@ -232,12 +245,18 @@ class ShardActor:
         return opening.result()
 
 
+class FollowerActor(ShardActor):
+    """The follower of a shard. Lists of processes name the class, and so tell them from each other."""
+
+
 def _open(plan: ShardPlan) -> LocalShard:
     plan.tables.apply()
     set_page_memory_limit(plan.page_bytes)
     deadline = time.monotonic() + LOCKED_SECONDS
     while True:
         try:
+            if plan.follows:
+                return LocalShard(TraceStore.follow(plan.place, plan.options), plan.layout, catches_up=True)
             return LocalShard(TraceStore.open(plan.place, plan.options), plan.layout)
         except StoreLockedError:
             if time.monotonic() > deadline:

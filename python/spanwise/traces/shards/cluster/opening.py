@@ -6,9 +6,12 @@ import math
 import os
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from spanwise.traces.process_tables import ProcessTables
 from spanwise.traces.shards.cluster.actor import ShardPlan
 from spanwise.traces.shards.cluster.runtime import LOCAL, RUNTIME
+from spanwise.traces.shards.guarded import GuardedShard
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,8 +27,15 @@ def process_name(store: str) -> str:
     return f"shard-{store}"
 
 
-def ray_opener(folder: Path, layout: Layout, options: bytes, settings: Settings) -> Callable[[str], Shard]:
-    """Returns what opens the shard in a folder, in a process that Ray runs.
+def follower_name(store: str) -> str:
+    """Returns by which name the follower of a shard is found."""
+    return f"follower-{store}"
+
+
+def ray_opener(
+    folder: Path, layout: Layout, options: tuple[bytes, bytes], settings: Settings
+) -> Callable[[str], Shard]:
+    """Returns what opens the shard in a folder, in a process that Ray runs, and its follower if the settings say so.
 
     A Ray that was started for this process ends with it. In a Ray cluster the processes of shards outlive it: any
     number of services use them.
@@ -33,27 +43,45 @@ def ray_opener(folder: Path, layout: Layout, options: bytes, settings: Settings)
     Args:
         folder: the folder of the store.
         layout: its layout.
-        options: the options of every shard, as `TraceStore.open` takes them.
+        options: the options of every shard, as `TraceStore.open` takes them, and those of every follower, as
+            `TraceStore.follow` does.
         settings: say which Ray.
 
     Raises:
         ConfigurationError: a file with prices cannot be read.
     """
     count = len(layout.shards)
-    names = dict(zip(map(str, layout.folders(folder)), layout.prefixes, strict=True))
+    numbers = {str(path): number for number, path in enumerate(layout.folders(folder))}
     tables = ProcessTables.of(settings)
-    threads = math.ceil((os.cpu_count() or 1) / count) if settings.cluster == LOCAL else None
+    is_local = settings.cluster == LOCAL
+    threads = math.ceil((os.cpu_count() or 1) / count) if is_local else None
 
     def open_one(place: str) -> Shard:
-        RUNTIME.acquire(settings.cluster, count)
-        from spanwise.traces.shards.cluster.ray_shard import RayShard  # noqa: PLC0415  # Ray is an extra
-
+        number = numbers[place]
+        name = f"shard `{layout.prefixes[number]}`"
         path = os.path.abspath(place)  # noqa: PTH100  # as the layout names it, links are not followed
-        plan = ShardPlan(path, layout.number, options, tables, settings.page_buffer_bytes, threads)
+        store = os.path.basename(path)  # noqa: PTH119
+        plan = ShardPlan(path, layout.number, options[0], tables, settings.page_buffer_bytes, threads)
+        writer = start(plan, name, None if is_local else process_name(store), number)
+        if not settings.followers:
+            return GuardedShard(layout.prefixes[number], writer)
+        plan = replace(plan, options=options[1], follows=True)
         try:
-            shared_as = None if settings.cluster == LOCAL else process_name(os.path.basename(path))  # noqa: PTH119
-            return RayShard(plan, names[place], RUNTIME.release, shared_as)
-        except BaseException:  # an interrupted start uses Ray no longer either
+            # On the node after that of the shard.
+            follower = start(plan, f"the follower of {name}", None if is_local else follower_name(store), number + 1)
+        except BaseException:
+            writer.close()
+            raise
+        return GuardedShard(layout.prefixes[number], writer, follower, settings.hedge_seconds)
+
+    def start(plan: ShardPlan, name: str, shared_as: str | None, slot: int) -> Shard:
+        RUNTIME.acquire(settings.cluster, count * (1 + settings.followers))
+        from spanwise.traces.shards.cluster.processes import Placing  # noqa: PLC0415  # Ray is an extra
+        from spanwise.traces.shards.cluster.ray_shard import RayShard  # noqa: PLC0415
+
+        try:
+            return RayShard(plan, name, RUNTIME.release, Placing(shared_as, slot))
+        except BaseException:
             RUNTIME.release()
             raise
 

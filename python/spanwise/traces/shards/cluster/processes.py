@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import ray
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from spanwise.traces.shards.cluster.actor import ShardActor
+from spanwise.traces.shards.cluster.actor import FollowerActor, ShardActor
 from spanwise.traces.shards.cluster.runtime import NAMESPACE
 
 if TYPE_CHECKING:
@@ -15,18 +16,45 @@ if TYPE_CHECKING:
 _GROUPS = {"search": 8, "write": 8, "control": 4}
 """Calls that a shard works on at once. Writes wait for the disk; they must not hold up searches, nor these the end of
 one."""
+SHARDS, FRONTS = "shard", "front"
+"""Resources of nodes that say what is to run on them."""
 _MAX_PENDING_CALLS = 256
 """Calls that a shard has not answered; above this, it is not asked."""
 
 
-def start_process(plan: ShardPlan, name: str | None) -> Any:  # noqa: ANN401  # of Ray
+class Placing(NamedTuple):
+    """Where a process runs, and for whom.
+
+    Attributes:
+        shared_as: the name by which all services find it, and which it outlives them by; None if it is of one alone.
+        slot: its node is the one of this number, counted over and over: equal ones share a node, those that follow
+            each other do not if there are several nodes. One that is started again on another node stays there.
+    """
+
+    shared_as: str | None
+    slot: int
+
+
+def start_process(plan: ShardPlan, placing: Placing) -> Any:  # noqa: ANN401  # of Ray
     """Returns the process of a shard, which Ray starts again whenever it ends.
 
     Args:
         plan: what it needs to know.
-        name: by which others find it; it outlives this process then, and is the one that has the name already, if there
-            is one. None for a process of this one alone.
+        placing: where it runs. If it is shared, the process is the one that has the name already, if there is one.
     """
+    return start_named(FollowerActor if plan.follows else ShardActor, placing, SHARDS, plan)
+
+
+def start_named(kind: type, placing: Placing, resource: str, *arguments: object) -> Any:  # noqa: ANN401  # of Ray
+    """Returns a process that Ray starts again whenever it ends.
+
+    Args:
+        kind: the class of what runs in it.
+        placing: see `start_process`.
+        resource: it is on nodes that have this one, if there are any.
+        arguments: those of the class.
+    """
+    name = placing.shared_as
     shared = {"name": name, "namespace": NAMESPACE, "lifetime": "detached", "get_if_exists": True}
     start = ray.remote(
         num_cpus=0,
@@ -34,8 +62,21 @@ def start_process(plan: ShardPlan, name: str | None) -> Any:  # noqa: ANN401  # 
         max_task_retries=0,
         max_pending_calls=_MAX_PENDING_CALLS,
         concurrency_groups=_GROUPS,
-    )(ShardActor)
-    return start.options(scheduling_strategy="SPREAD", **({} if name is None else shared)).remote(plan)
+    )(kind)
+    strategy = NodeAffinitySchedulingStrategy(_node(placing.slot, resource), soft=True)
+    return start.options(scheduling_strategy=strategy, **({} if name is None else shared)).remote(*arguments)
+
+
+def _node(slot: int, resource: str) -> str:
+    """Returns the id of the node of a slot.
+
+    A node without processors, as that of the head often is, is taken only if there is no other.
+    """
+    alive = [node for node in ray.nodes() if node["Alive"]]
+    nodes = next(
+        filter(None, ([node for node in alive if node["Resources"].get(own)] for own in (resource, "CPU"))), alive
+    )
+    return sorted(str(node["NodeID"]) for node in nodes)[slot % len(nodes)]
 
 
 def find_process(name: str) -> Any | None:  # noqa: ANN401  # of Ray

@@ -15,18 +15,21 @@ from spanwise.errors import StoreClosedError, UnavailableError
 from spanwise.traces.shards.cluster.actor import NotOpenError, Question, write
 from spanwise.traces.shards.cluster.batches import Batches
 from spanwise.traces.shards.cluster.processes import end_process, find_process, start_process
+from spanwise.traces.shards.shard import ShardLostError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from spanwise.traces.shards.cluster.actor import ShardPlan
     from spanwise.traces.shards.cluster.batches import Outcomes
+    from spanwise.traces.shards.cluster.processes import Placing
     from spanwise.traces.shards.shard import Ask, Call, Event, Outcome, Part, Run, Waiting
 
+PROBE_SECONDS = 1.0
 CONTROL_SECONDS = 5.0
 WRITE_SECONDS = 30.0
 MAINTENANCE_SECONDS = 3600.0
-"""How long answers are waited for: of what takes no time, of writes, and of what works on all traces of a shard."""
+"""How long answers are waited for: of probes, of what takes no time, of writes, of what works on all traces."""
 _log = logging.getLogger(__name__)
 
 
@@ -37,32 +40,31 @@ class RayShard:
     Ray starts it again, and calls fail until then.
     """
 
-    def __init__(self, plan: ShardPlan, name: str, release: Callable[[], None], shared_as: str | None = None) -> None:
+    def __init__(self, plan: ShardPlan, name: str, release: Callable[[], None], placing: Placing) -> None:
         """Starts the process of the shard, or finds it, and returns once its store is open.
 
         Args:
             plan: what the process needs to know.
-            name: its prefix, for messages.
+            name: what it is called in messages.
             release: called as the shard is closed.
-            shared_as: the name by which all services find the process, which outlives them; None if it is of this
-                service alone.
+            placing: where the process is, and whether it outlives this service.
 
         Raises:
             SpanwiseError: the store does not open.
         """
         self.name = name
-        self._shared_as = shared_as
+        self._shared_as = placing.shared_as
         self._release = release
         self._lock = threading.Lock()
         self._lost_at: float | None = None
         self._is_closed = False
         self._is_ended = False
-        self._actor = start_process(plan, shared_as)
+        self._actor = start_process(plan, placing)
         self._methods: dict[tuple[str, str], Any] = {}
         try:
             self._call("open", group="control", seconds=None)
-            if shared_as is not None and self._call("plan", group="control", seconds=CONTROL_SECONDS) != plan:
-                _log.warning("shard `%s` runs with other settings than these, and keeps them until it is started", name)
+            if self._shared_as is not None and self._call("plan", group="control", seconds=CONTROL_SECONDS) != plan:
+                _log.warning("%s runs with other settings than these, and keeps them until it is started", name)
         except UnavailableError:
             self._end()
             raise
@@ -132,6 +134,10 @@ class RayShard:
         """See `Shard.as_of`: its store is not followed."""
         return None
 
+    def probe(self) -> None:
+        """See `Shard.probe`."""
+        self._do("probe", group="control", seconds=PROBE_SECONDS)
+
     def stats(self) -> bytes:
         """See `Shard.stats`."""
         stats: bytes = self._do("stats", group="control", seconds=CONTROL_SECONDS)
@@ -177,7 +183,7 @@ class RayShard:
         """Returns what a method of the actor returns.
 
         Raises:
-            UnavailableError: it does not answer.
+            ShardLostError: it does not answer.
             SpanwiseError: what the method raises.
         """
         return self._begin(method, *arguments, group=group, seconds=seconds, **named).result()
@@ -186,7 +192,7 @@ class RayShard:
         """Returns a call of a method of the actor.
 
         Raises:
-            UnavailableError: too many calls are not answered yet.
+            ShardLostError: too many calls are not answered yet.
             StoreClosedError: `close` was called.
         """
         if self._is_closed:
@@ -203,7 +209,7 @@ class RayShard:
         """Looks for the process that has taken the place of one that was ended for good.
 
         Raises:
-            UnavailableError: there is none.
+            ShardLostError: there is none.
         """
         found = None if self._shared_as is None else find_process(self._shared_as)
         if found is None:
@@ -219,7 +225,7 @@ class RayShard:
             self._methods[method, group] = found
         return found
 
-    def failed(self, began: float, error: RayError | str) -> UnavailableError:
+    def failed(self, began: float, error: RayError | str) -> ShardLostError:
         """Returns what to raise for a call that got no answer. The first one in a row is logged.
 
         Args:
@@ -233,8 +239,8 @@ class RayShard:
                 self._lost_at = began
         if is_first:
             reason = error if isinstance(error, str) else f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
-            _log.warning("shard `%s` does not answer: %s", self.name, reason)
-        return UnavailableError(f"shard `{self.name}` does not answer")
+            _log.warning("%s does not answer: %s", self.name, reason)
+        return ShardLostError(f"{self.name} does not answer")
 
     def succeeded(self) -> None:
         """Logs that the shard answers again, if it did not."""
@@ -243,7 +249,7 @@ class RayShard:
         with self._lock:
             lost_at, self._lost_at = self._lost_at, None
         if lost_at is not None:
-            _log.info("shard `%s` answers again after %.1f s", self.name, time.monotonic() - lost_at)
+            _log.info("%s answers again after %.1f s", self.name, time.monotonic() - lost_at)
 
 
 class RayCall:
@@ -260,7 +266,7 @@ class RayCall:
         """See `Call.result`.
 
         Raises:
-            UnavailableError: the shard does not answer, or has not in the time of the call.
+            ShardLostError: the shard does not answer, or has not in the time of the call.
         """
         left = None if self._seconds is None else max(0.0, self._began + self._seconds - time.monotonic())
         is_last = timeout is None or (left is not None and left <= timeout)

@@ -1,0 +1,58 @@
+"""Searches all the time beside what a test does to a service, and traces that are sent meanwhile."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from support.clients.otlp import export_request
+
+if TYPE_CHECKING:
+    import httpx
+
+JSON = {"Content-Type": "application/json"}
+WAIT_SECONDS = 90
+
+
+class Searches:
+    """Searches all the time, until it is told to end.
+
+    Attributes:
+        stored: how many traces were acknowledged.
+        count: how many searches there were.
+        failed: those that were no response of a store with at least that many traces.
+        slowest: how many seconds the slowest took.
+    """
+
+    def __init__(self, http: httpx.Client, stored: int) -> None:
+        self.stored = stored
+        self.count = 0
+        self.failed: list[tuple[int, str]] = []
+        self.slowest = 0.0
+        self._http = http
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._work)
+        self._thread.start()
+
+    def end(self) -> None:
+        self._is_over.set()
+        self._thread.join()
+
+    def _work(self) -> None:
+        while not self._is_over.is_set():
+            least, began = self.stored, time.monotonic()
+            response = self._http.post("/traces/search", json={"limit": 20})
+            self.slowest = max(self.slowest, time.monotonic() - began)
+            self.count += 1
+            if not response.is_success or response.json()["meta"]["total_count"] < least:
+                self.failed.append((least, response.text[:500]))
+
+
+def send(http: httpx.Client, searches: Searches, count: int) -> None:
+    deadline = time.monotonic() + WAIT_SECONDS
+    for number in range(searches.stored + 1, searches.stored + count + 1):
+        body = export_request(f"{number:032x}", "0" * 15 + "1")
+        while http.post("/v1/traces", content=body, headers=JSON).status_code == 503:
+            assert time.monotonic() < deadline
+        searches.stored = number

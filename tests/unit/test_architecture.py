@@ -42,6 +42,7 @@ ORDER = [
     "__init__",
     "demo",
     "bench",
+    "fronts",
     "cli",
     "__main__",
 ]

@@ -6,18 +6,22 @@ from typing import TYPE_CHECKING
 
 import click
 import msgspec
+from msgspec.structs import replace
 
 from spanwise.cli.shared.commands import Command, Commands
 from spanwise.cli.shared.flags import db_id_flag, errors_as_lines, json_flag, settings_flags, settings_of_store
 from spanwise.cli.shared.log import log_to_stderr
 from spanwise.cli.shared.words import counted
 from spanwise.errors import ConfigurationError
+from spanwise.fronts.admin import MAX_FRONTS, end_fronts, start_fronts, states_of_fronts
 from spanwise.settings import load_settings
 from spanwise.traces.admin import end_cluster, start_cluster, states_in_cluster
+from spanwise.traces.shards.cluster.admin import expect_cluster
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from spanwise.fronts.admin import FrontState
     from spanwise.traces.shards.cluster.admin import ShardState
 
 address_flag = click.option(
@@ -27,7 +31,7 @@ address_flag = click.option(
     help="The address of the Ray cluster; `auto` for one on this machine.",
 )
 
-_NOUNS = {"writer": "shard", "follower": "follower"}
+_NOUNS = {"front": "front door", "writer": "shard", "follower": "follower"}
 
 
 @click.group(cls=Commands)
@@ -36,20 +40,30 @@ def command() -> None:
 
 
 @command.command(cls=Command)
+@click.option(
+    "--fronts",
+    type=click.IntRange(0, MAX_FRONTS),
+    default=1,
+    show_default=True,
+    help="How many front doors: services that Ray runs. They listen on `--port`, or on one of those that follow.",
+)
 @settings_flags
 @errors_as_lines
-def up(config: Path | None, **flags: str | tuple[str, ...] | None) -> None:
-    """Start the shards of a store, and return once all of them are open.
+def up(config: Path | None, fronts: int, **flags: str | tuple[str, ...] | None) -> None:
+    """Start the shards of a store and its front doors, and return once all of them are open.
 
-    They go on until `spanwise cluster down`, and Ray starts those again that end. A store that is not there yet gets
-    `--shards` of them. `--cluster` is the address of the Ray cluster, by default one on this machine. Services with the
-    same `--data-dir` and `--cluster` use them.
+    They go on until `spanwise cluster down`, and Ray starts those again that end. What runs already stays as it is. A
+    store that is not there yet gets `--shards` of them. `--cluster` is the address of the Ray cluster, by default one
+    on this machine. Services with the same `--data-dir` and `--cluster` use the shards, too.
     """
     given = {name: value for name, value in flags.items() if value not in (None, ())}
     settings = load_settings(flags=given, config=config)
+    settings = replace(settings, cluster=settings.cluster or "auto")
     log_to_stderr(settings)
     for state in start_cluster(settings):
         click.echo(_sentence(state))
+    for front in start_fronts(settings, fronts):
+        click.echo(_sentence_of_front(front))
 
 
 @command.command(cls=Command)
@@ -59,19 +73,21 @@ def up(config: Path | None, **flags: str | tuple[str, ...] | None) -> None:
 @json_flag
 @errors_as_lines
 def status(data_dir: str | None, address: str, db_id: str | None, *, as_json: bool) -> None:
-    """Show how every shard is, and exit with code 1 if one is not up.
+    """Show how every shard and front door is, and exit with code 1 if one is not up.
 
     The store is that of the data folder FOLDER, by default the configured one.
     """
-    states = states_in_cluster(settings_of_store(data_dir, db_id), address)
+    settings = replace(settings_of_store(data_dir, db_id), cluster=address)
+    states = states_in_cluster(settings)
+    fronts = states_of_fronts(settings)
     if as_json:
-        click.echo(msgspec.json.encode({"shards": states}))
-    elif all(state.state == "down" for state in states):
+        click.echo(msgspec.json.encode({"shards": states, "fronts": fronts}))
+    elif all(state.state == "down" for state in states) and not fronts:
         raise ConfigurationError("no shard of the store runs there: `spanwise cluster up` starts them")
     else:
-        for state in states:
-            click.echo(_sentence(state))
-    if any(state.state != "up" for state in states):
+        for line in (*map(_sentence, states), *map(_sentence_of_front, fronts)):
+            click.echo(line)
+    if {state.state for state in states} | {front.state for front in fronts} != {"up"}:
         raise click.exceptions.Exit(1)
 
 
@@ -81,19 +97,37 @@ def status(data_dir: str | None, address: str, db_id: str | None, *, as_json: bo
 @db_id_flag
 @errors_as_lines
 def down(data_dir: str | None, address: str, db_id: str | None) -> None:
-    """End the shards of a store. What is stored stays, and services answer 503 until the shards are up again.
+    """End the front doors of a store and its shards, and nothing else.
+
+    What is stored stays, and other services answer 503 until the shards are up again.
 
     The store is that of the data folder FOLDER, by default the configured one.
     """
-    ended = end_cluster(settings_of_store(data_dir, db_id), address)
-    what = " and ".join(counted(count, _NOUNS[role]) for role, count in ended.items())
-    click.echo(f"Ended {what}." if ended else "No shard of the store runs there.")
+    settings = replace(settings_of_store(data_dir, db_id), cluster=address)
+    expect_cluster(address)
+    # Front doors finish what is under way first.
+    ended = {"front": end_fronts(settings)} | end_cluster(settings)
+    what = ", ".join(counted(count, _NOUNS[role]) for role, count in ended.items() if count)
+    click.echo(f"Ended {what}." if what else "No shard of the store runs there.")
 
 
 def _sentence(state: ShardState) -> str:
     """Returns how a shard is, for people."""
-    where = f" on {state.host}, process {state.process_id}" if state.host else ""
     traces = f", {counted(state.traces, 'trace')}" if state.traces is not None else ""
-    error = f": {state.error}" if state.error else ""
     what = "Shard" if state.role == "writer" else "The follower of shard"
-    return f"{what} `{state.shard}` is {state.state}{where}{traces}{error}."
+    where = _where(state.host, state.process_id)
+    return f"{what} `{state.shard}` is {state.state}{where}{traces}{_why(state.error)}."
+
+
+def _sentence_of_front(state: FrontState) -> str:
+    """Returns how a front door is, for people."""
+    url = f", {state.url}" if state.url else ""
+    return f"Front door {state.front} is {state.state}{_where(state.host, state.process_id)}{url}{_why(state.error)}."
+
+
+def _where(host: str | None, process_id: int | None) -> str:
+    return f" on {host}, process {process_id}" if host else ""
+
+
+def _why(error: str | None) -> str:
+    return f": {error}" if error else ""

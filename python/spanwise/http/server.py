@@ -30,7 +30,7 @@ from spanwise.http.listeners import (
     certificate_of,
     open_listeners,
 )
-from spanwise.http.shutdown_signals import ShutdownSignals
+from spanwise.http.shutdown_signals import Shutdown, ShutdownSignals
 from spanwise.http.websocket.upgrade import Upgrade
 from spanwise.ui import PATH
 
@@ -88,7 +88,11 @@ class Served(Protocol):
         """Closes it. Called once the requests have finished, or at the drain deadline."""
 
 
-async def serve(service: Served, announce: Callable[[Addresses], None] | None = None) -> None:
+async def serve(
+    service: Served,
+    announce: Callable[[Addresses], None] | None = None,
+    make_shutdown: Callable[[], Shutdown] | None = None,
+) -> None:
     """Serves until SIGTERM or SIGINT, then stops accepting, finishes the requests under way and closes the service.
 
     A second signal hurries that: the service is closed without waiting for requests and runs. See
@@ -99,6 +103,7 @@ async def serve(service: Served, announce: Callable[[Addresses], None] | None = 
     Args:
         service: the service.
         announce: called once it listens; by default the log says where.
+        make_shutdown: makes what asks the service to stop, instead of signals; called once the ports are open.
 
     Raises:
         ConfigurationError: the address is in use, or cannot be listened on.
@@ -108,7 +113,8 @@ async def serve(service: Served, announce: Callable[[Addresses], None] | None = 
     _ = service.app  # what cannot be served does not listen
     certificate = certificate_of(settings)
     listeners = open_listeners(settings)
-    signals = ShutdownSignals(settings.drain_seconds)  # whoever reads that it listens may already end it
+    # Whoever reads that it listens may already end it.
+    signals = make_shutdown() if make_shutdown else ShutdownSignals(settings.drain_seconds)
     shutdown, hurry = signals.shutdown, signals.hurry
     (announce or _log_addresses)(_addresses(settings, listeners, has_certificate=certificate is not None))
     _warn_if_exposed(settings, listeners)

@@ -22,15 +22,27 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _log = logging.getLogger(__name__)
 
 
-class ShutdownSignals:
-    """Handles both signals until the process ends.
-
-    The handlers are not those of the event loop: it removes its own when it is closed, and a signal after that would
-    still end a process that has stopped in order.
+class Shutdown:
+    """How a service is asked to stop. It is made and used on the event loop that serves.
 
     Attributes:
-        shutdown: set by the first signal.
-        hurry: set by the second one. A third one ends the process at once.
+        shutdown: set to have it stop.
+        hurry: set to have it stop without waiting for requests and runs.
+    """
+
+    def __init__(self) -> None:
+        """Begins with a service that is to serve."""
+        self.shutdown, self.hurry = asyncio.Event(), asyncio.Event()
+
+    def ignore(self) -> None:
+        """Takes no requests to stop any more: everything is closed."""
+
+
+class ShutdownSignals(Shutdown):
+    """Handles both signals until the process ends: the first one stops the service, the second one hurries that.
+
+    The handlers are not those of the event loop: it removes its own when it is closed, and a signal after that would
+    still end a process that has stopped in order. A third signal ends the process at once.
     """
 
     def __init__(self, drain_seconds: float) -> None:
@@ -39,7 +51,7 @@ class ShutdownSignals:
         Args:
             drain_seconds: how long a shutdown may take.
         """
-        self.shutdown, self.hurry = asyncio.Event(), asyncio.Event()
+        super().__init__()
         self._drain_seconds = drain_seconds
         self._last: int | None = None
         loop = asyncio.get_running_loop()

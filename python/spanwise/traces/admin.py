@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
-from msgspec.structs import replace
 
 from spanwise._engine import Filter, Progress, TraceStore
 from spanwise.errors import ConfigurationError
@@ -164,35 +163,37 @@ def start_cluster(settings: Settings) -> list[ShardState]:
         ConfigurationError: Ray is not installed, `cluster` is no address, or a store is not divided.
         StoreError: there is no Ray at the address, or a shard cannot be opened.
     """
-    address = settings.cluster or "auto"
-    expect_cluster(address)
+    expect_cluster(settings.cluster)
     states: list[ShardState] = []
     for url in settings.trace_stores.values():
-        open_store(url, replace(settings, cluster=address)).close()
-        states += states_of(divided_layout(url), address)
+        open_store(url, settings).close()
+        states += states_of(divided_layout(url), settings.cluster)
     return states
 
 
-def states_in_cluster(settings: Settings, address: str) -> list[ShardState]:
-    """Returns how the shards of a store are in the Ray cluster at an address.
+def states_in_cluster(settings: Settings) -> list[ShardState]:
+    """Returns how the shards of a store are in the Ray cluster of the settings.
 
     Raises:
         ConfigurationError: Ray is not installed, or there is no store, or it is not divided.
         StoreError: there is no Ray at the address.
     """
-    expect_cluster(address)
-    return states_of(divided_layout(settings.trace_store), address)
+    expect_cluster(settings.cluster)
+    return states_of(divided_layout(settings.trace_store), settings.cluster)
 
 
-def end_cluster(settings: Settings, address: str) -> dict[str, int]:
-    """Ends the shards of a store in the Ray cluster at an address; returns how many processes these were, by role.
+def end_cluster(settings: Settings) -> dict[str, int]:
+    """Ends the shards of a store in the Ray cluster of the settings.
+
+    Returns:
+        How many processes these were, by their role.
 
     Raises:
         ConfigurationError: Ray is not installed, or there is no store, or it is not divided.
         StoreError: there is no Ray at the address.
     """
-    expect_cluster(address)
-    return end_shards(divided_layout(settings.trace_store), address)
+    expect_cluster(settings.cluster)
+    return end_shards(divided_layout(settings.trace_store), settings.cluster)
 
 
 def divided_layout(url: str) -> Layout:

@@ -11,12 +11,13 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import pytest
 
 from support.clients.otlp import export_request
 from support.clients.tail import tail
 from support.services.cluster import needs_ray
-from support.services.process import RunningService
+from support.services.process import RunningService, free_port
 from support.services.ray_head import RayHead
 
 if TYPE_CHECKING:
@@ -38,7 +39,8 @@ def head() -> Iterator[RayHead]:
 def folder(head: RayHead, tmp_path: Path) -> Iterator[Path]:
     """Returns a data folder with a store of three shards, which are up."""
     folder = tmp_path / "data"
-    started = spanwise(head, "up", "--cluster", head.address, "--data-dir", str(folder), "--shards", "3")
+    flags = ("--data-dir", str(folder), "--shards", "3", "--fronts", "0")
+    started = spanwise(head, "up", "--cluster", head.address, *flags)
     assert started.returncode == 0, started.stderr
     assert [line.split(" on ")[0] for line in started.stdout.splitlines()] == [
         "Shard `0` is up",
@@ -64,6 +66,7 @@ def spanwise(head: RayHead, *arguments: str) -> subprocess.CompletedProcess[str]
 def states(head: RayHead, folder: Path) -> list[dict[str, Any]]:
     shown = spanwise(head, "status", str(folder), "--address", head.address, "--json")
     decoded: list[dict[str, Any]] = json.loads(shown.stdout)["shards"]
+    assert json.loads(shown.stdout)["fronts"] == []
     assert shown.returncode == (0 if all(state["state"] == "up" for state in decoded) else 1)
     return decoded
 
@@ -120,11 +123,73 @@ def test_services_find_shards_that_are_started_anew(head: RayHead, folder: Path)
         assert [state["state"] for state in states(head, folder)] == ["down"] * 3
         response = service.search()
         assert (response.status_code, response.headers["Retry-After"]) == (503, "1")
-        up = ("up", "--cluster", head.address, "--data-dir", str(folder))
+        up = ("up", "--cluster", head.address, "--data-dir", str(folder), "--fronts", "0")
         assert spanwise(head, *up).returncode == 0
         service.wait_until_ready()
         assert len(service.trace_ids()) == 10
         assert service.stop() == 0
+
+
+def fronts(head: RayHead, folder: Path) -> list[dict[str, Any]]:
+    shown = spanwise(head, "status", str(folder), "--address", head.address, "--json")
+    decoded: list[dict[str, Any]] = json.loads(shown.stdout)["fronts"]
+    return decoded
+
+
+def found(url: str) -> set[str]:
+    response = httpx.post(f"{url}/traces/search", json={"limit": 100}, timeout=30)
+    return {item["trace_id"] for item in response.raise_for_status().json()["data"]}
+
+
+def test_front_doors_go_on_until_down(head: RayHead, folder: Path, tmp_path: Path) -> None:
+    port = free_port()
+    other = tmp_path / "other"
+    flags = ("--port", str(port), "--shards", "2", "--followers", "1", "--fronts", "2")
+    up = ("up", "--cluster", head.address, "--data-dir", str(other), *flags)
+    started = spanwise(head, *up)
+    assert started.returncode == 0, started.stderr
+    lines = started.stdout.splitlines()
+    assert [line.split(" is up")[0] for line in lines] == [
+        "Shard `0`",
+        "The follower of shard `0`",
+        "Shard `1`",
+        "The follower of shard `1`",
+        "Front door 0",
+        "Front door 1",
+    ]
+    first, second = fronts(head, other)
+    assert (first["url"], first["state"]) == (f"http://127.0.0.1:{port}", "up")
+    trace_id = f"{7:032x}"
+    body = export_request(trace_id, "0" * 15 + "1")
+    httpx.post(f"{first['url']}/v1/traces", content=body, headers=JSON, timeout=30).raise_for_status()
+    assert found(first["url"]) == found(second["url"]) == {trace_id}
+
+    os.kill(first["process_id"], signal.SIGKILL)
+    deadline = time.monotonic() + WAIT_SECONDS
+    while (again := fronts(head, other))[0]["state"] != "up" or again[0]["process_id"] == first["process_id"]:
+        assert time.monotonic() < deadline, again
+    assert found(again[0]["url"]) == {trace_id}
+    # What is there already stays.
+    assert spanwise(head, *up).returncode == 0
+    assert fronts(head, other) == again
+
+    before = states(head, folder)
+    ended = spanwise(head, "down", str(other), "--address", head.address)
+    assert (ended.returncode, ended.stdout) == (0, "Ended 2 front doors, 2 shards, 2 followers.\n")
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(f"{second['url']}/health")
+    assert states(head, folder) == before
+
+
+def test_a_front_door_that_does_not_open_is_not_left_running(head: RayHead, folder: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        flags = ("--data-dir", str(folder), "--port", str(taken.getsockname()[1]))
+        said = spanwise(head, "up", "--cluster", head.address, *flags)
+    assert said.returncode == 1
+    assert said.stderr.startswith("Error: front door 0 does not open: ")
+    assert fronts(head, folder) == []
 
 
 def test_mistakes_are_one_line(head: RayHead, tmp_path: Path) -> None:

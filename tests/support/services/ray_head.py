@@ -39,6 +39,7 @@ class RayHead:
             # All of it stays on the loopback interface.
             "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
             "RAY_USAGE_STATS_ENABLED": "0",
+            "RAY_worker_niceness": "0",
         }
         flags = {
             "port": port,

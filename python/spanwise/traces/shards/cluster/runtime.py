@@ -32,6 +32,8 @@ _ENVIRONMENT = {
     "RAY_max_direct_call_object_size": str(640 * 1024),
     # On SIGTERM, Ray would abort the process after three seconds, whoever handles the signal.
     "RAY_DISABLE_FAILURE_SIGNAL_HANDLER": "1",
+    # Shards are as important as what asks them; Ray would give them less of the processor than anybody else.
+    "RAY_worker_niceness": "0",
     # Budgets bound the memory of a shard; Ray would end the one with most.
     "RAY_memory_monitor_refresh_ms": "0",
     # What Ray would print on standard output about processes that end is in the log already.

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["geometric_mean", "median", "megabytes", "milliseconds", "percentile", "prose", "ratio", "table"]
 
-_FINE, _WHOLE, _PLAIN = 1, 10, 100
+_TINY, _FINE, _WHOLE, _PLAIN = 0.01, 1, 10, 100
 
 
 def percentile(times: Sequence[float], part: float) -> float:
@@ -34,6 +34,8 @@ def milliseconds(value: float) -> str:
 
 def ratio(value: float) -> str:
     """Returns a speed-up factor, such as `12x`."""
+    if value < _TINY:
+        return f"{value:.1g}x"
     if value < _FINE:
         return f"{value:.2f}x"
     return f"{value:,.0f}x" if value >= _WHOLE else f"{value:.1f}x"

@@ -334,7 +334,7 @@ def test_a_percentile_is_one_of_the_times() -> None:
     assert percentile([3.0], 0.99) == 3
     assert geometric_mean([2, 8]) == pytest.approx(4)
     assert [milliseconds(value) for value in (0.01234, 1.234, 123.4)] == ["0.012 ms", "1.23 ms", "123 ms"]
-    assert [ratio(value) for value in (0.016, 1.25, 52.4)] == ["0.02x", "1.2x", "52x"]
+    assert [ratio(value) for value in (0.0028, 0.016, 1.25, 52.4)] == ["0.003x", "0.02x", "1.2x", "52x"]
 
 
 def test_a_readme_without_the_region_is_rejected(tmp_path: Path) -> None:

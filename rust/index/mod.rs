@@ -32,7 +32,6 @@ use arrow_buffer::Buffer;
 pub use bits::{Bits, fill, ones};
 pub use build::{CodedTexts, build, order_of};
 pub use ids::Ids;
-pub(crate) use marks::between;
 pub use marks::{CodeSet, MarkedRange};
 pub use merged_rows::{MergedPlaces, MergedRows};
 pub use numbers::Numbers;

@@ -193,42 +193,6 @@ impl PackedInts {
         }
     }
 
-    /// Decodes the integers of a range, which must be in bounds and not negative.
-    #[allow(clippy::useless_conversion, reason = "no-op for the widest only")]
-    pub fn decode(&self, range: Range<usize>, out: &mut [u64]) {
-        let base = self.base.cast_unsigned();
-        match_width!(&self.offsets, values => {
-            for (out, offset) in out.iter_mut().zip(&values[range]) {
-                *out = base.wrapping_add(u64::from(*offset));
-            }
-        });
-    }
-
-    /// Decodes the integers of a range if all of them are less than 2 to the power of 32; else returns false.
-    #[inline(always)]
-    #[allow(
-        clippy::inline_always,
-        reason = "it is compiled once for each kind of processor, inside its caller"
-    )]
-    #[allow(clippy::cast_possible_truncation, clippy::useless_conversion, reason = "narrow widths")]
-    pub fn decode_narrow(&self, range: Range<usize>, out: &mut [u32]) -> bool {
-        const MAX_HALF: u32 = u32::MAX / 2;
-        let Some(base) = u32::try_from(self.base).ok().filter(|base| *base <= MAX_HALF) else { return false };
-        if matches!(self.offsets, Offsets::U64(_)) {
-            return false;
-        }
-        let mut bits = 0;
-        match_width!(&self.offsets, values => {
-            let values = &values[range];
-            for (out, offset) in out.iter_mut().zip(values) {
-                let offset = u64::from(*offset) as u32;
-                bits |= offset;
-                *out = base.wrapping_add(offset);
-            }
-        });
-        bits <= MAX_HALF
-    }
-
     /// Returns the offsets of a closed interval, as far as this width has them; `None` if it has none.
     fn offsets_between(&self, (first, last): (i64, i64)) -> Option<(u64, u64)> {
         let max = match_width!(&self.offsets, values => largest(values));

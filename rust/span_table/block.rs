@@ -181,13 +181,14 @@ impl SpanBlock<'_> {
     /// Returns the places that are asked and whose spans have ended after a duration in one of these closed intervals of
     /// milliseconds.
     pub fn with_durations(&self, intervals: impl Iterator<Item = (i64, i64)>, asked: &PlaceSet) -> PlaceSet {
-        let durations = Durations { starts: &self.table.starts, ends: &self.table.ends };
+        let SpanTable { starts, ends, magnitudes, .. } = self.table;
+        let durations = Durations { starts, ends, magnitudes };
         asked.marked(|marked| durations.mark(intervals, marked))
     }
 
     /// Returns the places that are asked and whose spans have ended.
     pub fn ended(&self, asked: &PlaceSet) -> PlaceSet {
-        asked.marked(|marked| self.table.ends.mark_between((1, i64::MAX), marked))
+        asked.marked(|marked| self.table.magnitudes.mark_between((1, i64::MAX), marked))
     }
 
     /// Returns the duration in milliseconds; `None` without an end.

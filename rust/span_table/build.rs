@@ -5,6 +5,7 @@ use std::io;
 
 use ahash::RandomState;
 
+use super::durations::magnitude;
 use super::layout::{Column, FIRST_NUMBER, FIRST_WORD, SPAN_TABLE, fields, identity_of};
 use super::words::WordsBuilder;
 use crate::error::Result;
@@ -22,12 +23,12 @@ const BYTES_PER_ROW: usize = 12;
 pub struct SpanTableBuilder {
     words: Vec<WordsBuilder>,
     combinations: HashMap<Box<[u32]>, u32, RandomState>,
-    pub(super) codes: Ints,
-    pub(super) parents: Ints,
-    pub(super) subtrees: Ints,
-    pub(super) starts: Ints,
-    pub(super) ends: Ints,
-    pub(super) numbers: Vec<Ints>,
+    codes: Ints,
+    parents: Ints,
+    subtrees: Ints,
+    starts: Ints,
+    ends: Ints,
+    numbers: Vec<Ints>,
     firsts: Vec<u32>,
     bases: Vec<i64>,
     unreadable: Vec<u32>,
@@ -36,7 +37,16 @@ pub struct SpanTableBuilder {
     is_too_large: bool,
 }
 
-/// What a table has of one span.
+/// What a table has of the place, the words and the times of one span, as it has it.
+pub(super) struct SpanRow {
+    pub(super) code: u32,
+    pub(super) parent: u64,
+    pub(super) subtree: u64,
+    pub(super) start: u64,
+    pub(super) end: u64,
+}
+
+/// What a table has of the fields of one span.
 struct Entry {
     words: Box<[u32]>,
     numbers: Vec<u64>,
@@ -128,15 +138,14 @@ impl SpanTableBuilder {
         for (place, entry) in entries.into_iter().enumerate() {
             let (start, end) = (view.span(place).start, view.span(place).end);
             has_fraction |= !start.is_multiple_of(NANOS_PER_MICRO) || !end.is_multiple_of(NANOS_PER_MICRO);
-            self.starts.push(start / NANOS_PER_MICRO - base + 1);
-            self.ends.push(if end == 0 { 0 } else { end / NANOS_PER_MICRO - base + 1 });
-            self.parents.push(view.parent(place).map_or(0, |parent| (place - parent) as u64));
-            self.subtrees.push(view.subtree(place).len() as u64 - 1);
-            for (column, number) in self.numbers.iter_mut().zip(entry.numbers) {
-                column.push(number);
-            }
-            let code = self.code(entry.words);
-            self.codes.push(code.into());
+            let span = SpanRow {
+                code: self.code(entry.words),
+                parent: view.parent(place).map_or(0, |parent| (place - parent) as u64),
+                subtree: view.subtree(place).len() as u64 - 1,
+                start: start / NANOS_PER_MICRO - base + 1,
+                end: if end == 0 { 0 } else { end / NANOS_PER_MICRO - base + 1 },
+            };
+            self.push_span(span, entry.numbers.into_iter());
         }
         self.push_row(i64::try_from(base).unwrap_or(i64::MAX), has_fraction);
     }
@@ -145,6 +154,16 @@ impl SpanTableBuilder {
     pub(super) fn code(&mut self, words: Box<[u32]>) -> u32 {
         let next = u32::try_from(self.combinations.len()).unwrap_or(u32::MAX);
         *self.combinations.entry(words).or_insert(next)
+    }
+
+    /// Adds a span to the row that has not ended yet. `numbers` are those of its fields, as the table has them.
+    pub(super) fn push_span(&mut self, span: SpanRow, numbers: impl Iterator<Item = u64>) {
+        self.codes.push(span.code.into());
+        self.parents.push(span.parent);
+        self.subtrees.push(span.subtree);
+        self.starts.push(span.start);
+        self.ends.push(span.end);
+        self.numbers.iter_mut().zip(numbers).for_each(|(column, number)| column.push(number));
     }
 
     /// Ends a row, all spans of which have been added.
@@ -174,14 +193,14 @@ impl SpanTableBuilder {
         for (row, base) in later.bases.into_iter().enumerate() {
             for place in later.firsts[row] as usize..later.firsts[row + 1] as usize {
                 let combination = usize::try_from(later.codes.get(place)).unwrap_or(usize::MAX);
-                self.codes.push(codes[combination].into());
-                self.parents.push(later.parents.get(place));
-                self.subtrees.push(later.subtrees.get(place));
-                self.starts.push(later.starts.get(place));
-                self.ends.push(later.ends.get(place));
-                for (own, numbers) in self.numbers.iter_mut().zip(&later.numbers) {
-                    own.push(numbers.get(place));
-                }
+                let span = SpanRow {
+                    code: codes[combination],
+                    parent: later.parents.get(place),
+                    subtree: later.subtrees.get(place),
+                    start: later.starts.get(place),
+                    end: later.ends.get(place),
+                };
+                self.push_span(span, later.numbers.iter().map(|numbers| numbers.get(place)));
             }
             if unreadable.next_if(|unreadable| **unreadable as usize == row).is_some() {
                 self.push_unreadable();
@@ -208,6 +227,10 @@ impl SpanTableBuilder {
             let codes = combinations.iter().map(|words| words[position]);
             words.write(&mut writer, FIRST_WORD + position, codes)?;
         }
+        let times = || self.starts.iter().zip(self.ends.iter());
+        let magnitudes =
+            times().map(|(start, end)| magnitude(start.cast_unsigned(), end.cast_unsigned()).into());
+        writer.packed(Column::Magnitudes as usize, SectionKind::Whole, magnitudes)?;
         let columns = [
             (Column::Codes, self.codes),
             (Column::Parents, self.parents),

@@ -1,78 +1,67 @@
 //! The durations of spans: their ends less their starts.
+//!
+//! A table has the magnitude of each duration in two bytes, 2,048 of them to an octave, as floating-point numbers of eleven bits.
+//! An interval has whole magnitudes within, which decide spans 64 at a time; only those few of the magnitudes at its bounds are
+//! decided by their times.
 
-use std::ops::Range;
-
-use fearless_simd::{Level, dispatch};
-
-use crate::index::{MarkedRange, PackedInts, between};
+use crate::index::{MarkedRange, PackedInts, ones};
 
 /// Microseconds in a millisecond: times are stored in the one, durations are asked in the other.
 const MICROS_PER_MILLI: u64 = 1_000;
+/// How many bits of a number a magnitude has after the highest one.
+const BITS: u32 = 11;
+/// The magnitude of the longest durations, of two months and more.
+const GREATEST: u16 = u16::MAX - 1;
 
 /// The durations of the spans of a table.
 pub(super) struct Durations<'t> {
     pub(super) starts: &'t PackedInts,
     pub(super) ends: &'t PackedInts,
+    pub(super) magnitudes: &'t PackedInts,
+}
+
+/// Returns what a table has of a duration in two bytes: 0 without an end, else the magnitude plus 1.
+pub(super) fn magnitude(start: u64, end: u64) -> u16 {
+    if end == 0 { 0 } else { magnitude_of(end.saturating_sub(start)) + 1 }
+}
+
+/// Returns the magnitude of microseconds, which grows with them: those below 4,096 are their own.
+fn magnitude_of(micros: u64) -> u16 {
+    let shift = micros.checked_ilog2().unwrap_or_default().saturating_sub(BITS);
+    let magnitude = (u64::from(shift) << BITS) + (micros >> shift);
+    u16::try_from(magnitude).unwrap_or(GREATEST).min(GREATEST)
 }
 
 impl Durations<'_> {
     /// Sets the bit of each place that is asked and has ended after a duration in one of these closed intervals of
     /// milliseconds.
     pub(super) fn mark(&self, intervals: impl Iterator<Item = (i64, i64)>, marked: MarkedRange<'_>) {
-        let intervals: Vec<(u64, u64)> = intervals.filter_map(in_micros).collect();
         let MarkedRange { range, asked, words } = marked;
-        dispatch!(Level::new(), _simd => self.mark_words(&intervals, (range, asked), words));
-    }
-
-    #[inline(always)]
-    #[allow(
-        clippy::inline_always,
-        reason = "it is compiled once for each kind of processor, inside its caller"
-    )]
-    fn mark_words(
-        &self,
-        intervals: &[(u64, u64)],
-        (places, asked): (Range<usize>, Option<&[u64]>),
-        words: &mut [u64],
-    ) {
-        let (mut place, first) = (places.start, places.start / 64);
-        while place < places.end {
-            let end = (place / 64 * 64 + 64).min(places.end);
-            let asked = asked.map_or(u64::MAX, |asked| asked[place / 64 - first]);
-            if asked != 0 {
-                let bits = self.of_word(place..end, intervals) << (place % 64);
-                words[place / 64 - first] |= bits & asked;
+        for (least, greatest) in intervals.filter_map(in_micros) {
+            let (low, high) = (magnitude_of(least), magnitude_of(greatest));
+            let is_low_whole = least.checked_sub(1).is_none_or(|before| magnitude_of(before) < low);
+            let is_high_whole = greatest.checked_add(1).is_none_or(|after| magnitude_of(after) > high);
+            let whole =
+                (i64::from(low) + i64::from(!is_low_whole), i64::from(high) - i64::from(!is_high_whole));
+            let mark = |(low, high): (i64, i64), words: &mut [u64]| {
+                self.magnitudes
+                    .mark_between((low + 1, high + 1), MarkedRange { range: range.clone(), asked, words });
+            };
+            mark(whole, words);
+            let mut at_bounds = vec![0; words.len()];
+            for (_, bound) in
+                [(is_low_whole, low), (is_high_whole, high)].into_iter().filter(|(whole, _)| !whole)
+            {
+                mark((bound.into(), bound.into()), &mut at_bounds);
             }
-            place = end;
+            for (index, open) in at_bounds.iter().enumerate() {
+                for bit in ones(0, *open & !words[index]) {
+                    let place = (range.start / 64 + index) * 64 + bit as usize;
+                    let duration = self.ends.get(place).saturating_sub(self.starts.get(place));
+                    words[index] |= u64::from((least..=greatest).contains(&duration)) << bit;
+                }
+            }
         }
-    }
-
-    /// Returns one bit for each of at most 64 places: whether it has ended after a duration in an interval.
-    #[inline(always)]
-    #[allow(
-        clippy::inline_always,
-        reason = "it is compiled once for each kind of processor, inside its caller"
-    )]
-    fn of_word(&self, places: Range<usize>, intervals: &[(u64, u64)]) -> u64 {
-        // An end of 0 is none: beyond the places that are asked, there is none.
-        let (mut starts, mut ends) = ([0_u32; 64], [0_u32; 64]);
-        let is_narrow = self.starts.decode_narrow(places.clone(), &mut starts)
-            && self.ends.decode_narrow(places.clone(), &mut ends);
-        if is_narrow {
-            let ended = between(&ends, 1, u32::MAX);
-            ends.iter_mut().zip(&starts).for_each(|(end, start)| *end = end.saturating_sub(*start));
-            let narrow = |bound: u64| u32::try_from(bound).unwrap_or(u32::MAX);
-            let fitting = intervals.iter().filter(|(least, _)| u32::try_from(*least).is_ok());
-            let within = fitting.map(|(least, greatest)| between(&ends, narrow(*least), narrow(*greatest)));
-            return within.fold(0, |bits, own| bits | own) & ended;
-        }
-        let (mut starts, mut ends) = ([0_u64; 64], [0_u64; 64]);
-        self.starts.decode(places.clone(), &mut starts);
-        self.ends.decode(places, &mut ends);
-        let ended = between(&ends, 1, u64::MAX);
-        ends.iter_mut().zip(&starts).for_each(|(end, start)| *end = end.saturating_sub(*start));
-        let within = intervals.iter().map(|(least, greatest)| between(&ends, *least, *greatest));
-        within.fold(0, |bits, own| bits | own) & ended
     }
 }
 
@@ -81,7 +70,8 @@ fn in_micros((least, greatest): (i64, i64)) -> Option<(u64, u64)> {
     let greatest = u64::try_from(greatest).ok()?;
     let least = u64::try_from(least).unwrap_or_default();
     let end = greatest.saturating_mul(MICROS_PER_MILLI).saturating_add(MICROS_PER_MILLI - 1);
-    Some((least.saturating_mul(MICROS_PER_MILLI), end))
+    let start = least.saturating_mul(MICROS_PER_MILLI);
+    (start <= end).then_some((start, end))
 }
 
 #[cfg(test)]
@@ -89,6 +79,15 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn magnitudes_grow_with_durations() {
+        assert_eq!([0, 1, 4_095, 4_096, 4_097, 4_098].map(magnitude_of), [0, 1, 4_095, 4_096, 4_096, 4_097]);
+        assert_eq!([1 << 43, u64::MAX].map(magnitude_of), [GREATEST, GREATEST]);
+        let around = (2..64).flat_map(|bit| [(1 << bit) - 1, 1 << bit, (1 << bit) + 1, 3 << (bit - 1)]);
+        let magnitudes: Vec<u16> = around.map(magnitude_of).collect();
+        assert!(magnitudes.is_sorted(), "{magnitudes:?}");
+    }
 
     proptest! {
         #[test]
@@ -101,7 +100,12 @@ mod tests {
             asked in prop::collection::vec(prop_oneof![Just(0), any::<u64>()], 4),
         ) {
             let (starts, ends): (Vec<u64>, Vec<u64>) = spans.iter().copied().unzip();
-            let durations = Durations { starts: &PackedInts::of(&starts), ends: &PackedInts::of(&ends) };
+            let magnitudes: Vec<u64> = spans.iter().map(|(start, end)| magnitude(*start, *end).into()).collect();
+            let durations = Durations {
+                starts: &PackedInts::of(&starts),
+                ends: &PackedInts::of(&ends),
+                magnitudes: &PackedInts::of(&magnitudes),
+            };
             let places = cut.min(spans.len())..spans.len();
             let length = places.end.div_ceil(64) - places.start / 64;
             let (mut within, mut of_asked) = (vec![0; length], vec![0; length]);

@@ -4,7 +4,7 @@ use crate::index::FileKind;
 use crate::trace::view::{SPAN_FIELDS, SpanColumn, SpanField};
 
 /// The file of a span table.
-pub(super) const SPAN_TABLE: FileKind = FileKind { magic: *b"SPANTAB\n", format: 2 };
+pub(super) const SPAN_TABLE: FileKind = FileKind { magic: *b"SPANTAB\n", format: 3 };
 
 /// The columns that every table has; those of words and of numbers follow, in the order of their fields.
 #[derive(Debug, Clone, Copy)]
@@ -18,10 +18,11 @@ pub(super) enum Column {
     Bases,
     Unreadable,
     Fractions,
+    Magnitudes,
 }
 
 /// The first column of words, and that of numbers.
-pub(super) const FIRST_WORD: usize = 9;
+pub(super) const FIRST_WORD: usize = 10;
 pub(super) const FIRST_NUMBER: usize = 24;
 
 /// Returns the fields of a kind, in the order of [`SPAN_FIELDS`].

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::build::SpanTableBuilder;
+use super::build::{SpanRow, SpanTableBuilder};
 use super::table::SpanTable;
 use super::words::Words;
 use crate::index::{MergedPlaces, MergedRows};
@@ -46,14 +46,14 @@ impl SpanTableBuilder {
             let combination = table.codes.code(place) as usize;
             let code = codes[combination].unwrap_or_else(|| self.code_of(table, combination));
             codes[combination] = Some(code);
-            self.codes.push(code.into());
-            self.parents.push(table.parents.get(place));
-            self.subtrees.push(table.subtrees.get(place));
-            self.starts.push(table.starts.get(place));
-            self.ends.push(table.ends.get(place));
-            for (own, numbers) in self.numbers.iter_mut().zip(&table.numbers) {
-                own.push(numbers.get(place));
-            }
+            let span = SpanRow {
+                code,
+                parent: table.parents.get(place),
+                subtree: table.subtrees.get(place),
+                start: table.starts.get(place),
+                end: table.ends.get(place),
+            };
+            self.push_span(span, table.numbers.iter().map(|numbers| numbers.get(place)));
         }
         self.push_row(table.bases.signed(row), table.fractions[row / 64] >> (row % 64) & 1 == 1);
     }

@@ -11,6 +11,7 @@
 //! | `Parents` | how many places before it the parent of each span stands; 0 of a root |
 //! | `Subtrees` | how many spans are below each span: they are the ones after it |
 //! | `Starts`, `Ends` | microseconds after the base of the trace, plus 1; an end of 0 is none |
+//! | `Magnitudes` | about how long each span took: what most conditions on durations are decided by |
 //! | numbers | each field that is a [`SpanColumn::Number`], plus 1; 0 is a missing value; money in nanodollars |
 //! | `Firsts`, `Bases` | for each row, the place of its first span, and its base in microseconds since 1970 |
 //! | `Unreadable` | the rows whose documents could not be read |

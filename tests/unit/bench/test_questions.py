@@ -200,7 +200,9 @@ def test_the_stage_goes_on_where_it_was_and_leaves_out_who_is_absent(
     assert all(len(times) == 2 for row in first for times in row.times.values())
     assert all(row.scan_bytes >= 8 * SHAPE.traces for row in first)
     assert plan.results.questions.left_out == away
+    plan.results.questions.memory_bytes_a_second = 1e15
     questions.run(plan._replace(effort=plan.effort._replace(questions=5)))
+    assert plan.results.questions.memory_bytes_a_second == 1e15
     assert plan.results.questions.rows[:3] == first
     assert len(plan.results.questions.rows) == 5
 

@@ -126,4 +126,5 @@ def test_the_goals_and_the_readme_count_them() -> None:
     )
     assert not any(goal.is_reached for goal in goals.values())
     assert "geometric mean of 2, slower in 1 |  |  | 0.71x |" in short_table([found])
-    assert "Arrow" not in short_table([msgspec.structs.replace(found, masks=[])])
+    without = msgspec.structs.replace(found, masks=[], stages={"check": found.stages["masks"]})
+    assert "Arrow" not in short_table([without])

@@ -153,9 +153,10 @@ impl TextMatcher {
         }
     }
 
-    /// Returns the matching texts as intervals in byte order; `None` if each text has to be tested by itself.
-    pub(super) fn intervals(&self) -> Option<Vec<ByteInterval<'_>>> {
-        if self.case_folding.is_some() {
+    /// Returns the matching texts as intervals in byte order; `None` if each text has to be tested by itself. `is_lower_case` says
+    /// that the texts are known to be ASCII without upper case, so that case folding leaves them unchanged.
+    pub(super) fn intervals(&self, is_lower_case: bool) -> Option<Vec<ByteInterval<'_>>> {
+        if self.case_folding.is_some() && !is_lower_case {
             return None;
         }
         match &self.test {

@@ -1,7 +1,5 @@
 //! Integers packed into as few bytes as their range allows.
 
-use std::ops::Range;
-
 use arrow_buffer::{Buffer, ScalarBuffer};
 
 use super::bits::ones;

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use super::cancellation::CancellationToken;
 use super::pool::in_rounds;
-use super::selection::PARTS_PER_THREAD;
+use super::selection::{PARTS_PER_THREAD, Selection};
 use crate::error::Result;
+use crate::index::RowSet;
 use crate::span_table::CostColumn;
 use crate::storage::SnapshotPart;
+use crate::trace::cost::CostField;
 
 /// Returns what the traces of each part cost.
 ///
@@ -20,4 +22,32 @@ pub(super) fn costs_of(parts: &[&SnapshotPart], cancel: &CancellationToken) -> R
         cancel.check()?;
         part.costs(&|| cancel.is_cancelled())
     })
+}
+
+/// Returns selections of the same rows with what their traces cost.
+pub(super) fn with_costs<'a>(
+    selections: &[Selection<'a>],
+    cancel: &CancellationToken,
+) -> Result<Vec<Selection<'a>>> {
+    let parts: Vec<&SnapshotPart> = selections.iter().map(|selection| selection.part).collect();
+    let costs = costs_of(&parts, cancel)?;
+    let of_part = |(selection, costs): (&Selection<'a>, _)| {
+        let Selection { part, index, rows, count, view } = selection;
+        Selection {
+            part,
+            index: *index,
+            rows: rows.clone(),
+            count: *count,
+            view: view.clone().with_costs(costs),
+        }
+    };
+    Ok(selections.iter().zip(costs).map(of_part).collect())
+}
+
+/// Returns the rows of a part that have a field of the costs, or those that do not.
+pub(super) fn rows_with_cost(selection: &Selection<'_>, field: CostField, is_present: bool) -> RowSet {
+    let Some(costs) = selection.view.costs() else { return RowSet::NONE };
+    let rows = (0u32..).zip(0..selection.view.count());
+    let wanted = rows.filter(|(_, row)| costs.value(field, *row).is_some() == is_present);
+    RowSet::List(wanted.map(|(row, _)| row).collect::<Vec<u32>>().into())
 }

@@ -4,21 +4,26 @@
 //! The rows of every part are kept in order of each number. A page is found value by value: the selected rows of one
 //! value, of all parts, are a selection of their own, in the order of results. Where the page begins is found without
 //! walking there: if whole parts are selected, by binary search over the values; else by counting the selected rows in
-//! bins of values.
+//! bins of values. Where few rows are selected, most values have none of them, and the rows are sorted instead.
 
 use super::cancellation::CancellationToken;
-use super::costs::costs_of;
+use super::costs::{rows_with_cost, with_costs};
 use super::merge::{PageRow, page_of};
 use super::page::{Sort, Window};
 use super::pool::in_rounds;
 use super::selection::{PARTS_PER_THREAD, Selection};
 use crate::error::Result;
 use crate::index::RowSet;
-use crate::storage::{SnapshotPart, ValueOrder};
-use crate::trace::cost::CostField;
+use crate::storage::ValueOrder;
 
 /// The offset up to which values are walked rather than jumped over, in rows of all parts.
 const MAX_WALKED_ROWS: usize = 1 << 14;
+
+/// The number of selected rows up to which they may be sorted.
+const MAX_SORTED_ROWS: usize = 1 << 12;
+
+/// To sort a row takes as long as to walk over so many.
+const WALKED_PER_SORTED_ROW: usize = 8;
 
 /// Bins of values per counting pass.
 const BINS: usize = 1 << 12;
@@ -80,31 +85,6 @@ impl<'s, 'a> OrderedRows<'s, 'a> {
     }
 }
 
-/// Returns selections of the same rows with what their traces cost.
-fn with_costs<'a>(selections: &[Selection<'a>], cancel: &CancellationToken) -> Result<Vec<Selection<'a>>> {
-    let parts: Vec<&SnapshotPart> = selections.iter().map(|selection| selection.part).collect();
-    let costs = costs_of(&parts, cancel)?;
-    let of_part = |(selection, costs): (&Selection<'a>, _)| {
-        let Selection { part, index, rows, count, view } = selection;
-        Selection {
-            part,
-            index: *index,
-            rows: rows.clone(),
-            count: *count,
-            view: view.clone().with_costs(costs),
-        }
-    };
-    Ok(selections.iter().zip(costs).map(of_part).collect())
-}
-
-/// Returns the rows of a part that have a field of the costs, or those that do not.
-fn rows_with_cost(selection: &Selection<'_>, field: CostField, is_present: bool) -> RowSet {
-    let Some(costs) = selection.view.costs() else { return RowSet::NONE };
-    let rows = (0u32..).zip(0..selection.view.count());
-    let wanted = rows.filter(|(_, row)| costs.value(field, *row).is_some() == is_present);
-    RowSet::List(wanted.map(|(row, _)| row).collect::<Vec<u32>>().into())
-}
-
 fn sorted_rows(
     selections: &[Selection<'_>],
     (sort, window): (Sort, Window),
@@ -117,6 +97,13 @@ fn sorted_rows(
         return Ok(Vec::new());
     }
     let rows: usize = selections.iter().map(|selection| selection.view.count()).sum();
+    let end = offset.saturating_add(limit);
+    let walked = if end > total { rows } else { end * (rows / total) };
+    if total <= MAX_SORTED_ROWS && total * WALKED_PER_SORTED_ROW <= walked {
+        let mut sorted = all_sorted(selections, sort);
+        sorted.truncate(end);
+        return Ok(sorted.split_off(offset));
+    }
     let mut values = Values::new(selections, sort);
     let mut before = 0;
     if offset.saturating_mul(rows / total) > max_walked {
@@ -139,6 +126,21 @@ fn sorted_rows(
         }
     }
     Ok(page)
+}
+
+/// Returns all selected rows in order.
+fn all_sorted(selections: &[Selection<'_>], sort: Sort) -> Vec<PageRow> {
+    let rows = selections.iter().enumerate().flat_map(|(part, selection)| {
+        let value = |row| selection.view.number(sort.by, row);
+        selection.rows.from(0).map(move |row| (value(row as usize), (part, row as usize)))
+    });
+    let mut rows: Vec<(i64, PageRow)> = rows.collect();
+    let key = |(part, row): PageRow| selections[part].key(row);
+    rows.sort_unstable_by(|(left, left_row), (right, right_row)| {
+        let by_value = if sort.ascending { left.cmp(right) } else { right.cmp(left) };
+        by_value.then_with(|| key(*left_row).cmp(&key(*right_row)))
+    });
+    rows.into_iter().map(|(_, row)| row).collect()
 }
 
 /// The values of the selected rows in order, each with its rows.
@@ -378,7 +380,9 @@ mod tests {
             let sort = Sort { by: TraceNumber::Column(Field::DurationMs), ascending };
             let window = Window { offset: page * 2, limit: 2 };
             let rows = |max_walked| sorted_rows(&selections, (sort, window), max_walked, &token).expect("rows");
-            prop_assert_eq!(rows(0), rows(usize::MAX));
+            prop_assert_eq!(&rows(0), &rows(usize::MAX));
+            let sorted = all_sorted(&selections, sort).into_iter().skip(window.offset).take(window.limit);
+            prop_assert_eq!(sorted.collect::<Vec<_>>(), rows(usize::MAX));
         }
     }
 }

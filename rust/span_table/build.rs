@@ -145,7 +145,7 @@ impl SpanTableBuilder {
                 start: start / NANOS_PER_MICRO - base + 1,
                 end: if end == 0 { 0 } else { end / NANOS_PER_MICRO - base + 1 },
             };
-            self.push_span(span, entry.numbers.into_iter());
+            self.push_span(&span, entry.numbers.into_iter());
         }
         self.push_row(i64::try_from(base).unwrap_or(i64::MAX), has_fraction);
     }
@@ -157,7 +157,7 @@ impl SpanTableBuilder {
     }
 
     /// Adds a span to the row that has not ended yet. `numbers` are those of its fields, as the table has them.
-    pub(super) fn push_span(&mut self, span: SpanRow, numbers: impl Iterator<Item = u64>) {
+    pub(super) fn push_span(&mut self, span: &SpanRow, numbers: impl Iterator<Item = u64>) {
         self.codes.push(span.code.into());
         self.parents.push(span.parent);
         self.subtrees.push(span.subtree);
@@ -200,7 +200,7 @@ impl SpanTableBuilder {
                     start: later.starts.get(place),
                     end: later.ends.get(place),
                 };
-                self.push_span(span, later.numbers.iter().map(|numbers| numbers.get(place)));
+                self.push_span(&span, later.numbers.iter().map(|numbers| numbers.get(place)));
             }
             if unreadable.next_if(|unreadable| **unreadable as usize == row).is_some() {
                 self.push_unreadable();

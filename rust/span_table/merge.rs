@@ -53,7 +53,7 @@ impl SpanTableBuilder {
                 start: table.starts.get(place),
                 end: table.ends.get(place),
             };
-            self.push_span(span, table.numbers.iter().map(|numbers| numbers.get(place)));
+            self.push_span(&span, table.numbers.iter().map(|numbers| numbers.get(place)));
         }
         self.push_row(table.bases.signed(row), table.fractions[row / 64] >> (row % 64) & 1 == 1);
     }

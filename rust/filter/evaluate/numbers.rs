@@ -110,6 +110,14 @@ where
     if let [(first, last)] = *list.as_slice() {
         return Box::new(Values { values, is_hit: move |value| within(seen(value), first, last) });
     }
+    // All but a number, or an interval: of a list of unknown length it would not be compared many at once.
+    if let [(first, last), (second, end)] = *list.as_slice() {
+        let is_hit = move |value| {
+            let value = seen(value);
+            within(value, first, last) | within(value, second, end)
+        };
+        return Box::new(Values { values, is_hit });
+    }
     if list.len() <= FEW {
         let is_hit = move |value| {
             let value = seen(value);

@@ -27,7 +27,7 @@ pub(super) enum ByteTest {
 impl ByteTest {
     /// Returns the test of `matcher`.
     pub(super) fn of(matcher: &TextMatcher) -> Self {
-        let Some(intervals) = matcher.intervals() else { return Self::Matches(matcher.clone()) };
+        let Some(intervals) = matcher.intervals(false) else { return Self::Matches(matcher.clone()) };
         match intervals.as_slice() {
             [ByteInterval::Exactly(text)] => Self::Equals(Literal::new(text)),
             [ByteInterval::StartsWith(text)] => Self::StartsWith(Literal::new(text)),

@@ -7,6 +7,8 @@
 
 use std::ops::Range;
 
+use rayon::prelude::*;
+
 use super::text_rows::TextRows;
 use crate::filter::intervals::IntervalSet;
 use crate::filter::predicate::Predicate;
@@ -133,7 +135,7 @@ pub(super) fn resolve<'i>(
         },
         Predicate::Text(field, matcher) => match index.texts(*field) {
             Some(texts) => Resolved::Texts(texts, codes(texts, matcher, truth)),
-            None => Resolved::Ids(index.ids(), positions(index.ids(), matcher, truth)),
+            None => resolve_ids(index.ids(), matcher, truth),
         },
         Predicate::Number(field, numbers) => resolve_intervals(index, *field, &numbers.whole, (1, truth)),
         Predicate::Time(field, instants) => {
@@ -155,7 +157,7 @@ pub(super) fn resolve<'i>(
 
 /// Returns the codes whose texts the matcher matches, or those it does not.
 fn codes(texts: &Texts, matcher: &TextMatcher, truth: bool) -> Codes {
-    let found = if let Some(intervals) = matcher.intervals() {
+    let found = if let Some(intervals) = matcher.intervals(texts.is_lower_case()) {
         let range = |interval: ByteInterval<'_>| {
             let first = texts.first_code(|text| interval.starts_at_or_before(text));
             match interval {
@@ -211,43 +213,67 @@ fn complement<T: Copy + PartialOrd + Default>(ranges: &[Range<T>], end: T) -> Ve
     union(starts.zip(ends).map(|(start, end)| start..end))
 }
 
-/// Returns the positions, in the order of ids, of the ids that the matcher matches, or of those it does not.
-fn positions(ids: &Ids, matcher: &TextMatcher, truth: bool) -> Vec<Range<usize>> {
-    let order = ids.order();
-    let text = |row: u32, digits: &mut [u8; 32]| write_hex(ids.bytes(row as usize), digits);
-    let found = if let Some(intervals) = matcher.intervals() {
-        let range = |interval: ByteInterval<'_>| {
-            let mut digits = [0; 32];
-            if let ByteInterval::Exactly(wanted) = interval {
-                let id = std::str::from_utf8(wanted).ok().filter(|text| text.len() == 32);
-                let id = id.and_then(TraceId::from_hex).filter(|id| id.to_string().as_bytes() == wanted);
-                let of_row = |id: &TraceId, row: &u32| ids.bytes(*row as usize).cmp(id.as_bytes());
-                let position = id.and_then(|id| order.binary_search_by(|row| of_row(&id, row)).ok());
-                return position.map_or(0..0, |position| position..position + 1);
-            }
-            let mut first = |is_low: &dyn Fn(&[u8]) -> bool| {
-                order.partition_point(|row| {
-                    text(*row, &mut digits);
-                    is_low(&digits)
-                })
-            };
-            let start = first(&|text| !interval.starts_at_or_before(text));
-            start..first(&|text| !interval.ends_before(text)).max(start)
-        };
-        union(intervals.into_iter().map(range))
-    } else {
-        let (mut digits, mut scratch) = ([0; 32], String::new());
-        let is_hit = |row: u32| {
-            text(row, &mut digits);
-            std::str::from_utf8(&digits).is_ok_and(|text| matcher.matches(text, &mut scratch))
-        };
-        let mut is_hit = is_hit;
-        union((0..order.len()).filter(|at| is_hit(order[*at])).map(|at| at..at + 1))
+/// Returns the ids that the matcher matches, or those it does not.
+fn resolve_ids<'i>(ids: &'i Ids, matcher: &TextMatcher, truth: bool) -> Resolved<'i> {
+    let Some(intervals) = matcher.intervals(true) else {
+        return Resolved::Rows(rows_that_contain(ids, matcher, truth));
     };
-    if truth { found } else { complement(&found, order.len()) }
+    let found = union(intervals.into_iter().map(|interval| positions(ids, interval)));
+    Resolved::Ids(ids, if truth { found } else { complement(&found, ids.order().len()) })
 }
 
-fn write_hex(bytes: &[u8], digits: &mut [u8; 32]) {
+/// Returns the positions, in the order of ids, of the ids in an interval.
+fn positions(ids: &Ids, interval: ByteInterval<'_>) -> Range<usize> {
+    let order = ids.order();
+    if let ByteInterval::Exactly(wanted) = interval {
+        let id = std::str::from_utf8(wanted).ok().filter(|text| text.len() == HEX_WIDTH);
+        let id = id.and_then(TraceId::from_hex).filter(|id| id.to_string().as_bytes() == wanted);
+        let of_row = |id: &TraceId, row: &u32| ids.bytes(*row as usize).cmp(id.as_bytes());
+        let position = id.and_then(|id| order.binary_search_by(|row| of_row(&id, row)).ok());
+        return position.map_or(0..0, |position| position..position + 1);
+    }
+    let mut digits = [0; HEX_WIDTH];
+    let mut first = |is_low: &dyn Fn(&[u8]) -> bool| {
+        order.partition_point(|row| {
+            write_hex(ids.bytes(*row as usize), &mut digits);
+            is_low(&digits)
+        })
+    };
+    let start = first(&|text| !interval.starts_at_or_before(text));
+    start..first(&|text| !interval.ends_before(text)).max(start)
+}
+
+/// Returns the rows whose ids contain the pattern of a `CONTAINS` matcher, or those whose ids do not. Ids are written and
+/// searched in the order of rows, many at once and on all threads.
+fn rows_that_contain(ids: &Ids, matcher: &TextMatcher, truth: bool) -> RowSet {
+    /// So many that the digits stay in the processor's cache.
+    const IDS_AT_ONCE: usize = 4_096;
+    let rows = ids.order().len();
+    let mut words = vec![0_u64; rows.div_ceil(64)];
+    words.par_chunks_mut(IDS_AT_ONCE / 64).enumerate().for_each(|(chunk, words)| {
+        let first = chunk * IDS_AT_ONCE;
+        let count = IDS_AT_ONCE.min(rows - first);
+        let mut digits = vec![0; count * HEX_WIDTH];
+        for (row, digits) in (first..).zip(digits.chunks_exact_mut(HEX_WIDTH)) {
+            write_hex(ids.bytes(row), digits);
+        }
+        let ends: Vec<u32> = (0..).step_by(HEX_WIDTH).take(count + 1).collect();
+        let hits = matcher.texts_that_contain(&digits, &ends, true);
+        for row in hits.iter().flat_map(|hits| hits.set_indices()) {
+            words[row / 64] |= 1 << (row % 64);
+        }
+        if !truth {
+            let all = (0..count).step_by(64).map(|at| u64::MAX >> (64 - (count - at).min(64)));
+            words.iter_mut().zip(all).for_each(|(word, all)| *word ^= all);
+        }
+    });
+    RowSet::of_words(words)
+}
+
+/// How many digits an id has.
+const HEX_WIDTH: usize = 32;
+
+fn write_hex(bytes: &[u8], digits: &mut [u8]) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     for (pair, byte) in digits.chunks_exact_mut(2).zip(bytes) {
         pair[0] = DIGITS[usize::from(byte >> 4)];

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
+use serde_json::json;
 use spanwise::filter::{Filter, Indexes};
 use spanwise::index::{Index, Projection, build};
 use spanwise::otlp::TraceId;
@@ -186,6 +187,28 @@ fn index_rows_of_a_large_segment_equal_its_mask() {
             let filter = filters().new_tree(&mut runner).expect("a filter").current();
             let compiled = compiled(&filter.to_string());
             assert_eq!(found(&compiled, &index), mask(&compiled, &batch), "{filter}");
+        }
+    }
+}
+
+#[test]
+fn ids_of_a_large_segment_are_found_by_their_pieces_in_any_case() {
+    let rows = rows(9_001, 50, 5);
+    let (batch, index) = (to_batch(&rows), indexed(&rows));
+    let some = rows[8_500].trace_id.to_string();
+    for operator in ["CONTAINS", "STARTSWITH", "EQ", "NEQ"] {
+        for value in
+            [&some[..], &some[..4], &some[3..9], &some.to_uppercase(), "ab", "AB", "zz", "\u{212a}", ""]
+        {
+            for ignore_case in [true, false] {
+                let condition =
+                    json!({"op": operator, "key": "trace_id", "value": value, "ignore_case": ignore_case});
+                for source in [condition.clone(), json!({"op": "NOT", "condition": condition})] {
+                    let filter = compiled(&source.to_string());
+                    let found = found(&filter, &index);
+                    assert_eq!(found, mask(&filter, &batch), "{source}");
+                }
+            }
         }
     }
 }

@@ -20,7 +20,7 @@ from spanwise.http.shutdown_signals import Shutdown
 from spanwise.settings import load_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
 
     from spanwise.http.server import Addresses
 
@@ -104,7 +104,7 @@ class FrontActor:
     def _work(self) -> None:
         while not self._is_stopping.is_set():
             try:
-                uvloop.run(self._serve())
+                uvloop.run(self._begin())
             except SpanwiseError as error:
                 self._fail(str(error))
             except Exception as error:  # noqa: BLE001  # it begins anew, and says why it had ended
@@ -117,21 +117,26 @@ class FrontActor:
         self._error = error
         self._is_opened.set()
 
-    async def _serve(self) -> None:
-        loop = asyncio.get_running_loop()
+    def _begin(self) -> Coroutine[None, None, None]:
+        """Returns the service, which is to be run. No method is asynchronous: Ray would run all of them in one loop."""
         service = _Front(self._plan.settings | {"port": self._port()}, self._opened)
 
-        def shutdown() -> Shutdown:
-            made = Shutdown()
-            self._stop = lambda: loop.call_soon_threadsafe(made.shutdown.set)
-            if self._is_stopping.is_set():
-                made.shutdown.set()
-            return made
+        async def run() -> None:
+            loop = asyncio.get_running_loop()
 
-        try:
-            await serve(service, self._announce, shutdown)
-        finally:
-            self._stop = self._is_stopping.set
+            def shutdown() -> Shutdown:
+                made = Shutdown()
+                self._stop = lambda: loop.call_soon_threadsafe(made.shutdown.set)
+                if self._is_stopping.is_set():
+                    made.shutdown.set()
+                return made
+
+            try:
+                await serve(service, self._announce, shutdown)
+            finally:
+                self._stop = self._is_stopping.set
+
+        return run()
 
     def _port(self) -> int:
         """Returns the first port that is free.

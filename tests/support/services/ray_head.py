@@ -1,8 +1,10 @@
-"""A Ray cluster of one machine, as `ray start --head` begins it, on free ports of the loopback interface."""
+"""A Ray cluster on this machine, as `ray start` begins it, on free ports of the loopback interface."""
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -10,78 +12,137 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
+from support.services.cluster import descendants
 from support.services.process import NO_DEFAULT_PORTS, free_port
 
 START_SECONDS = 90
 STOP_SECONDS = 30
+QUICK_NODES = {
+    "RAY_health_check_initial_delay_ms": "1000",
+    "RAY_health_check_period_ms": "500",
+    "RAY_health_check_timeout_ms": "5000",
+    "RAY_health_check_failure_threshold": "3",
+    "RAY_gcs_rpc_server_reconnect_timeout_s": "600",
+}
+"""As `docs/scaling.md` recommends, so that a node that is gone is soon known to be; but one that has no processor for a
+moment, as on a machine that runs all tests, is not gone."""
 
 
-class RayHead:
-    """A Ray cluster whose processes know each other by a token. Use it as a context manager, which ends it.
+class RayNode:
+    """A node of a cluster: a process that has started others. Use it as a context manager, which ends it.
+
+    Attributes:
+        process: the process.
+    """
+
+    def __init__(self, environment: dict[str, str], log: Path, flags: dict[str, object], *, is_head: bool) -> None:
+        """Starts it and waits until it has joined the cluster.
+
+        Args:
+            environment: that of its processes.
+            log: where it says what it does.
+            flags: those of `ray start`.
+            is_head: whether it is the head.
+        """
+        given = [f"--{name}={value}" for name, value in flags.items()]
+        with log.open("wb") as file:
+            self.process = subprocess.Popen(
+                [Path(sys.executable).with_name("ray"), "start", *(["--head"] if is_head else []), "--block", *given],
+                env=environment,
+                stdout=file,
+                stderr=file,
+            )
+        deadline = time.monotonic() + START_SECONDS
+        while "This command will now block" not in log.read_text():
+            assert self.process.poll() is None, log.read_text()
+            assert time.monotonic() < deadline, log.read_text()
+            time.sleep(0.1)
+
+    def kill(self, program: str) -> None:
+        """Kills a program that it has started, such as `raylet`, without which it is no node any more."""
+        (pid,) = (
+            pid for pid, command in descendants(self.process.pid).items() if Path(command.split()[0]).name == program
+        )
+        os.kill(pid, signal.SIGKILL)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        # Without its head it would not end by itself for a long time.
+        for pid in (self.process.pid, *descendants(self.process.pid)):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.process.wait()
+
+
+class RayHead(RayNode):
+    """A Ray cluster whose processes know each other by a token. Use it as a context manager, which ends its head.
 
     Attributes:
         address: where its head listens.
         variables: the environment of programs that use it.
     """
 
-    def __init__(self) -> None:
-        """Starts it and waits until it answers."""
+    def __init__(self, cpus: int = 3, *, has_nodes: bool = False, **resources: float) -> None:
+        """Starts its head.
+
+        Args:
+            cpus: the processors of the head.
+            has_nodes: whether it gets further nodes. It is on the network then, as Ray has one node on the loopback
+                interface only.
+            resources: what else it has.
+        """
         # Sockets are in it, whose paths must be short.
-        self._folder = tempfile.mkdtemp(prefix="ray-", dir="/tmp")
+        self._folder = Path(tempfile.mkdtemp(prefix="ray-", dir="/tmp"))
         port = free_port()
-        self.address = f"127.0.0.1:{port}"
         self.variables = {
             "RAY_AUTH_MODE": "token",
             "RAY_AUTH_TOKEN": secrets.token_hex(32),
-            # All of it stays on the loopback interface.
-            "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+            "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": str(int(has_nodes)),
             "RAY_USAGE_STATS_ENABLED": "0",
             "RAY_worker_niceness": "0",
-        }
-        flags = {
+        } | QUICK_NODES
+        flags: dict[str, object] = {
             "port": port,
-            "node-ip-address": "127.0.0.1",
             "ray-client-server-port": free_port(),
             "include-dashboard": "false",
-            "num-cpus": 3,
-            "object-store-memory": 100 << 20,
             "temp-dir": self._folder,
         }
-        self._log = Path(self._folder) / "head.log"
-        with self._log.open("wb") as log:
-            self._process = subprocess.Popen(
-                [
-                    Path(sys.executable).with_name("ray"),
-                    "start",
-                    "--head",
-                    "--block",
-                    *(f"--{name}={value}" for name, value in flags.items()),
-                ],
-                env=self.environment(),
-                stdout=log,
-                stderr=log,
-            )
-        deadline = time.monotonic() + START_SECONDS
-        while "This command will now block" not in self._log.read_text():
-            assert self._process.poll() is None, self._log.read_text()
-            assert time.monotonic() < deadline, self._log.read_text()
-            time.sleep(0.1)
+        if not has_nodes:
+            flags["node-ip-address"] = "127.0.0.1"
+        log = self._folder / "head.log"
+        super().__init__(self.environment(), log, flags | _node_flags(cpus, resources), is_head=True)
+        host = re.search(r"Local node IP: (\S+)", log.read_text())
+        assert host, log.read_text()
+        self.address = f"{host[1]}:{port}"
+
+    def node(self, name: str, cpus: int, **resources: float) -> RayNode:
+        """Returns a further node, which has joined the cluster."""
+        flags: dict[str, object] = {"address": self.address} | _node_flags(cpus, resources)
+        return RayNode(self.environment(), self._folder / f"{name}.log", flags, is_head=False)
 
     def environment(self) -> dict[str, str]:
         """Returns the environment of a program that uses it, without settings of Spanwise."""
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(("SPANWISE_", "RAY_"))}
         return inherited | NO_DEFAULT_PORTS | self.variables
 
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(self, *_: object) -> None:
-        self._process.send_signal(signal.SIGTERM)
+        self.process.send_signal(signal.SIGTERM)
         try:
-            self._process.wait(STOP_SECONDS)
+            self.process.wait(STOP_SECONDS)
         finally:
-            self._process.kill()
+            super().__exit__()
             shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _node_flags(cpus: int, resources: dict[str, float]) -> dict[str, object]:
+    return {
+        "num-cpus": cpus,
+        "object-store-memory": 100 << 20,
+        "resources": json.dumps(resources),
+    }

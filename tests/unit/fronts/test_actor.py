@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import socket
 import time
 from contextlib import closing
@@ -65,6 +66,11 @@ def test_it_says_why_it_does_not_serve_and_tries_again(tmp_path: Path) -> None:
         assert time.monotonic() < deadline
         time.sleep(0.05)
     front.stop()
+
+
+def test_no_method_is_asynchronous() -> None:
+    # Of an actor with one, Ray runs all methods in one event loop: what waits would hold up the others.
+    assert not any(inspect.iscoroutinefunction(member) for member in vars(FrontActor).values())
 
 
 def test_it_can_be_stopped_before_it_serves(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from spanwise.errors import StoreError
 from spanwise.traces.shards.cluster.actor import FollowerActor, ShardActor
 from spanwise.traces.shards.cluster.runtime import NAMESPACE
 
@@ -18,6 +19,8 @@ _GROUPS = {"search": 8, "write": 8, "control": 4}
 one."""
 SHARDS, FRONTS = "shard", "front"
 """Resources of nodes that say what is to run on them."""
+_TRACE = 0.001
+"""Of a resource: next to nothing."""
 _MAX_PENDING_CALLS = 256
 """Calls that a shard has not answered; above this, it is not asked."""
 
@@ -56,27 +59,34 @@ def start_named(kind: type, placing: Placing, resource: str, *arguments: object)
     """
     name = placing.shared_as
     shared = {"name": name, "namespace": NAMESPACE, "lifetime": "detached", "get_if_exists": True}
+    node, needs = _node(placing.slot, resource)
     start = ray.remote(
-        num_cpus=0,
         max_restarts=-1,
         max_task_retries=0,
         max_pending_calls=_MAX_PENDING_CALLS,
         concurrency_groups=_GROUPS,
     )(kind)
-    strategy = NodeAffinitySchedulingStrategy(_node(placing.slot, resource), soft=True)
-    return start.options(scheduling_strategy=strategy, **({} if name is None else shared)).remote(*arguments)
+    strategy = NodeAffinitySchedulingStrategy(node, soft=True)
+    return start.options(scheduling_strategy=strategy, **needs, **({} if name is None else shared)).remote(*arguments)
 
 
-def _node(slot: int, resource: str) -> str:
-    """Returns the id of the node of a slot.
+def _node(slot: int, resource: str) -> tuple[str, dict[str, Any]]:
+    """Returns the id of the node of a slot, and what a process needs so that it is there.
 
-    A node without processors, as that of the head often is, is taken only if there is no other.
+    Ray places what needs nothing at random, whatever it is told.
+
+    Raises:
+        StoreError: no node has processors.
     """
     alive = [node for node in ray.nodes() if node["Alive"]]
-    nodes = next(
-        filter(None, ([node for node in alive if node["Resources"].get(own)] for own in (resource, "CPU"))), alive
-    )
-    return sorted(str(node["NodeID"]) for node in nodes)[slot % len(nodes)]
+    kinds: list[tuple[str, dict[str, Any]]] = [
+        (resource, {"num_cpus": 0, "resources": {resource: _TRACE}}),
+        ("CPU", {"num_cpus": _TRACE}),
+    ]
+    for wanted, needs in kinds:
+        if nodes := sorted(str(node["NodeID"]) for node in alive if node["Resources"].get(wanted)):
+            return nodes[slot % len(nodes)], needs
+    raise StoreError("no node of the Ray cluster has processors: `ray start --num-cpus` says how many one has")
 
 
 def find_process(name: str) -> Any | None:  # noqa: ANN401  # of Ray

@@ -20,8 +20,12 @@ if TYPE_CHECKING:
 def run(folder: Path, *flags: str) -> subprocess.CompletedProcess[str]:
     """Runs the benchmark in a folder of its own, as somebody else would."""
     command = [sys.executable, "-m", "pytest", "test_question.py", "-p", "no:cacheprovider", *flags]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COV"))}
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run(command, cwd=folder, env=_environment(), capture_output=True, text=True, check=False)
+
+
+def _environment() -> dict[str, str]:
+    """Returns the environment without what tells pytest that it runs in parallel, where it refuses to measure."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COV"))}
 
 
 def test_the_question_of_the_guide_is_measured_saved_and_compared(tmp_path: Path) -> None:
@@ -76,7 +80,7 @@ def test_stores(filled_store):
 
 def test_the_benchmarks_of_the_service_can_be_collected() -> None:
     command = [sys.executable, "-m", "pytest", "benches/service", "--collect-only", "--quiet", "-p", "no:cacheprovider"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=ROOT, env=_environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
     files = {line.partition("::")[0] for line in done.stdout.splitlines() if "::" in line}
     assert files == {f"benches/service/{path.name}" for path in (ROOT / "benches" / "service").glob("test_*.py")}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
-from spanwise.errors import PinLostError, SpanwiseError, UnavailableError
+from spanwise.errors import PinLostError, SpanwiseError, StoreError, UnavailableError
 from spanwise.traces.shards.shard import ShardLostError
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ SUSPECT_SECONDS = 1.0
 """A shard that has not answered for so long is probed: work may take longer, a probe does not."""
 _POLL_SECONDS = 0.05
 _POLL_OF_TWO_SECONDS = 0.002
+_log = logging.getLogger(__name__)
 
 
 class Pair(Protocol):
@@ -120,9 +122,10 @@ class Answer:
                 self._pair.breaker.failed()
             self._lose(shard, error)
         except SpanwiseError as error:
-            if shard is not self._pair.writer and len(self._calls) > 1:
-                # What a follower cannot read, its shard may.
-                self._lose(shard, error)
+            if shard is not self._pair.writer and isinstance(error, StoreError):
+                # What a follower cannot read, its shard may, now or once it answers again.
+                _log.warning("a follower cannot answer: %s", error)
+                self._lose(shard, None)
                 return
             # The other one would say the same.
             self._error = error

@@ -231,6 +231,24 @@ def test_what_a_follower_cannot_read_its_shard_is_waited_for(pair: Opening) -> N
     assert guards[0].counters.hedges == 1
 
 
+def test_what_a_follower_cannot_read_while_its_shard_is_lost_may_be_asked_again(pair: Opening) -> None:
+    store, writers, guards = pair(followed=True)
+    ingest(store, *range(1, 21))
+    follower = guards[0].follower
+    assert follower is not None
+    answer = follower.answer  # type: ignore[attr-defined]
+
+    def unreadable(*_: object) -> bytes:
+        raise StoreDamagedError("a file is not there")
+
+    follower.answer = unreadable  # type: ignore[attr-defined]
+    writers[0].is_lost = True
+    with pytest.raises(UnavailableError):
+        found_traces(store)
+    follower.answer = answer  # type: ignore[attr-defined]
+    assert found_traces(store) == set(range(1, 21))
+
+
 def test_a_search_goes_on_at_the_follower_if_its_shard_is_lost_meanwhile(pair: Opening) -> None:
     store, writers, _ = pair(followed=True)
     ingest(store, *range(1, 21))

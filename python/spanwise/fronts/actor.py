@@ -6,10 +6,10 @@ import asyncio
 import logging
 import os
 import socket
+import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
-import uvloop
 from msgspec import Struct
 
 from spanwise.app import Service
@@ -18,6 +18,9 @@ from spanwise.http.listeners import expect_free
 from spanwise.http.server import serve
 from spanwise.http.shutdown_signals import Shutdown
 from spanwise.settings import load_settings
+
+if sys.platform != "win32":
+    import uvloop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine

@@ -141,8 +141,11 @@ impl Generation {
                 .filter(|(part, own)| Arc::ptr_eq(&self.parts[*part].batch.entries()[*own as usize], entry));
             match own {
                 Some((part, own)) => {
-                    Arc::make_mut(&mut self.parts[part].deletion_vector).insert(own);
-                    self.unindexed_memory = self.unindexed_memory.saturating_sub(entry.memory());
+                    let part = &mut self.parts[part];
+                    Arc::make_mut(&mut part.deletion_vector).insert(own);
+                    if !part.is_indexed() {
+                        self.unindexed_memory = self.unindexed_memory.saturating_sub(entry.memory());
+                    }
                 }
                 None => {
                     superseded.insert(row);

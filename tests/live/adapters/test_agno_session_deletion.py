@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING
@@ -89,8 +90,9 @@ def test_one_that_could_not_be_deleted_there_is_still_here(keeping: RunningServi
     assert (rejected.status_code, rejected.headers["retry-after"]) == (503, "1"), rejected.text
     detail = rejected.json()["detail"]
     assert detail.startswith(f"session '{session_id}' is not deleted: the database of agent `counter` failed")
-    logged = [event for event in keeping.events() if event["message"] == "the database of agent `counter` failed"]
-    assert "locked" in logged[-1]["traceback"]
+    # Older versions of agno print lines of their own, and fail at something else that the lock led to.
+    lines = [line for line in keeping.log.read_text().splitlines() if "the database of agent `counter` failed" in line]
+    assert "component_databases.py" in json.loads(lines[-1])["traceback"]
     assert len(keeping.http.get(f"/sessions/{session_id}/runs").json()) == 1
     assert keeping.http.delete(f"/sessions/{session_id}").status_code == 204
     assert session_id not in kept_ids(keeping, "agents/counter")

@@ -133,24 +133,35 @@ async def serve(
         if not shutdown.is_set():
             raise SpanwiseError("the server stopped unexpectedly")
     finally:
-        shutdown_started = time.monotonic()
-        draining = [asyncio.ensure_future(service.drain()), *([asyncio.ensure_future(grpc.drain())] if grpc else [])]
-        await asyncio.wait([draining[0], hurrying], return_when=asyncio.FIRST_COMPLETED)
-        for server in servers:
-            _stop(server)
-        left = max(0.0, settings.drain_seconds - (time.monotonic() - shutdown_started))
-        served = asyncio.gather(*serving, *draining[1:], return_exceptions=True)
-        ends: list[asyncio.Future[Any]] = [served, hurrying]
-        await asyncio.wait(ends, timeout=left, return_when=asyncio.FIRST_COMPLETED)
-        await service.close()
-        await draining[0]
-        await asyncio.wait([served], timeout=LAST_RESPONSES_SECONDS)
-        if grpc:
-            grpc.close()
+        await _end(service, (servers, serving), grpc, hurrying)
         ending.cancel()
         hurrying.cancel()
         signals.ignore()
     _log.info("stopped")
+
+
+async def _end(
+    service: Served,
+    running: tuple[list[Server], list[asyncio.Task[Any]]],
+    grpc: Http2Server | None,
+    hurrying: asyncio.Future[Any],
+) -> None:
+    """Stops accepting, finishes the requests under way unless it is hurried, and closes the service and the servers."""
+    servers, serving = running
+    shutdown_started = time.monotonic()
+    draining = [asyncio.ensure_future(service.drain()), *([asyncio.ensure_future(grpc.drain())] if grpc else [])]
+    await asyncio.wait([draining[0], hurrying], return_when=asyncio.FIRST_COMPLETED)
+    for server in servers:
+        _stop(server)
+    left = max(0.0, service.settings.drain_seconds - (time.monotonic() - shutdown_started))
+    served = asyncio.gather(*serving, *draining[1:], return_exceptions=True)
+    ends: list[asyncio.Future[Any]] = [served, hurrying]
+    await asyncio.wait(ends, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+    await service.close()
+    await draining[0]
+    await asyncio.wait([served], timeout=LAST_RESPONSES_SECONDS)
+    if grpc:
+        grpc.close()
 
 
 def _http_servers(service: Served, listeners: Listeners, connections: int) -> list[Server]:

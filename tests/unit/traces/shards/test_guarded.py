@@ -41,15 +41,15 @@ class Failing(LocalShard):
         super().__init__(store, layout)
         self.asked = 0
         self.ended: list[int] = []
-        self._may_go_on = threading.Event()
+        self._resumed = threading.Event()
 
     def _fail(self) -> None:
         if self.is_lost:
             raise ShardLostError("away")
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         self.is_lost = self.hangs = False
-        self._may_go_on.set()
+        self._resumed.set()
 
     def begin_answer(self, ask: Ask, question: bytes, *, is_first: bool, run: Run) -> Call[bytes]:
         self._fail()
@@ -58,7 +58,7 @@ class Failing(LocalShard):
     def answer(self, ask: Ask, question: bytes, is_first: bool) -> bytes:  # noqa: FBT001  # that of the shard
         self.asked += 1
         if self.hangs:
-            self._may_go_on.wait(20)
+            self._resumed.wait(20)
         self._fail()
         return super().answer(ask, question, is_first)
 
@@ -68,7 +68,7 @@ class Failing(LocalShard):
 
     def ingest(self, part: Part) -> Outcome:
         if self.hangs:
-            self._may_go_on.wait(20)
+            self._resumed.wait(20)
         return super().ingest(part)
 
     def end(self, searches: Sequence[int]) -> None:
@@ -107,7 +107,7 @@ def pair(tmp_path: Path) -> Iterator[Opening]:
     yield opening
     for store, writers in opened:
         for writer in writers:
-            writer.go_on()
+            writer.resume()
         store.close()
 
 
@@ -125,7 +125,7 @@ def test_a_follower_answers_for_a_shard_that_is_lost(pair: Opening) -> None:
         # Each search knows what was acknowledged before it, whoever answers.
         writers[0].is_lost = number % 2 == 0
         assert found_traces(store) == set(range(1, number + 1))
-        writers[0].go_on()
+        writers[0].resume()
         wait_until(lambda: not guards[0].counters.is_broken)
     assert guards[0].counters.followed >= 10
     assert guards[1].counters.followed == 0
@@ -161,7 +161,7 @@ def test_a_shard_that_is_slow_is_not_lost(pair: Opening, monkeypatch: pytest.Mon
     slow = writers[0]
     slow.hangs = True
     slow.answers_probes = True
-    threading.Timer(0.5, slow.go_on).start()
+    threading.Timer(0.5, slow.resume).start()
     assert found_traces(store) == set(range(1, 21))
     assert guards[0].counters.breaks == 0
 
@@ -182,7 +182,7 @@ def test_a_shard_that_hangs_is_an_error_before_the_deadline(pair: Opening, monke
     # It is not asked any more.
     assert writers[0].asked == asked
     assert guards[0].counters.breaks == 1
-    writers[0].go_on()
+    writers[0].resume()
     wait_until(lambda: not guards[0].counters.is_broken)
     assert found_traces(store) == set(range(1, 21))
 
@@ -197,7 +197,7 @@ def test_a_shard_that_fails_several_times_is_left_alone(pair: Opening) -> None:
             store.search_runs(EVERYTHING, 1, 20)
     assert guards[1].counters.is_broken
     # A write waits for it, and is stored once it is back.
-    threading.Timer(0.2, writers[1].go_on).start()
+    threading.Timer(0.2, writers[1].resume).start()
     ingest(store, *range(21, 41))
     assert found_traces(store) == set(range(1, 41))
 
@@ -226,7 +226,7 @@ def test_what_a_follower_cannot_read_its_shard_is_waited_for(pair: Opening) -> N
 
     follower.answer = unreadable  # type: ignore[attr-defined]
     writers[0].hangs = writers[0].answers_probes = True
-    threading.Timer(3 * HEDGE_SECONDS, writers[0].go_on).start()
+    threading.Timer(3 * HEDGE_SECONDS, writers[0].resume).start()
     assert found_traces(store) == set(range(1, 21))
     assert guards[0].counters.hedges == 1
 

@@ -49,29 +49,35 @@ fn has_offset(text: &str) -> bool {
 /// Appends an instant, `micros` since 1970, as ISO 8601 in UTC with `Z`; a fraction of six digits is printed only
 /// if it is not zero.
 pub fn write_instant(out: &mut String, micros: i64) {
-    use std::fmt::Write as _;
     let Ok(instant) = jiff::Timestamp::from_microsecond(micros) else {
         debug_assert!(false, "ingest rejects spans after the year 9999");
         return;
     };
     let civil = TimeZone::UTC.to_datetime(instant);
-    let written = write!(
-        out,
-        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}",
-        civil.year(),
-        civil.month(),
-        civil.day(),
-        civil.hour(),
-        civil.minute(),
-        civil.second()
-    );
-    debug_assert!(written.is_ok(), "writing to a string does not fail");
-    let fraction = micros.rem_euclid(1_000_000);
+    let parts = [civil.month(), civil.day(), civil.hour(), civil.minute(), civil.second()];
+    push_digits::<4>(out, civil.year().unsigned_abs().into());
+    for (separator, part) in ['-', '-', 'T', ':', ':'].into_iter().zip(parts) {
+        out.push(separator);
+        push_digits::<2>(out, part.unsigned_abs().into());
+    }
+    let fraction = civil.subsec_nanosecond().unsigned_abs() / 1_000;
     if fraction != 0 {
-        let written = write!(out, ".{fraction:06}");
-        debug_assert!(written.is_ok(), "writing to a string does not fail");
+        out.push('.');
+        push_digits::<6>(out, fraction);
     }
     out.push('Z');
+}
+
+/// Appends the last `N` decimal digits of a number. The general formatting of numbers took a thirtieth of the time of a
+/// page.
+fn push_digits<const N: usize>(out: &mut String, number: u32) {
+    let mut left = number;
+    let mut digits = [0; N];
+    for digit in digits.iter_mut().rev() {
+        *digit = left % 10;
+        left /= 10;
+    }
+    out.extend(digits.into_iter().filter_map(|digit| char::from_digit(digit, 10)));
 }
 
 /// Returns a human-readable duration: `45ms` below a second, `1.23s` from there on.

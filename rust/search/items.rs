@@ -22,6 +22,9 @@ pub(super) static PAGE_MEMORY: Semaphore = Semaphore::new(256 << 20);
 /// Documents per thread that are read in one round.
 const DOCUMENTS_PER_THREAD: usize = 16;
 
+/// Writing documents of at most so many bytes together takes less time than waking other threads takes from all.
+const MAX_INLINE_BYTES: u64 = 16 << 10;
+
 /// Sets the process-wide limit on decoded document bytes held by concurrent pages; 256 MiB by default.
 pub fn set_page_memory_limit(bytes: u64) {
     PAGE_MEMORY.set_limit(bytes);
@@ -71,7 +74,11 @@ impl ItemWriter {
                 Err(error) => Err(error),
             }
         };
-        let documents: Vec<Result<Vec<u8>>> = in_rounds(rows, DOCUMENTS_PER_THREAD, build)?;
+        let documents: Vec<Result<Vec<u8>>> = if bytes <= MAX_INLINE_BYTES {
+            rows.iter().enumerate().map(build).collect::<Result<_>>()?
+        } else {
+            in_rounds(rows, DOCUMENTS_PER_THREAD, build)?
+        };
         // The rows of a segment are read once for all of its damaged traces.
         let mut batches: HashMap<usize, RecordBatch> = HashMap::new();
         let mut written = Items::default();

@@ -6,9 +6,9 @@
 //! explicit stack.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::vec;
 
+use ahash::HashMap;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
@@ -193,11 +193,12 @@ impl<'a> JsonWriter<'a> {
 
     fn begin_member<'v>(&mut self, entry: MapEntry<'v>) -> Option<OpenContainer<'v>> {
         self.key(entry.key);
-        if let [value] = entry.values.as_slice() {
-            return self.begin_value(*value);
+        if entry.others.is_empty() {
+            return self.begin_value(entry.value);
         }
         self.begin_array();
-        Some(OpenContainer::Items(entry.values.into_iter()))
+        let values: Vec<_> = [entry.value].into_iter().chain(entry.others).collect();
+        Some(OpenContainer::Items(values.into_iter()))
     }
 
     fn double(&mut self, number: f64) {
@@ -239,19 +240,29 @@ enum OpenContainer<'v> {
 /// A key with every value sent for it.
 struct MapEntry<'v> {
     key: &'v str,
-    values: Vec<Option<&'v Value>>,
+    value: Option<&'v Value>,
+    /// Those that were sent for the key again.
+    others: Vec<Option<&'v Value>>,
 }
+
+/// Comparing a key with at most so many others takes less time than hashing it.
+const MAX_COMPARED: usize = 16;
 
 /// Returns the entries of a map by key, in order of first appearance.
 fn map_entries<'v>(entries: impl IntoIterator<Item = &'v KeyValue>) -> Vec<MapEntry<'v>> {
     let mut merged: Vec<MapEntry<'v>> = Vec::new();
-    let mut indexes: HashMap<&str, usize> = HashMap::new();
-    for entry in entries {
-        let value = entry.value.as_ref().and_then(|any: &AnyValue| any.value.as_ref());
-        let index = *indexes.entry(&entry.key).or_insert(merged.len());
-        match merged.get_mut(index) {
-            Some(entry) => entry.values.push(value),
-            None => merged.push(MapEntry { key: &entry.key, values: vec![value] }),
+    let mut indexes: HashMap<&str, usize> = HashMap::default();
+    for KeyValue { key, value, .. } in entries {
+        let value = value.as_ref().and_then(|any: &AnyValue| any.value.as_ref());
+        let known = if merged.len() <= MAX_COMPARED {
+            merged.iter().position(|entry| entry.key == key)
+        } else {
+            indexes.extend((indexes.len()..merged.len()).map(|index| (merged[index].key, index)));
+            indexes.get(key.as_str()).copied()
+        };
+        match known {
+            Some(index) => merged[index].others.push(value),
+            None => merged.push(MapEntry { key, value, others: Vec::new() }),
         }
     }
     merged

@@ -10,3 +10,4 @@ mod bulk;
 mod search;
 mod fuzz;
 mod support;
+mod time;

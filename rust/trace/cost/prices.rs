@@ -1,7 +1,8 @@
 //! The prices of models (`docs/reference/traces.md#prices`): which price a model has, and what tokens cost at it.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
+use ahash::HashMap;
 use serde::Deserialize;
 
 use super::calls::Tokens;
@@ -50,7 +51,14 @@ pub struct PriceTables {
     tables: Vec<Vec<(String, Price)>>,
     /// The user's table as it was given.
     own: Option<Vec<u8>>,
+    /// The prices of models that were looked for, of which a service has few: to compare a name with all that are in the tables
+    /// took a twentieth of the time of a page.
+    known: RwLock<HashMap<String, Option<Price>>>,
 }
+
+/// How many prices are remembered, and of names of how many bytes.
+const MAX_KNOWN: usize = 1_024;
+const MAX_KNOWN_BYTES: usize = 256;
 
 #[derive(Deserialize)]
 struct TableBody {
@@ -76,11 +84,27 @@ impl PriceTables {
     /// [`Error::Options`] if the user's is no table of prices; it says where.
     pub fn new(own: Option<&[u8]>) -> Result<Self> {
         let tables = own.into_iter().chain([BUILT_IN.as_bytes()]).map(read_table);
-        Ok(Self { tables: tables.collect::<Result<_>>()?, own: own.map(<[u8]>::to_vec) })
+        Ok(Self {
+            tables: tables.collect::<Result<_>>()?,
+            own: own.map(<[u8]>::to_vec),
+            known: RwLock::default(),
+        })
     }
 
     /// Returns the price of a model, if it is known.
     pub fn price_of(&self, model: &str) -> Option<Price> {
+        if let Some(price) = self.known.read().unwrap_or_else(PoisonError::into_inner).get(model) {
+            return *price;
+        }
+        let price = self.find(model);
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        if known.len() < MAX_KNOWN && model.len() <= MAX_KNOWN_BYTES {
+            known.insert(model.to_owned(), price);
+        }
+        price
+    }
+
+    fn find(&self, model: &str) -> Option<Price> {
         let name = normalized(model);
         self.tables.iter().find_map(|prices| {
             let fitting = prices.iter().filter(|(pattern, _)| fits(&name, pattern));
@@ -163,7 +187,7 @@ mod tests {
 
     fn input_of(model: &str) -> Option<u64> {
         let table = vec![read_table(OWN.as_bytes()).expect("a table")];
-        PriceTables { tables: table, own: None }.price_of(model).map(|price| price.input)
+        PriceTables { tables: table, ..PriceTables::default() }.price_of(model).map(|price| price.input)
     }
 
     #[test]

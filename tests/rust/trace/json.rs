@@ -32,9 +32,12 @@ fn otlp_values() -> impl Strategy<Value = AnyValue> {
 
 proptest! {
     #[test]
-    fn attributes_become_json_without_loss(values in prop::collection::vec(otlp_values(), 0..4)) {
+    fn attributes_become_json_without_loss(
+        values in prop_oneof![4 => prop::collection::vec(otlp_values(), 0..4), 1 => prop::collection::vec(otlp_values(), 60)],
+        keys in 1_usize..40,
+    ) {
         let entry = |(index, value): (usize, &AnyValue)| {
-            KeyValue { key: format!("key {}", index / 2), value: Some(value.clone()), ..KeyValue::default() }
+            KeyValue { key: format!("key {}", index % keys), value: Some(value.clone()), ..KeyValue::default() }
         };
         let attributes: Vec<KeyValue> = values.iter().enumerate().map(entry).collect();
         // Through text as well: parsing a long fraction rounds its last digit.

@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from spanwise.traces.view import View
 
 Result = TypeVar("Result")
+UNWATCHED_SECONDS = 0.02
+"""How long a client may be gone before the work for it is cancelled, and how long work goes on unwatched."""
 _search_request = msgspec.json.Decoder(SearchRequest)
 _span_search_request = msgspec.json.Decoder(SpanSearchRequest)
 _aggregate_request = msgspec.json.Decoder(AggregateRequest)
@@ -183,24 +185,34 @@ def as_of_header(view: View) -> dict[str, str]:
 async def unless_disconnected(request: Request, work: Awaitable[Result]) -> Result:
     """Returns the result of `work`, or cancels it when the client disconnects.
 
+    Most work is done before a client could lose patience, and to watch for its departure takes longer than many a
+    search: that begins after `UNWATCHED_SECONDS`.
+
     Raises:
         CancelledError: the client disconnected.
     """
-    working = asyncio.ensure_future(work)
-    disconnected = asyncio.ensure_future(_disconnect(request))
+    loop = asyncio.get_running_loop()
+    watching: list[asyncio.Task[None]] = []
     try:
-        await asyncio.wait([working, disconnected], return_when=asyncio.FIRST_COMPLETED)
-        if working.done():
-            return working.result()
-        raise CancelledError("the client disconnected before its response was ready")
-    finally:
-        working.cancel()
-        disconnected.cancel()
-        # A failed task holds its traceback, which holds this frame and its callers' with the request body.
-        del working
+        async with asyncio.timeout(None) as patience:
+            begin = loop.call_later(
+                UNWATCHED_SECONDS, lambda: watching.append(loop.create_task(_watch(request, patience)))
+            )
+            try:
+                return await work
+            finally:
+                begin.cancel()
+                for watch in watching:
+                    watch.cancel()
+    except TimeoutError as error:
+        if patience.expired():
+            raise CancelledError("the client disconnected before its response was ready") from error
+        raise
 
 
-async def _disconnect(request: Request) -> None:
+async def _watch(request: Request, patience: asyncio.Timeout) -> None:
+    """Ends `patience` when the client disconnects."""
     message = await request.receive()
     while message["type"] != "http.disconnect":
         message = await request.receive()
+    patience.reschedule(asyncio.get_running_loop().time())

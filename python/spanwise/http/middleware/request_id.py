@@ -6,9 +6,9 @@ import logging
 import re
 import time
 from contextvars import ContextVar
+from secrets import token_hex
 from types import MappingProxyType
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,4 +70,4 @@ class RequestId:
 
 
 def _request_id(given: bytes) -> str:
-    return given.decode() if _ACCEPTED_ID.fullmatch(given) else uuid4().hex
+    return given.decode() if _ACCEPTED_ID.fullmatch(given) else token_hex(16)

@@ -76,6 +76,8 @@ class SameSite:
         self._hosts = hosts
         self._origins = origins
         self._linked_paths = linked_paths
+        # Nearly all requests name the same host, and to take one apart costs as much as the rest of this check.
+        self._last_allowed: str | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves one connection."""
@@ -90,8 +92,10 @@ class SameSite:
     def _check(self, scope: Scope) -> None:
         headers = Headers(scope=scope)
         host = headers.get("host", "")
-        if not self._is_allowed(host_of(host)):
-            raise ForbiddenError(f"the host `{host:.256}` is not one of `allowed_hosts`, and authorization is off")
+        if host != self._last_allowed:
+            if not self._is_allowed(host_of(host)):
+                raise ForbiddenError(f"the host `{host:.256}` is not one of `allowed_hosts`, and authorization is off")
+            self._last_allowed = host
         origin = headers.get("origin")
         if origin is None:
             is_foreign = headers.get("sec-fetch-site") == _OTHER_SITE and not self._is_link(scope, headers)

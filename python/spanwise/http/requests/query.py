@@ -24,16 +24,24 @@ def decode_query(request: Request, shape: type[Query]) -> Query:
         ValidationError: a parameter that is no list is given twice, or one does not fit; the message ends with its
             name.
     """
+    try:
+        return msgspec.convert(_given(request, shape) if request.scope["query_string"] else {}, shape, strict=False)
+    except msgspec.ValidationError as error:
+        raise ValidationError(str(error).replace("`$.", "`")) from error
+
+
+def _given(request: Request, shape: type[Struct]) -> dict[str, str | list[str]]:
+    """Returns the values of the query's parameters, by name.
+
+    Raises:
+        ValidationError: a parameter that is no list is given twice.
+    """
     given = request.query_params
     lists = _lists_of(shape)
     for name in shape.__struct_encode_fields__:
         if name not in lists and len(given.getlist(name)) > 1:
             raise ValidationError(f"Expected one value, got more - at `{name}`")
-    values = dict(given) | {name: given.getlist(name) for name in lists if name in given}
-    try:
-        return msgspec.convert(values, shape, strict=False)
-    except msgspec.ValidationError as error:
-        raise ValidationError(str(error).replace("`$.", "`")) from error
+    return dict(given) | {name: given.getlist(name) for name in lists if name in given}
 
 
 @cache

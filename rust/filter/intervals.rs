@@ -155,6 +155,23 @@ impl IntervalSet<i128> {
     }
 }
 
+impl IntervalSet<f64> {
+    /// Returns the numbers of this set that a single has.
+    pub(super) fn in_singles(&self) -> IntervalSet<f32> {
+        #[allow(
+            clippy::cast_possible_truncation,
+            reason = "what was rounded out of the interval is moved back"
+        )]
+        let single = |&(first, last): &(f64, f64)| {
+            let (start, end) = (first as f32, last as f32);
+            let start = if f64::from(start) < first { start.next_up() } else { start };
+            let end = if f64::from(end) > last { end.next_down() } else { end };
+            (start <= end).then_some((start, end))
+        };
+        IntervalSet(self.0.iter().filter_map(single).collect())
+    }
+}
+
 impl<N: Copy + PartialOrd> IntervalSet<N> {
     /// Whether `value` is in this set.
     pub(super) fn contains(&self, value: N) -> bool {

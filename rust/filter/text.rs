@@ -123,7 +123,7 @@ impl TextMatcher {
         if any_case.any(bytes, |at| bytes[at..at + pattern.len()].eq_ignore_ascii_case(pattern)) {
             return Some(true);
         }
-        let is_changed = self.case_folding.as_ref().is_some_and(|case_folding| case_folding.changes(text));
+        let is_changed = self.case_folding.as_ref().is_some_and(|case_folding| case_folding.changes(bytes));
         (!is_changed).then_some(false)
     }
 
@@ -188,18 +188,18 @@ impl TextMatcher {
         }
         let mut hits = BooleanBufferBuilder::new(count);
         hits.append_n(count, false);
-        if is_lower_case || self.case_folding.is_none() {
+        let Some(case_folding) = self.case_folding.as_ref().filter(|_| !is_lower_case) else {
             let (start, end) = (offsets[0].as_usize(), offsets[count].as_usize());
             find_in_each(finder, &bytes[start..end], offsets, |text| hits.set_bit(text, true));
             return Some(hits.finish());
-        }
+        };
         let mut folded = Vec::new();
         let mut scratch = String::new();
         for first in (0..count).step_by(CHUNK_ROWS) {
             let last = count.min(first + CHUNK_ROWS);
             let offsets = &offsets[first..=last];
             let chunk = &bytes[offsets[0].as_usize()..offsets[last - first].as_usize()];
-            if chunk.len() > MAX_CHUNK_BYTES || !chunk.is_ascii() {
+            if chunk.len() > MAX_CHUNK_BYTES || case_folding.changes(chunk) {
                 for (text, ends) in offsets.windows(2).enumerate() {
                     let text_bytes = &bytes[ends[0].as_usize()..ends[1].as_usize()];
                     let is_hit =

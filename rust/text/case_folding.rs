@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use memchr::memmem;
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 
 /// No character from here on has a case.
@@ -79,17 +80,16 @@ impl CaseFolding {
         Self { beyond_ascii }
     }
 
-    /// Whether a letter of `text` beyond ASCII is replaced.
-    pub(crate) fn changes(&self, text: &str) -> bool {
-        !self.beyond_ascii.is_empty()
-            && !text.is_ascii()
-            && self.beyond_ascii.keys().any(|letter| text.contains(*letter))
+    /// Whether a letter beyond ASCII is replaced in one or more texts.
+    pub(crate) fn changes(&self, texts: &[u8]) -> bool {
+        let has = |letter: &char| memmem::find(texts, letter.encode_utf8(&mut [0; 4]).as_bytes()).is_some();
+        !self.beyond_ascii.is_empty() && !texts.is_ascii() && self.beyond_ascii.keys().any(has)
     }
 
     /// Replaces letters of `text`. The content of `folded` is overwritten.
     pub(crate) fn fold(&self, text: &str, folded: &mut String) {
         folded.clear();
-        if !self.changes(text) {
+        if !self.changes(text.as_bytes()) {
             folded.push_str(text);
             folded.make_ascii_lowercase();
             return;

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::{Float32Type, Float64Type};
-use arrow_array::{Array, ArrayRef};
+use arrow_array::ArrayRef;
 use arrow_buffer::BooleanBuffer;
 use arrow_schema::DataType;
 
@@ -12,7 +10,7 @@ use super::super::columns::Columns;
 use super::super::predicate::Predicate;
 use super::super::spans::SpanTest;
 use super::test::Test;
-use super::words::{Words, nulls, words_of};
+use super::words::nulls;
 use super::{dictionary, layouts, numbers};
 use crate::error::Result;
 
@@ -20,15 +18,15 @@ use crate::error::Result;
 pub(super) enum Bound {
     All(Vec<Bound>),
     Any(Vec<Bound>),
-    /// The column has a value, or it has none. Without words every row has a value.
+    /// The column has a value, or it has none. Without bits every row has a value.
     Present {
-        present: Option<Words>,
+        present: Option<BooleanBuffer>,
         is_negated: bool,
     },
     /// The value is there, and the test is true of it, or false.
     Test {
         test: Box<dyn Test>,
-        present: Option<Words>,
+        present: Option<BooleanBuffer>,
         is_negated: bool,
     },
     /// The condition on spans has this truth; if that is to be true, so is what it implies of the columns.
@@ -52,7 +50,13 @@ impl Bound {
             Predicate::And(some) | Predicate::Or(some) => parts(some).map(Self::Any),
             Predicate::Not(part) => Self::of(part, !truth, columns),
             Predicate::Exists(field) => {
-                Ok(Self::Present { present: present(columns.get(*field)), is_negated })
+                let array = columns.get(*field);
+                let present = || Self::Present { present: nulls(array), is_negated };
+                Ok(match Self::is_number(array, is_negated) {
+                    None => present(),
+                    Some(is_number) if truth => is_number,
+                    Some(is_number) => Self::Any(vec![present(), is_number]),
+                })
             }
             Predicate::Text(field, matcher) => {
                 let array = columns.get(*field);
@@ -64,10 +68,13 @@ impl Bound {
             }
             Predicate::Number(field, numbers) => {
                 let array = columns.get(*field);
-                let test = numbers::number_test(*field, array, numbers)?;
+                let test =
+                    Self::over(numbers::number_test(*field, array, numbers)?, nulls(array), is_negated);
                 // `NaN` is in no set, so it only matters where a number has to be outside.
-                let present = if is_negated { present(array) } else { nulls(array) };
-                Ok(Self::over(test, present, is_negated))
+                Ok(match Self::is_number(array, false).filter(|_| is_negated) {
+                    Some(is_number) => Self::All(vec![test, is_number]),
+                    None => test,
+                })
             }
             Predicate::Time(field, instants) => {
                 let array = columns.get(*field);
@@ -80,11 +87,17 @@ impl Bound {
         }
     }
 
-    fn over(test: Option<Box<dyn Test>>, present: Option<Words>, is_negated: bool) -> Self {
+    fn over(test: Option<Box<dyn Test>>, present: Option<BooleanBuffer>, is_negated: bool) -> Self {
         match test {
             Some(test) => Self::Test { test, present, is_negated },
             None => Self::Any(Vec::new()),
         }
+    }
+
+    /// Returns whether a value is a number, or whether it is `NaN`, which counts as missing; `None` if each is a number.
+    fn is_number(array: &ArrayRef, is_negated: bool) -> Option<Self> {
+        let test = numbers::nan_test(array)?;
+        Some(Self::Test { test, present: nulls(array), is_negated: !is_negated })
     }
 
     /// Whether a condition on spans is left.
@@ -94,20 +107,5 @@ impl Bound {
             Self::Spans { .. } => true,
             Self::Present { .. } | Self::Test { .. } => false,
         }
-    }
-}
-
-/// Returns the rows that have a value; `None` if all do. `NaN` counts as missing.
-fn present(array: &ArrayRef) -> Option<Words> {
-    let numbers = if let Some(floats) = array.as_primitive_opt::<Float64Type>() {
-        BooleanBuffer::collect_bool(floats.len(), |row| !floats.value(row).is_nan())
-    } else if let Some(floats) = array.as_primitive_opt::<Float32Type>() {
-        BooleanBuffer::collect_bool(floats.len(), |row| !floats.value(row).is_nan())
-    } else {
-        return nulls(array);
-    };
-    match array.logical_nulls() {
-        Some(nulls) => Some(words_of(&(&numbers & nulls.inner()))),
-        None => Some(words_of(&numbers)),
     }
 }

@@ -9,7 +9,7 @@ use super::super::columns::mistyped;
 use super::super::text::TextMatcher;
 use super::layouts;
 use super::test::{Test, values_of};
-use super::words::{Words, each_open, each_value, has_any, is_dense, nulls};
+use super::words::{each_open, each_value, flags_of, has_any, is_dense, nulls, words_of};
 use crate::error::{Error, Result};
 use crate::schema::Field;
 
@@ -23,20 +23,23 @@ pub(super) fn test(field: Field, array: &ArrayRef, matcher: &TextMatcher) -> Res
         return layouts::test(field, &plain, matcher);
     }
     let Some(test) = layouts::test(field, distinct, matcher)? else { return Ok(None) };
-    let mut hits = values_of(test.as_ref(), distinct.len());
+    let mut hits = values_of(test, distinct.len())?;
     if let Some(present) = nulls(distinct) {
-        hits.iter_mut().zip(present).for_each(|(hits, present)| *hits &= present);
+        hits.iter_mut().zip(words_of(&present)).for_each(|(hits, present)| *hits &= present);
     }
     Ok(Some(downcast_dictionary_array!(
-        array => code_test(array, hits),
+        array => code_test(array, &hits),
         other => return Err(mistyped(field, other)),
     )))
 }
 
-fn code_test<K: ArrowDictionaryKeyType>(array: &DictionaryArray<K>, hits: Words) -> Box<dyn Test>
+fn code_test<K: ArrowDictionaryKeyType>(array: &DictionaryArray<K>, hits: &[u64]) -> Box<dyn Test>
 where
     K::Native: Send + Sync,
 {
+    if !has_any(hits) {
+        return Box::new(NoCode);
+    }
     let codes = array.keys().values().clone();
     let count: u32 = hits.iter().map(|word| word.count_ones()).sum();
     let only = (count == 1).then(|| hits.iter().position(|word| *word != 0)).flatten();
@@ -48,7 +51,7 @@ where
     if hits.len() == 1 {
         return Box::new(FewCodes { codes, hits: hits[0] });
     }
-    Box::new(ManyCodes { codes, hits })
+    Box::new(ManyCodes { codes, flags: flags_of(hits) })
 }
 
 /// One value passes.
@@ -78,23 +81,26 @@ impl<N: ArrowNativeType + Send + Sync> Test for FewCodes<N> {
     }
 }
 
-/// There are many values.
+/// No value passes.
+struct NoCode;
+
+impl Test for NoCode {
+    fn find(&self, _: usize, _: &[u64], found: &mut [u64]) {
+        found.fill(0);
+    }
+}
+
+/// There are many values: one byte for each, which takes less time than to find its bit.
 struct ManyCodes<N: ArrowNativeType> {
     codes: ScalarBuffer<N>,
-    hits: Words,
+    flags: Vec<u8>,
 }
 
 impl<N: ArrowNativeType + Send + Sync> Test for ManyCodes<N> {
     fn find(&self, first: usize, open: &[u64], found: &mut [u64]) {
-        if !has_any(&self.hits) {
-            found.fill(0);
-            return;
-        }
         let codes = rows_of(&self.codes, first, open);
-        let is_hit = |code: N| {
-            let code = code.as_usize();
-            self.hits.get(code / 64).is_some_and(|word| word >> (code % 64) & 1 != 0)
-        };
+        // The slot of a missing value may hold any code.
+        let is_hit = |code: N| self.flags.get(code.as_usize()).is_some_and(|flag| *flag == 1);
         if is_dense(open) {
             each_value(codes, found, is_hit);
         } else {

@@ -1,13 +1,14 @@
 //! Finds which of many values one equals, by a key of 64 bits.
 
-/// So many bits for each key keep all but one in sixteen values away from the slots.
-const FILTER_BITS: usize = 16;
+/// The bytes of the filter: few enough for the first cache, and enough bits that of the longest lists one key in thirteen
+/// passes by chance.
+const FILTER_BYTES: usize = 1 << FILTER_BITS;
+const FILTER_BITS: u32 = 14;
 
-/// A table of entries by key. A filter in front of it, small enough for the first cache, keeps most keys away.
+/// A table of entries by key, behind a filter that most keys do not pass.
 #[derive(Debug)]
 pub(super) struct KeyTable {
-    filter: Vec<u64>,
-    filter_shift: u32,
+    filter: Box<[u8; FILTER_BYTES]>,
     /// The key and number of an entry; `EMPTY` for none.
     slots: Vec<(u64, u32)>,
 }
@@ -17,27 +18,31 @@ const EMPTY: u32 = u32::MAX;
 impl KeyTable {
     /// Returns the table of `keys`, which are numbered in their order. At most one in two slots is taken.
     pub(super) fn new(keys: &[u64]) -> Self {
-        let bits = (keys.len() * FILTER_BITS).next_power_of_two().max(64);
         let mut slots = vec![(0, EMPTY); (keys.len() * 2).next_power_of_two().max(2)];
-        let mut filter = vec![0; bits / 64];
-        let filter_shift = 64 - bits.trailing_zeros();
+        let mut filter = Box::new([0; FILTER_BYTES]);
         for (number, key) in (0..).zip(keys) {
-            let bit = bit_of(*key, filter_shift);
-            filter[bit / 64] |= 1 << (bit % 64);
+            let (byte, bit) = place_of(*key);
+            filter[byte] |= bit;
             let mut slot = slot_of(*key, slots.len());
             while slots[slot].1 != EMPTY {
                 slot = (slot + 1) % slots.len();
             }
             slots[slot] = (*key, number);
         }
-        Self { filter, filter_shift, slots }
+        Self { filter, slots }
+    }
+
+    /// Whether there may be an entry with this key. It takes no branch, so that many keys are tested at once.
+    #[inline]
+    pub(super) fn may_have(&self, key: u64) -> bool {
+        let (byte, bit) = place_of(key);
+        self.filter[byte] & bit != 0
     }
 
     /// Whether `is_same` is true of the number of an entry with this key.
     #[inline]
     pub(super) fn has(&self, key: u64, mut is_same: impl FnMut(usize) -> bool) -> bool {
-        let bit = bit_of(key, self.filter_shift);
-        if self.filter[bit / 64] >> (bit % 64) & 1 == 0 {
+        if !self.may_have(key) {
             return false;
         }
         let mut slot = slot_of(key, self.slots.len());
@@ -60,10 +65,12 @@ fn mixed(key: u64) -> u64 {
     (key ^ (key >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
+/// Returns the byte of the filter where a key has its bit, and the bit.
 #[inline]
-#[allow(clippy::cast_possible_truncation, reason = "what is left has as many bits as the filter's length")]
-fn bit_of(key: u64, shift: u32) -> usize {
-    (mixed(key) >> shift) as usize
+#[allow(clippy::cast_possible_truncation, reason = "as many bits as the filter has bytes are left")]
+fn place_of(key: u64) -> (usize, u8) {
+    let mixed = mixed(key);
+    ((mixed >> (u64::BITS - FILTER_BITS)) as usize, 1 << (mixed >> (u64::BITS - FILTER_BITS - 3) & 7))
 }
 
 #[inline]

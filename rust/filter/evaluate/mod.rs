@@ -6,7 +6,7 @@
 //! match" at the very end, where only the true rows are taken.
 //!
 //! First the parts are bound to the columns of the batch: types are told apart once, and values of dictionaries tested
-//! once. Then blocks of rows are evaluated, on all threads if there are many. A block carries the rows that are still
+//! once. Then blocks of rows are evaluated, on several threads if that takes long. A block carries the rows that are still
 //! open and stops when none is left; it is small enough for its rows to stay in the processor's cache from one part to
 //! the next.
 
@@ -16,12 +16,14 @@ mod key_table;
 mod layouts;
 mod numbers;
 mod offsets;
+mod share;
 mod test;
 mod texts;
 mod views;
 mod words;
 
 use arrow_array::RecordBatch;
+use arrow_buffer::bit_chunk_iterator::BitChunks;
 use arrow_buffer::{BooleanBuffer, Buffer};
 use rayon::prelude::*;
 
@@ -32,7 +34,8 @@ use super::spans::{SpanTest, Truth};
 use crate::error::Result;
 use crate::index::ones;
 use bound::Bound;
-use test::{PARALLEL_ROWS, Test};
+use share::each_block;
+use test::Test;
 use words::{BLOCK_WORDS, first_rows, has_any};
 
 /// Returns the rows of `batch` for which `predicate` is true. `spans` decides conditions on
@@ -45,25 +48,31 @@ pub(super) fn evaluate<'a>(
     let columns = Columns::find(predicate, batch, spans)?;
     let bound = Bound::of(predicate, true, &columns)?;
     let rows = batch.num_rows();
-    let mut words = vec![0; rows.div_ceil(64)];
-    if bound.reads_spans() {
-        for (index, block) in words.chunks_mut(BLOCK_WORDS).enumerate() {
-            Block::at(index, rows, spans).evaluate(&bound, block)?;
-        }
-    } else {
-        run(&bound, rows, &mut words)?;
+    if let Bound::Present { present, is_negated } = &bound {
+        return Ok(present_rows(present.as_ref(), *is_negated, rows));
     }
+    let words = if bound.reads_spans() {
+        let mut words = vec![0; rows.div_ceil(64)];
+        for (number, block) in words.chunks_mut(BLOCK_WORDS).enumerate() {
+            Block::at(number, rows, spans).evaluate(&bound, block)?;
+        }
+        words
+    } else {
+        each_block(rows, move |number, block| {
+            Block::at(number, rows, SpanSource::None).evaluate(&bound, block)
+        })?
+    };
     Ok(BooleanBuffer::new(Buffer::from_vec(words), 0, rows))
 }
 
-/// Evaluates all blocks of a predicate that does not read spans.
-fn run(bound: &Bound, rows: usize, words: &mut [u64]) -> Result<()> {
-    let evaluate =
-        |(index, block): (usize, &mut [u64])| Block::at(index, rows, SpanSource::None).evaluate(bound, block);
-    if rows < PARALLEL_ROWS {
-        return words.chunks_mut(BLOCK_WORDS).enumerate().try_for_each(evaluate);
+/// Returns the rows that have a value, or those that have none. The bits of a column are handed on as they are.
+fn present_rows(present: Option<&BooleanBuffer>, is_negated: bool, rows: usize) -> BooleanBuffer {
+    match present {
+        Some(present) if is_negated => !present,
+        Some(present) => present.clone(),
+        None if is_negated => BooleanBuffer::new_unset(rows),
+        None => BooleanBuffer::new_set(rows),
     }
-    words.par_chunks_mut(BLOCK_WORDS).enumerate().try_for_each(evaluate)
 }
 
 /// Up to [`BLOCK_WORDS`] times 64 rows, of which each bit of a word is one.
@@ -75,8 +84,8 @@ struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    fn at(index: usize, rows: usize, spans: SpanSource<'a>) -> Self {
-        let first = index * BLOCK_WORDS * 64;
+    fn at(number: usize, rows: usize, spans: SpanSource<'a>) -> Self {
+        let first = number * BLOCK_WORDS * 64;
         Self { first, rows: (rows - first).min(BLOCK_WORDS * 64), spans }
     }
 
@@ -94,11 +103,11 @@ impl<'a> Block<'a> {
             Bound::All(parts) => self.rows_of_all(parts, open, found),
             Bound::Any(parts) => self.rows_of_any(parts, open, found),
             Bound::Present { present, is_negated } => {
-                self.keep_present(present.as_deref(), *is_negated, open, found);
+                self.keep_present(present.as_ref(), *is_negated, open, found);
                 Ok(())
             }
             Bound::Test { test, present, is_negated } => {
-                self.rows_of_test((test.as_ref(), present.as_deref(), *is_negated), open, found);
+                self.rows_of_test((test.as_ref(), present.as_ref(), *is_negated), open, found);
                 Ok(())
             }
             Bound::Spans { test, truth, implied } => {
@@ -139,7 +148,7 @@ impl<'a> Block<'a> {
         Ok(())
     }
 
-    fn rows_of_test(&self, part: (&dyn Test, Option<&[u64]>, bool), open: &[u64], found: &mut [u64]) {
+    fn rows_of_test(&self, part: (&dyn Test, Option<&BooleanBuffer>, bool), open: &[u64], found: &mut [u64]) {
         let (test, present, is_negated) = part;
         let mut asked = [0; BLOCK_WORDS];
         let asked = &mut asked[..open.len()];
@@ -156,15 +165,21 @@ impl<'a> Block<'a> {
     }
 
     /// Sets `found` to the rows of `open` that have a value, or to those that have none.
-    fn keep_present(&self, present: Option<&[u64]>, is_negated: bool, open: &[u64], found: &mut [u64]) {
+    fn keep_present(
+        &self,
+        present: Option<&BooleanBuffer>,
+        is_negated: bool,
+        open: &[u64],
+        found: &mut [u64],
+    ) {
         let flip = if is_negated { u64::MAX } else { 0 };
-        match present.and_then(|present| present.get(self.first / 64..)) {
-            Some(present) => {
-                for ((found, open), present) in found.iter_mut().zip(open).zip(present) {
-                    *found = open & (present ^ flip);
-                }
-            }
-            None => found.iter_mut().zip(open).for_each(|(found, open)| *found = open & !flip),
+        let Some(present) = present else {
+            found.iter_mut().zip(open).for_each(|(found, open)| *found = open & !flip);
+            return;
+        };
+        let present = BitChunks::new(present.values(), present.offset() + self.first, self.rows);
+        for ((found, open), present) in found.iter_mut().zip(open).zip(present.iter_padded()) {
+            *found = open & (present ^ flip);
         }
     }
 

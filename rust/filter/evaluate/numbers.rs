@@ -6,7 +6,7 @@ use arrow_array::types::{
     TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
 };
 use arrow_array::{ArrayRef, ArrowNativeTypeOp, PrimitiveArray, downcast_integer_array};
-use arrow_buffer::ScalarBuffer;
+use arrow_buffer::{ArrowNativeType, ScalarBuffer};
 use arrow_schema::{DataType, TimeUnit};
 
 use super::super::columns::mistyped;
@@ -14,15 +14,15 @@ use super::super::intervals::IntervalSet;
 use super::super::leaf::NumberSet;
 use super::key_table::KeyTable;
 use super::test::Test;
-use super::words::{each_open, each_value, is_dense};
+use super::words::{each_open, each_value, is_dense, keep};
 use crate::error::Result;
 use crate::schema::Field;
 
 /// Nanoseconds in a second.
 const SECOND: i128 = 1_000_000_000;
 
-/// Up to so many intervals are compared with one after another.
-const FEW: usize = 4;
+/// So many whole numbers of a set are listed.
+const MAX_POINTS: i128 = 1 << 14;
 
 /// Returns the test of a column of numbers; `None` of one without values.
 pub(super) fn number_test(
@@ -34,15 +34,25 @@ pub(super) fn number_test(
         array => whole_test(array, &numbers.whole, 1),
         DataType::Float64 => {
             let values = array.as_primitive::<Float64Type>().values().clone();
-            interval_test(values, &numbers.floating, |value| value, None)
+            interval_test(values, &numbers.floating, points_of(&numbers.floating), |value| (value + 0.0).to_bits())
         },
         DataType::Float32 => {
             let values = array.as_primitive::<Float32Type>().values().clone();
-            interval_test(values, &numbers.floating, f64::from, None)
+            let singles = numbers.floating.in_singles();
+            interval_test(values, &singles, points_of(&singles), |value| (value + 0.0).to_bits().into())
         },
         DataType::Null => return Ok(None),
         other => return Err(mistyped(field, other)),
     )))
+}
+
+/// Returns the test whether a value is `NaN`; `None` of a column in which none can be.
+pub(super) fn nan_test(array: &ArrayRef) -> Option<Box<dyn Test>> {
+    if let Some(floats) = array.as_primitive_opt::<Float64Type>() {
+        return Some(Box::new(Values { values: floats.values().clone(), is_hit: f64::is_nan }));
+    }
+    let floats = array.as_primitive_opt::<Float32Type>()?;
+    Some(Box::new(Values { values: floats.values().clone(), is_hit: f32::is_nan }))
 }
 
 /// Returns the test of a column of instants; `None` of one without values.
@@ -82,7 +92,7 @@ where
     i128: From<T::Native>,
 {
     let native = intervals.in_units(unit, T::Native::MIN_TOTAL_ORDER, T::Native::MAX_TOTAL_ORDER);
-    interval_test(array.values().clone(), &native, |value| value, Some(key_of::<T::Native>))
+    interval_test(array.values().clone(), &native, whole_points_of(&native), key_of::<T::Native>)
 }
 
 /// Returns the key of a whole number: different for each one of a type.
@@ -94,66 +104,96 @@ where
     i128::from(value) as u64
 }
 
-/// Returns the test whether values are in `intervals`, as `seen` by them. `key` returns a number for each of them that
-/// no other one has.
-fn interval_test<N, M>(
+/// Returns the values of a set of single values; `None` of one with intervals.
+fn points_of<N: Copy + PartialOrd>(intervals: &IntervalSet<N>) -> Option<Vec<N>> {
+    intervals.iter().map(|(first, last)| (first >= last).then_some(first)).collect()
+}
+
+/// Returns the whole numbers of a set of few; neighbours in a list are an interval.
+fn whole_points_of<N: Copy + PartialOrd + TryFrom<i128>>(intervals: &IntervalSet<N>) -> Option<Vec<N>>
+where
+    i128: From<N>,
+{
+    let length = |(first, last): (N, N)| i128::from(last) - i128::from(first) + 1;
+    if intervals.iter().map(length).sum::<i128>() > MAX_POINTS {
+        return None;
+    }
+    let points = intervals.iter().flat_map(|(first, last)| i128::from(first)..=i128::from(last));
+    points.map(|point| N::try_from(point).ok()).collect()
+}
+
+/// Returns the test whether values are in `intervals`, or equal to one of `points` if there are only these. `key` returns
+/// a number for each value that only equal ones have.
+fn interval_test<N>(
     values: ScalarBuffer<N>,
-    intervals: &IntervalSet<M>,
-    seen: impl Fn(N) -> M + Copy + Send + Sync + 'static,
-    key: Option<fn(M) -> u64>,
+    intervals: &IntervalSet<N>,
+    points: Option<Vec<N>>,
+    key: impl Fn(N) -> u64 + Copy + Send + Sync + 'static,
 ) -> Box<dyn Test>
 where
-    N: arrow_buffer::ArrowNativeType,
-    M: Copy + PartialOrd + Send + Sync + 'static,
+    N: ArrowNativeType + PartialOrd,
 {
     let list: Vec<_> = intervals.iter().collect();
     if let [(first, last)] = *list.as_slice() {
-        return Box::new(Values { values, is_hit: move |value| within(seen(value), first, last) });
+        return Box::new(Values { values, is_hit: move |value| within(value, first, last) });
     }
     // All but a number, or an interval: of a list of unknown length it would not be compared many at once.
     if let [(first, last), (second, end)] = *list.as_slice() {
-        let is_hit = move |value| {
-            let value = seen(value);
-            within(value, first, last) | within(value, second, end)
-        };
+        let is_hit = move |value| within(value, first, last) | within(value, second, end);
         return Box::new(Values { values, is_hit });
     }
-    if list.len() <= FEW {
-        let is_hit = move |value| {
-            let value = seen(value);
-            list.iter().fold(false, |found, (first, last)| found | within(value, *first, *last))
-        };
-        return Box::new(Values { values, is_hit });
-    }
-    if let Some(key) = key
-        && list.iter().all(|(first, last)| first >= last)
-    {
-        let points: Vec<_> = list.iter().map(|(point, _)| key(*point)).collect();
-        let table = KeyTable::new(&points);
-        return Box::new(Values { values, is_hit: move |value| table.has(key(seen(value)), |_| true) });
+    if let Some(points) = points {
+        let keys: Vec<_> = points.into_iter().map(key).collect();
+        return Box::new(Listed { values, table: KeyTable::new(&keys), key });
     }
     let intervals = intervals.clone();
-    Box::new(Values { values, is_hit: move |value| intervals.contains(seen(value)) })
+    Box::new(Values { values, is_hit: move |value| intervals.contains(value) })
 }
 
 #[inline]
 #[allow(clippy::needless_bitwise_bool, reason = "branchless, so that many values are compared at once")]
-fn within<M: Copy + PartialOrd>(value: M, first: M, last: M) -> bool {
+fn within<N: Copy + PartialOrd>(value: N, first: N, last: N) -> bool {
     (first <= value) & (value <= last)
 }
 
-struct Values<N: arrow_buffer::ArrowNativeType, F> {
+/// The test is true of the values of which `is_hit` is.
+struct Values<N: ArrowNativeType, F> {
     values: ScalarBuffer<N>,
     is_hit: F,
 }
 
-impl<N: arrow_buffer::ArrowNativeType, F: Fn(N) -> bool + Send + Sync> Test for Values<N, F> {
+impl<N: ArrowNativeType, F: Fn(N) -> bool + Send + Sync> Test for Values<N, F> {
     fn find(&self, first: usize, open: &[u64], found: &mut [u64]) {
-        let values = &self.values[first..self.values.len().min(first + open.len() * 64)];
+        let values = rows_of(&self.values, first, open);
         if is_dense(open) {
             each_value(values, found, &self.is_hit);
         } else {
             each_open(open, found, |row| (self.is_hit)(values[row]));
         }
     }
+}
+
+/// The test is true of the values whose keys are in the table.
+struct Listed<N: ArrowNativeType, K> {
+    values: ScalarBuffer<N>,
+    table: KeyTable,
+    key: K,
+}
+
+impl<N: ArrowNativeType, K: Fn(N) -> u64 + Send + Sync> Test for Listed<N, K> {
+    fn find(&self, first: usize, open: &[u64], found: &mut [u64]) {
+        let values = rows_of(&self.values, first, open);
+        let has = |row: usize| self.table.has((self.key)(values[row]), |_| true);
+        if is_dense(open) {
+            each_value(values, found, |value| self.table.may_have((self.key)(value)));
+            found.iter_mut().zip(open).for_each(|(found, open)| *found &= open);
+            keep(found, has);
+        } else {
+            each_open(open, found, has);
+        }
+    }
+}
+
+fn rows_of<'v, N: ArrowNativeType>(values: &'v ScalarBuffer<N>, first: usize, open: &[u64]) -> &'v [N] {
+    &values[first..values.len().min(first + open.len() * 64)]
 }

@@ -5,7 +5,7 @@ use arrow_array::{Array, GenericStringArray, OffsetSizeTrait};
 use super::super::text::TextMatcher;
 use super::test::Test;
 use super::texts::ByteTest;
-use super::words::{each_length, each_open, is_dense, words_of};
+use super::words::{each_length, each_open, is_dense, keep, words_of};
 
 /// A test of a column of texts.
 pub(super) struct OffsetTest<O: OffsetSizeTrait> {
@@ -35,16 +35,8 @@ impl<O: OffsetSizeTrait> Test for OffsetTest<O> {
                     return;
                 };
                 each_length(offsets, length, found);
-                for (index, (open, found)) in open.iter().zip(found).enumerate() {
-                    let mut left = *open & *found;
-                    while left != 0 {
-                        let bit = left.trailing_zeros() as usize;
-                        left &= left - 1;
-                        if !literal.is_at(bytes, offsets[index * 64 + bit].as_usize()) {
-                            *found &= !(1 << bit);
-                        }
-                    }
-                }
+                found.iter_mut().zip(open).for_each(|(found, open)| *found &= open);
+                keep(found, |row| literal.is_at(bytes, offsets[row].as_usize()));
             }
             ByteTest::Matches(matcher) if is_dense(open) => {
                 match matcher.texts_that_contain(bytes, offsets, false) {

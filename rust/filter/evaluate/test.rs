@@ -1,11 +1,8 @@
 //! What is asked of the values of a column.
 
-use rayon::prelude::*;
-
+use super::share::each_block;
 use super::words::{BLOCK_WORDS, Words, first_rows};
-
-/// From so many rows on the threads share the work.
-pub(super) const PARALLEL_ROWS: usize = 1 << 16;
+use crate::error::Result;
 
 /// A test of the values of one column.
 pub(super) trait Test: Send + Sync {
@@ -16,20 +13,14 @@ pub(super) trait Test: Send + Sync {
 }
 
 /// Returns the values that `test` is true of; all of them have to be there.
-pub(super) fn values_of(test: &dyn Test, count: usize) -> Words {
-    let mut found = vec![0; count.div_ceil(64)];
-    let of_block = |(index, found): (usize, &mut [u64])| {
-        let first = index * BLOCK_WORDS * 64;
+pub(super) fn values_of(test: Box<dyn Test>, count: usize) -> Result<Words> {
+    each_block(count, move |number, found| {
+        let first = number * BLOCK_WORDS * 64;
         let mut open = [0; BLOCK_WORDS];
         let open = &mut open[..found.len()];
         first_rows(count - first, open);
         test.find(first, open, found);
         found.iter_mut().zip(open).for_each(|(found, open)| *found &= *open);
-    };
-    if count < PARALLEL_ROWS {
-        found.chunks_mut(BLOCK_WORDS).enumerate().for_each(of_block);
-    } else {
-        found.par_chunks_mut(BLOCK_WORDS).enumerate().for_each(of_block);
-    }
-    found
+        Ok(())
+    })
 }

@@ -5,7 +5,7 @@ use arrow_array::{Array, StringViewArray};
 use super::super::text::TextMatcher;
 use super::test::Test;
 use super::texts::{ByteTest, Literal, Text};
-use super::words::{each_open, each_value, is_dense, words_of};
+use super::words::{each_open, each_value, is_dense, keep, words_of};
 
 /// The longest text that stands in its view.
 const MAX_INLINE: usize = 12;
@@ -24,16 +24,8 @@ impl ViewTest {
     /// Keeps the rows of `found` that are open and of which the test is true.
     fn verify(&self, first: usize, open: &[u64], found: &mut [u64]) {
         let mut scratch = String::new();
-        for (index, (open, found)) in open.iter().zip(found).enumerate() {
-            let mut left = *open & *found;
-            *found = 0;
-            while left != 0 {
-                let bit = left.trailing_zeros() as usize;
-                left &= left - 1;
-                let is_hit = self.is_true_of(first + index * 64 + bit, &mut scratch);
-                *found |= u64::from(is_hit) << bit;
-            }
-        }
+        found.iter_mut().zip(open).for_each(|(found, open)| *found &= open);
+        keep(found, |row| self.is_true_of(first + row, &mut scratch));
     }
 
     #[inline]

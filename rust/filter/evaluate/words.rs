@@ -2,7 +2,8 @@
 
 use arrow_array::{Array, OffsetSizeTrait};
 use arrow_buffer::BooleanBuffer;
-use fearless_simd::{Level, dispatch};
+use fearless_simd::prelude::*;
+use fearless_simd::{Level, dispatch, u8x64};
 
 /// Words of a block of rows.
 pub(super) const BLOCK_WORDS: usize = 256;
@@ -15,10 +16,19 @@ pub(super) fn words_of(buffer: &BooleanBuffer) -> Words {
     buffer.bit_chunks().iter_padded().take(buffer.len().div_ceil(64)).collect()
 }
 
+/// Returns a byte for each bit: one or zero.
+pub(super) fn flags_of(words: &[u64]) -> Vec<u8> {
+    let mut flags = vec![0; words.len() * 64];
+    for (flags, word) in flags.as_chunks_mut::<64>().0.iter_mut().zip(words) {
+        flags.iter_mut().enumerate().for_each(|(bit, flag)| *flag = u8::from(word >> bit & 1 != 0));
+    }
+    flags
+}
+
 /// Returns the rows that are not null; `None` if no row is.
-pub(super) fn nulls(array: &dyn Array) -> Option<Words> {
+pub(super) fn nulls(array: &dyn Array) -> Option<BooleanBuffer> {
     let nulls = array.logical_nulls().filter(|nulls| nulls.null_count() > 0)?;
-    Some(words_of(nulls.inner()))
+    Some(nulls.into_inner())
 }
 
 /// Whether a row is in the set.
@@ -41,9 +51,15 @@ pub(super) fn first_rows(rows: usize, words: &mut [u64]) {
 }
 
 /// Sets `found` to the rows of `open` of which `test` is true.
-pub(super) fn each_open(open: &[u64], found: &mut [u64], mut test: impl FnMut(usize) -> bool) {
-    for (index, (open, found)) in open.iter().zip(found).enumerate() {
-        let (mut left, mut hits) = (*open, 0);
+pub(super) fn each_open(open: &[u64], found: &mut [u64], test: impl FnMut(usize) -> bool) {
+    found.copy_from_slice(open);
+    keep(found, test);
+}
+
+/// Keeps the rows of `found` of which `test` is true.
+pub(super) fn keep(found: &mut [u64], mut test: impl FnMut(usize) -> bool) {
+    for (index, found) in found.iter_mut().enumerate() {
+        let (mut left, mut hits) = (*found, 0);
         while left != 0 {
             let bit = left.trailing_zeros() as usize;
             left &= left - 1;
@@ -55,51 +71,45 @@ pub(super) fn each_open(open: &[u64], found: &mut [u64], mut test: impl FnMut(us
 
 /// Sets `found` to the values of which `test` is true, with the widest vectors that the processor has.
 pub(super) fn each_value<T: Copy>(values: &[T], found: &mut [u64], test: impl Fn(T) -> bool) {
-    dispatch!(Level::new(), _simd => each_value_of(values, found, test));
+    dispatch!(Level::new(), simd => each_value_of(simd, values, found, test));
 }
 
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "it is compiled once for each kind of processor, inside its caller")]
-fn each_value_of<T: Copy>(values: &[T], found: &mut [u64], test: impl Fn(T) -> bool) {
+fn each_value_of<S: Simd, T: Copy>(simd: S, values: &[T], found: &mut [u64], test: impl Fn(T) -> bool) {
     let (whole, rest) = values.as_chunks::<64>();
     for (values, found) in whole.iter().zip(found.iter_mut()) {
-        let mut hits = 0;
-        for (bit, value) in values.iter().enumerate() {
-            hits |= u64::from(test(*value)) << bit;
-        }
-        *found = hits;
+        let mut flags = [0; 64];
+        flags.iter_mut().zip(values).for_each(|(flag, value)| *flag = u8::from(test(*value)));
+        *found = bits_of(simd, &flags);
     }
     if let Some(found) = found.get_mut(whole.len()) {
-        *found = 0;
-        for (bit, value) in rest.iter().enumerate() {
-            *found |= u64::from(test(*value)) << bit;
-        }
+        let mut flags = [0; 64];
+        flags.iter_mut().zip(rest).for_each(|(flag, value)| *flag = u8::from(test(*value)));
+        *found = bits_of(simd, &flags);
     }
 }
 
 /// Sets `found` to the texts whose length is `length`; each is from one of `offsets` to the next.
 pub(super) fn each_length<O: OffsetSizeTrait>(offsets: &[O], length: O, found: &mut [u64]) {
-    dispatch!(Level::new(), _simd => each_length_of(offsets, length, found));
+    dispatch!(Level::new(), simd => each_length_of(simd, offsets, length, found));
 }
 
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "it is compiled once for each kind of processor, inside its caller")]
-fn each_length_of<O: OffsetSizeTrait>(offsets: &[O], length: O, found: &mut [u64]) {
+fn each_length_of<S: Simd, O: OffsetSizeTrait>(simd: S, offsets: &[O], length: O, found: &mut [u64]) {
     let ends = offsets.get(1..).unwrap_or_default();
-    let (starts, _) = offsets[..ends.len()].as_chunks::<64>();
-    let (whole, rest) = ends.as_chunks::<64>();
-    for ((starts, ends), found) in starts.iter().zip(whole).zip(found.iter_mut()) {
-        let mut hits = 0;
-        for bit in 0..64 {
-            hits |= u64::from(ends[bit] - starts[bit] == length) << bit;
-        }
-        *found = hits;
+    for ((starts, ends), found) in offsets.chunks(64).zip(ends.chunks(64)).zip(found) {
+        let mut flags = [0; 64];
+        let texts = flags.iter_mut().zip(starts).zip(ends);
+        texts.for_each(|((flag, start), end)| *flag = u8::from(*end - *start == length));
+        *found = bits_of(simd, &flags);
     }
-    if let Some(found) = found.get_mut(whole.len()) {
-        *found = 0;
-        let starts = &offsets[whole.len() * 64..];
-        for (bit, (start, end)) in starts.iter().zip(rest).enumerate() {
-            *found |= u64::from(*end - *start == length) << bit;
-        }
-    }
+}
+
+/// Returns the bits of the bytes that are one; the others are zero.
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "it is compiled once for each kind of processor, inside its caller")]
+fn bits_of<S: Simd>(simd: S, flags: &[u8; 64]) -> u64 {
+    u8x64::from_slice(simd, flags).simd_eq(u8x64::splat(simd, 1)).to_bitmask()
 }

@@ -1,5 +1,5 @@
-//! The texts of a row that were added before: a call of a model repeats the conversation so far, so a third of what is said in a
-//! trace was said in it before, word for word.
+//! The texts of a row that were added before: a call of a model repeats the conversation so far, so in the traces of the benchmark a
+//! third of what is said was said before in the same trace, word for word.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;

@@ -112,7 +112,11 @@ impl ItemWriter {
 pub(super) fn item(trace: &Trace, level: Detail) -> Result<Vec<u8>> {
     let mut item = Vec::new();
     match level {
-        Detail::Full => detail::write_trace(&mut item, trace)?,
+        Detail::Full => {
+            // As JSON a trace is about twice as long as its spans are.
+            item.reserve(2 * trace.spans().iter().map(|span| span.wire.bytes.len()).sum::<usize>());
+            detail::write_trace(&mut item, trace)?;
+        }
         Detail::Summary => detail::write_summary(&mut item, trace)?,
         Detail::Preview => detail::write_preview(&mut item, trace)?,
         Detail::Skeleton => skeleton::write_skeleton(&mut item, trace)?,

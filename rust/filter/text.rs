@@ -104,6 +104,11 @@ impl TextMatcher {
             return is_in;
         }
         let text = self.folded(text, scratch);
+        self.matches_as_it_is(text)
+    }
+
+    /// Whether `text` matches, in which case folding changes nothing.
+    pub(super) fn matches_as_it_is(&self, text: &str) -> bool {
         match &self.test {
             TextTest::IsOneOf(texts) => texts.binary_search_by(|own| own.as_str().cmp(text)).is_ok(),
             TextTest::IsBetween(from, to) => {
@@ -143,6 +148,11 @@ impl TextMatcher {
         let Some(case_folding) = &self.case_folding else { return text };
         case_folding.fold(text, scratch);
         scratch
+    }
+
+    /// Whether case is ignored.
+    pub(super) fn folds(&self) -> bool {
+        self.case_folding.is_some()
     }
 
     /// Returns how many texts this matcher matches at most, if it lists them exactly.

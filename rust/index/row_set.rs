@@ -5,7 +5,7 @@ use std::ops::Range;
 use arrow_buffer::ScalarBuffer;
 use roaring::RoaringBitmap;
 
-use super::bits::{Bits, ones};
+use super::bits::{Bits, fill, ones};
 
 /// A set of words with fewer rows than one in so many is a list.
 const ROWS_PER_LISTED_ROW: usize = 64;
@@ -68,6 +68,34 @@ impl RowSet {
         self.for_each(&mut set);
         rows.into_iter().for_each(set);
         Self::Bits(Bits::new(words))
+    }
+
+    /// Returns the rows of this set that are not in `others`.
+    #[must_use]
+    pub fn without(&self, others: &Self) -> Self {
+        let mut words = match self {
+            _ if others.count() == 0 => return self.clone(),
+            Self::List(_) | Self::Lists(_) => {
+                let left = self.from(0).filter(|row| !others.contains(*row));
+                return Self::List(left.collect::<Vec<_>>().into());
+            }
+            Self::Range(range) => {
+                let mut words = vec![0; (range.end as usize).div_ceil(64)];
+                fill(&mut words, range.start as usize..range.end as usize);
+                words
+            }
+            Self::Bits(bits) => bits.words.clone(),
+        };
+        if let Self::Bits(others) = others {
+            words.iter_mut().zip(others.words()).for_each(|(word, other)| *word &= !other);
+        } else {
+            others.for_each(|row| {
+                if let Some(word) = words.get_mut(row as usize / 64) {
+                    *word &= !(1 << (row % 64));
+                }
+            });
+        }
+        Self::of_words(words)
     }
 
     /// Returns the number of rows in the set that are less than `row`.
@@ -158,6 +186,13 @@ pub struct LiveRows {
     pub(super) rows: RowSet,
     /// The deleted rows of the set, ascending.
     pub(super) deleted: Vec<u32>,
+}
+
+impl From<RowSet> for LiveRows {
+    /// None of the rows is deleted.
+    fn from(rows: RowSet) -> Self {
+        Self { rows, deleted: Vec::new() }
+    }
 }
 
 impl LiveRows {
@@ -252,6 +287,20 @@ impl LiveRows {
         }))
     }
 
+    /// Returns the rows as a bitmap; all are less than `count`.
+    pub fn to_words(&self, count: usize) -> Vec<u64> {
+        let mut words = vec![0; count.div_ceil(64)];
+        match &self.rows {
+            RowSet::Bits(bits) => words[..bits.words.len()].copy_from_slice(&bits.words),
+            RowSet::Range(range) => fill(&mut words, range.start as usize..range.end as usize),
+            rows => rows.for_each(|row| words[row as usize / 64] |= 1 << (row % 64)),
+        }
+        for row in &self.deleted {
+            words[*row as usize / 64] &= !(1 << (row % 64));
+        }
+        words
+    }
+
     /// Calls `visit` with each row, in no particular order.
     pub fn for_each(&self, visit: impl FnMut(u32)) {
         if self.deleted.is_empty() {
@@ -315,6 +364,27 @@ mod tests {
                 set.for_each(|row| visited.push(row));
                 visited.sort_unstable();
                 prop_assert_eq!(&visited, &live);
+                let words = set.to_words(9_000);
+                prop_assert_eq!(RowSet::Bits(Bits::new(words)).from(0).collect::<Vec<_>>(), &live[..]);
+            }
+        }
+
+        #[test]
+        fn a_difference_has_the_rows_of_one_set_alone(
+            one in prop::collection::btree_set(0..2_000_u32, 0..300), start in 0..2_000_u32, length in 0..1_000_u32,
+            other in prop::collection::btree_set(0..2_500_u32, 0..300),
+        ) {
+            let range: std::collections::BTreeSet<u32> = (start..start + length).collect();
+            for (one, other) in [(&one, &other), (&range, &other), (&one, &range)] {
+                let left: Vec<u32> = one.difference(other).copied().collect();
+                let listed = |rows: &std::collections::BTreeSet<u32>| rows.iter().copied().collect::<Vec<_>>();
+                for own in forms(&listed(one), 4_000) {
+                    for other in forms(&listed(other), 4_000) {
+                        let difference = own.without(&other);
+                        prop_assert_eq!(difference.from(0).collect::<Vec<_>>(), &left[..]);
+                        prop_assert_eq!(difference.count(), left.len());
+                    }
+                }
             }
         }
     }

@@ -6,8 +6,10 @@
 
 use std::ops::Range;
 
-use super::resolve::{Codes, Resolved};
-use crate::index::Texts;
+use super::resolved::{Codes, Resolved};
+use crate::filter::intervals::IntervalSet;
+use crate::filter::text::TextMatcher;
+use crate::index::{Ids, RowSet, Texts};
 
 /// At most this many lists are merged row by row; more are combined into one set.
 pub(super) const MAX_MERGED_LISTS: usize = 16;
@@ -19,6 +21,38 @@ const ID_PROBE_COST: usize = 20 * PROBE_COST;
 const ROW_COST: usize = 3;
 /// Sorting one row.
 const SORT_COST: usize = 32;
+/// What takes longer to look up is looked up at last.
+pub(super) const MAX_COST_AT_ONCE: usize = 1 << 15;
+/// Testing the text of a row, most often on several threads: its code, where the text begins, the text, and the search in it.
+pub(super) const TEXT_TEST_COST: usize = 4 * PROBE_COST;
+/// Testing the number of a row.
+pub(super) const NUMBER_TEST_COST: usize = 2 * PROBE_COST;
+/// So many bytes of texts are searched in the time of one word, and so many if they are folded first.
+const SEARCHED_BYTES: usize = 32;
+const FOLDED_BYTES: usize = 4;
+/// Writing an id in digits and searching these, one after another.
+const ID_COST: usize = 5;
+
+/// Returns the cost of that many binary searches among `values` values.
+pub(super) fn of_lookups(count: usize, values: usize) -> usize {
+    count * (values.max(1).ilog2() as usize + 1) * PROBE_COST
+}
+
+/// Returns the cost of finding the texts that a matcher matches.
+pub(super) fn of_reading_texts(texts: &Texts, matcher: &TextMatcher) -> usize {
+    let (bytes, distinct) = (texts.all().0.len(), texts.distinct() as usize);
+    match matcher.intervals(texts.is_lower_case()) {
+        Some(intervals) => of_lookups(intervals.len(), distinct),
+        None if texts.is_lower_case() || !matcher.folds() => bytes / SEARCHED_BYTES + distinct,
+        None => bytes / FOLDED_BYTES + distinct * PROBE_COST,
+    }
+}
+
+/// Returns the cost of finding the ids that a matcher matches.
+pub(super) fn of_reading_ids(ids: &Ids, matcher: &TextMatcher) -> usize {
+    let rows = ids.order().len();
+    matcher.intervals(true).map_or(ID_COST * rows, |intervals| of_lookups(intervals.len(), rows))
+}
 
 /// Returns an upper bound of the rows that `node` matches, of `rows`.
 pub(super) fn max_rows(node: &Resolved<'_>, rows: u32) -> usize {
@@ -141,7 +175,7 @@ fn probe_cost(node: &Resolved<'_>) -> usize {
 }
 
 /// Returns the cost of building the bitmap of a node.
-fn cost(node: &Resolved<'_>, count: u32) -> usize {
+pub(super) fn cost(node: &Resolved<'_>, count: u32) -> usize {
     let rows = count as usize;
     let words = rows / 64 + 1;
     match node {
@@ -150,12 +184,26 @@ fn cost(node: &Resolved<'_>, count: u32) -> usize {
             words + parts.cost_one_by_one().min(parts.plan().cost)
         }
         Resolved::Any(parts) => parts.iter().map(|part| cost(part, count)).sum(),
-        Resolved::Range(_) => words,
+        Resolved::Range(_) | Resolved::Rows(RowSet::Bits(_) | RowSet::Range(_)) => words,
         Resolved::Texts(texts, codes) => words + cost_of_codes(texts, codes, rows),
-        Resolved::Ordered { .. } => words + (ROW_COST * max_rows(node, count)).min(rows / 2),
-        Resolved::Ids(_, _) | Resolved::Rows(_) => words + ROW_COST * max_rows(node, count),
-        Resolved::Scanned(_, _) => words + rows / 2,
+        Resolved::Ordered { positions, intervals, .. } => {
+            let listed: usize = positions.iter().map(ExactSizeIterator::len).sum();
+            words + cost_of_rows(listed, rows).min(cost_of_scans(intervals, rows))
+        }
+        Resolved::Ids(_, _) => words + cost_of_rows(max_rows(node, count), rows),
+        Resolved::Rows(_) => words + ROW_COST * max_rows(node, count),
+        Resolved::Scanned(_, intervals) => words + cost_of_scans(intervals, rows),
     }
+}
+
+/// Returns the cost of scanning a column for each interval.
+pub(super) fn cost_of_scans(intervals: &IntervalSet<i64>, rows: usize) -> usize {
+    intervals.iter().count() * (rows / 4)
+}
+
+/// Returns the cost of adding so many of the rows, or of removing the others if these are the minority.
+pub(super) fn cost_of_rows(changed: usize, rows: usize) -> usize {
+    ROW_COST * changed.min(rows.saturating_sub(changed))
 }
 
 /// Returns the cost of adding the rows of some codes, or of removing those of the other codes if these are the

@@ -1,10 +1,14 @@
 //! Finds the rows of an index that a predicate is true for.
 
 mod cost;
+mod narrow;
 mod plan;
 mod resolve;
+mod resolved;
 mod span_counter;
 mod text_rows;
+mod unread;
+mod values;
 mod verify;
 
 pub(super) use plan::rows;

@@ -8,8 +8,9 @@ use std::ops::Range;
 
 use arrow_buffer::ScalarBuffer;
 
-use super::cost::{Conjunction, IntersectionPlan, MAX_MERGED_LISTS, max_rows};
-use super::resolve::{Codes, ResolveContext, Resolved, SpanRows, resolve};
+use super::cost::{Conjunction, IntersectionPlan, MAX_MERGED_LISTS, cost_of_rows, cost_of_scans, max_rows};
+use super::resolve::{ResolveContext, SpanRows, resolve};
+use super::resolved::{Codes, Resolved, complement};
 use super::text_rows::TextRows;
 use crate::filter::predicate::Predicate;
 use crate::index::{Bits, Index, Numbers, RowSet, Texts};
@@ -26,12 +27,13 @@ pub(in crate::filter) fn rows(
     is_cancelled: &dyn Fn() -> bool,
 ) -> Option<RowSet> {
     let question = resolve(predicate, true, &ResolveContext { index, texts, is_cancelled, span_rows });
-    let rows = Planner { rows: index.rows(), is_cancelled }.rows(flattened(question, index.rows()));
+    let rows =
+        Planner { rows: index.rows(), is_cancelled }.narrowed(question, RowSet::Range(0..index.rows()));
     (!is_cancelled()).then_some(rows)
 }
 
 /// Flattens nested nodes of the same kind, intersects the ranges of an `AND`, and puts the smallest part first.
-fn flattened(node: Resolved<'_>, rows: u32) -> Resolved<'_> {
+pub(super) fn flattened(node: Resolved<'_>, rows: u32) -> Resolved<'_> {
     let (parts, is_all) = match node {
         Resolved::All(parts) => (parts, true),
         Resolved::Any(parts) => (parts, false),
@@ -83,13 +85,13 @@ pub(super) fn contains(node: &Resolved<'_>, row: u32) -> bool {
 
 /// Builds row sets of one index. Once the search is cancelled, whatever is left counts as empty.
 #[derive(Clone, Copy)]
-struct Planner<'w> {
-    rows: u32,
-    is_cancelled: &'w dyn Fn() -> bool,
+pub(super) struct Planner<'w> {
+    pub(super) rows: u32,
+    pub(super) is_cancelled: &'w dyn Fn() -> bool,
 }
 
 impl Planner<'_> {
-    fn rows(self, node: Resolved<'_>) -> RowSet {
+    pub(super) fn rows(self, node: Resolved<'_>) -> RowSet {
         match node {
             Resolved::Range(range) => RowSet::Range(range),
             Resolved::Rows(rows) => rows,
@@ -215,20 +217,15 @@ impl Planner<'_> {
             Resolved::Range(range) => crate::index::fill(words, range.start as usize..range.end as usize),
             Resolved::Texts(texts, codes) => self.unite_texts(texts, codes, words),
             Resolved::Ordered { numbers, order, positions, intervals } => {
-                let count: usize = positions.iter().map(ExactSizeIterator::len).sum();
-                if count > self.rows as usize / 8 {
+                let (count, rows) = (positions.iter().map(ExactSizeIterator::len).sum(), order.len());
+                if cost_of_scans(intervals, rows) < cost_of_rows(count, rows) {
                     scan(numbers, intervals.iter(), words);
                 } else {
-                    positions.iter().flat_map(|range| &order[range.clone()]).for_each(|row| set(words, *row));
+                    unite_positions(order, positions, words);
                 }
             }
             Resolved::Scanned(numbers, intervals) => scan(numbers, intervals.iter(), words),
-            Resolved::Ids(ids, positions) => {
-                positions
-                    .iter()
-                    .flat_map(|range| &ids.order()[range.clone()])
-                    .for_each(|row| set(words, *row));
-            }
+            Resolved::Ids(ids, positions) => unite_positions(ids.order(), positions, words),
         }
     }
 
@@ -240,8 +237,25 @@ impl Planner<'_> {
         let mut own = vec![0; words.len()];
         crate::index::fill(&mut own, 0..self.rows as usize);
         change(texts, &codes.complement(texts), &mut own, |word, bits| *word &= !bits);
-        words.iter_mut().zip(own).for_each(|(word, own)| *word |= own);
+        unite_words(&own, words);
     }
+}
+
+/// Adds the rows at some positions of an order; if they are the majority, adds all rows and removes the others.
+fn unite_positions(order: &[u32], positions: &[Range<usize>], words: &mut [u64]) {
+    if positions.iter().map(ExactSizeIterator::len).sum::<usize>() <= order.len() / 2 {
+        return rows_at(order, positions).for_each(|row| set(words, row));
+    }
+    let mut own = vec![0; words.len()];
+    crate::index::fill(&mut own, 0..order.len());
+    for row in rows_at(order, &complement(positions, order.len())) {
+        own[row as usize / 64] &= !(1 << (row % 64));
+    }
+    unite_words(&own, words);
+}
+
+fn rows_at(order: &[u32], positions: &[Range<usize>]) -> impl Iterator<Item = u32> {
+    positions.iter().flat_map(|range| &order[range.clone()]).copied()
 }
 
 /// Applies `change` to the bits of the rows of some codes: through the bitmap of a frequent code, row by row for

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use crate::filter::spans::{SpanTest, TextKey};
-use crate::index::{Bits, RowSet};
+use crate::index::RowSet;
 use crate::text_index::{Found, TextIndex};
 
 /// What was looked up in the text index of a segment.
@@ -41,7 +41,7 @@ impl<'i> TextRows<'i> {
         let all = RowSet::Range(0..index.rows());
         let Some(pattern) = key.pattern.clone() else {
             let present = index.present(key.channel);
-            let rows = if truth { present } else { without(&all, &present, index.rows()) };
+            let rows = if truth { present } else { all.without(&present) };
             return Some([rows.clone(), rows]);
         };
         let bounds = self.looked_up(index, (key, &pattern), is_cancelled)?;
@@ -50,7 +50,7 @@ impl<'i> TextRows<'i> {
             [certain.clone(), possible.clone()]
         } else {
             // A trace without any such text is unknown.
-            [possible, certain].map(|rows| without(present, rows, index.rows()))
+            [possible, certain].map(|rows| present.without(rows))
         })
     }
 
@@ -68,12 +68,4 @@ impl<'i> TextRows<'i> {
         self.found.borrow_mut().push((key, bounds.clone()));
         Some(bounds)
     }
-}
-
-/// Returns `rows` without `others`, of `count` rows in all.
-fn without(rows: &RowSet, others: &RowSet, count: u32) -> RowSet {
-    let mut words = vec![0; (count as usize).div_ceil(64)];
-    rows.for_each(|row| words[row as usize / 64] |= 1 << (row % 64));
-    others.for_each(|row| words[row as usize / 64] &= !(1 << (row % 64)));
-    RowSet::Bits(Bits::new(words))
 }

@@ -8,7 +8,8 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 
 use super::plan::contains;
-use super::resolve::{ResolveContext, Resolved, SpanRows, resolve};
+use super::resolve::{ResolveContext, SpanRows, resolve};
+use super::resolved::Resolved;
 use super::text_rows::TextRows;
 use crate::attribute_index::AttributeIndex;
 use crate::error::{Error, Result};
@@ -157,7 +158,7 @@ impl<'i> Question<'i> {
                     is_cancelled: &|| false,
                     span_rows: SpanRows::Possible,
                 };
-                Self::Columns(resolve(columns, truth, &context))
+                Self::Columns(resolve(columns, truth, &context).read())
             }
         }
     }

@@ -191,6 +191,52 @@ fn index_rows_of_a_large_segment_equal_its_mask() {
     }
 }
 
+/// Enough values that a search for texts in them is the last thing that is done, and then of few rows or of none.
+#[test]
+fn what_takes_long_to_look_up_is_found_among_few_rows_and_many() {
+    let rows = rows(50_000, 1 << 40, 11);
+    let (batch, index) = (to_batch(&rows), indexed(&rows));
+    let some = &rows[31_000];
+    let text = some.run_id.clone().expect("a text");
+    let id = some.trace_id.to_string();
+    let ids: Vec<String> = rows.iter().step_by(170).map(|row| row.trace_id.to_string()).collect();
+    let texts: Vec<&String> = rows.iter().step_by(90).filter_map(|row| row.run_id.as_ref()).collect();
+    let numbers: Vec<i64> = (0..400).map(|number| 3 * number).collect();
+    let soon = [
+        json!({"op": "EQ", "key": "trace_id", "value": id}),
+        json!({"op": "EQ", "key": "duration_ms", "value": -77}),
+        json!({"op": "LT", "key": "name", "value": &some.name[..6]}),
+        json!({"op": "EQ", "key": "status", "value": "ERROR"}),
+        json!({"op": "EXISTS", "key": "name"}),
+    ];
+    let late = [
+        json!({"op": "CONTAINS", "key": "run_id", "value": &text[5..7]}),
+        json!({"op": "EQ", "key": "session_id", "value": some.session_id, "ignore_case": true}),
+        json!({"op": "IN", "key": "run_id", "values": texts}),
+        json!({"op": "CONTAINS", "key": "trace_id", "value": &id[3..5]}),
+        json!({"op": "IN", "key": "trace_id", "values": ids}),
+        json!({"op": "IN", "key": "duration_ms", "values": numbers}),
+    ];
+    let not = |condition: &serde_json::Value| json!({"op": "NOT", "condition": condition});
+    let join = |op: &str, conditions: [&serde_json::Value; 2]| json!({"op": op, "conditions": conditions});
+    for soon in &soon {
+        for (place, one) in late.iter().enumerate() {
+            let other = &late[(place + 1) % late.len()];
+            for source in [
+                join("AND", [soon, one]),
+                join("AND", [soon, &not(one)]),
+                join("OR", [soon, &not(one)]),
+                join("AND", [&not(soon), &join("OR", [one, other])]),
+                join("OR", [soon, &join("AND", [one, &not(other)])]),
+                not(&join("AND", [&join("OR", [soon, one]), other])),
+            ] {
+                let filter = compiled(&source.to_string());
+                assert_eq!(found(&filter, &index), mask(&filter, &batch), "{source}");
+            }
+        }
+    }
+}
+
 #[test]
 fn ids_of_a_large_segment_are_found_by_their_pieces_in_any_case() {
     let rows = rows(9_001, 50, 5);

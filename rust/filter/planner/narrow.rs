@@ -1,0 +1,57 @@
+//! Looks up conditions as far as they matter.
+//!
+//! Of an `AND`, what is soon looked up comes first. Of the rows that it leaves, few are tested one by one by what takes
+//! long to look up, and without any left that is not looked up at all. An `OR` is the same about the rows that none of its
+//! parts matches yet.
+
+use super::cost::cost;
+use super::plan::{Planner, flattened};
+use super::resolve::{Parts, Question};
+use super::resolved::Resolved;
+use crate::index::RowSet;
+
+/// What is resolved is evaluated before the rest is looked up if it costs less than one part in so many of that.
+const SOONER: usize = 4;
+
+impl Planner<'_> {
+    /// Returns those of `rows` that match.
+    pub(super) fn narrowed(self, question: Question<'_, '_>, rows: RowSet) -> RowSet {
+        match question {
+            _ if rows.count() == 0 || (self.is_cancelled)() => RowSet::NONE,
+            Question::Resolved(node) => self.among(node, rows),
+            Question::Unread(leaf) if leaf.is_sooner_tested(rows.count()) => leaf.tested(&rows),
+            Question::Unread(leaf) => self.among(leaf.read(), rows),
+            Question::All(parts) => self.all_of(parts, rows),
+            Question::Any(Parts { resolved, open }) => {
+                let mut left = rows.without(&self.among(Resolved::Any(resolved), rows.clone()));
+                for part in open {
+                    left = left.without(&self.narrowed(part, left.clone()));
+                }
+                rows.without(&left)
+            }
+        }
+    }
+
+    fn all_of(self, parts: Parts<'_, '_>, rows: RowSet) -> RowSet {
+        let reading_cost = parts.cost();
+        let Parts { resolved, open } = parts;
+        let node = flattened(Resolved::All(resolved.into_iter().chain([of_rows(rows)]).collect()), self.rows);
+        if cost(&node, self.rows) > reading_cost / SOONER {
+            let open = open.into_iter().map(Question::read);
+            return self.rows(flattened(Resolved::All(open.chain([node]).collect()), self.rows));
+        }
+        open.into_iter().fold(self.rows(node), |left, part| self.narrowed(part, left))
+    }
+
+    /// Returns those of `rows` that a node matches.
+    fn among(self, node: Resolved<'_>, rows: RowSet) -> RowSet {
+        self.rows(flattened(Resolved::All(vec![node, of_rows(rows)]), self.rows))
+    }
+}
+
+fn of_rows<'i>(rows: RowSet) -> Resolved<'i> {
+    match rows {
+        RowSet::Range(range) => Resolved::Range(range),
+        rows => Resolved::Rows(rows),
+    }
+}

@@ -1,0 +1,100 @@
+//! Conditions in terms of one index.
+
+use std::ops::Range;
+
+use crate::filter::intervals::IntervalSet;
+use crate::index::{Ids, Numbers, RowSet, Texts, fill};
+
+/// A predicate in terms of one index.
+#[derive(Debug)]
+pub(super) enum Resolved<'i> {
+    /// Every part holds.
+    All(Vec<Resolved<'i>>),
+    /// At least one part holds.
+    Any(Vec<Resolved<'i>>),
+    /// The row is in the range.
+    Range(Range<u32>),
+    /// The row's text has one of these codes.
+    Texts(&'i Texts, Codes),
+    /// The row's number is in the set; its positions in the order by number are known.
+    Ordered {
+        numbers: &'i Numbers,
+        order: &'i [u32],
+        positions: Vec<Range<usize>>,
+        intervals: IntervalSet<i64>,
+    },
+    /// The row's number is in the set.
+    Scanned(&'i Numbers, IntervalSet<i64>),
+    /// The row's id is at one of these positions in the order of ids.
+    Ids(&'i Ids, Vec<Range<usize>>),
+    /// The row is in the set.
+    Rows(RowSet),
+}
+
+/// A set of codes.
+#[derive(Debug)]
+pub(super) struct Codes {
+    /// Ascending, separated by gaps.
+    pub(super) ranges: Vec<Range<u32>>,
+    /// How many rows have one of them.
+    pub(super) rows: usize,
+    /// The same codes as a bitmap, if there are many ranges.
+    bits: Option<Vec<u64>>,
+}
+
+/// With more ranges than this, membership is tested with a bitmap.
+const MAX_SCANNED_RANGES: usize = 4;
+
+impl Codes {
+    pub(super) fn new(texts: &Texts, ranges: Vec<Range<u32>>) -> Self {
+        let rows = ranges.iter().map(|range| texts.count(range)).sum();
+        let bits = (ranges.len() > MAX_SCANNED_RANGES).then(|| {
+            let mut bits = vec![0; texts.distinct() as usize / 64 + 1];
+            for range in &ranges {
+                fill(&mut bits, range.start as usize..range.end as usize);
+            }
+            bits
+        });
+        Self { ranges, rows, bits }
+    }
+
+    /// Returns all other codes, including that of a missing value.
+    pub(super) fn complement(&self, texts: &Texts) -> Vec<Range<u32>> {
+        complement(&self.ranges, texts.distinct() + 1)
+    }
+
+    pub(super) fn contains(&self, code: u32) -> bool {
+        match &self.bits {
+            Some(bits) => bits[code as usize / 64] >> (code % 64) & 1 == 1,
+            None => self.ranges.iter().any(|range| range.contains(&code)),
+        }
+    }
+
+    /// Returns how many codes there are.
+    pub(super) fn count(&self) -> usize {
+        self.ranges.iter().map(ExactSizeIterator::len).sum()
+    }
+}
+
+/// Merges ascending ranges that touch, and drops empty ones.
+pub(super) fn union<T: Copy + PartialOrd>(ranges: impl Iterator<Item = Range<T>>) -> Vec<Range<T>> {
+    let mut union: Vec<Range<T>> = Vec::new();
+    for range in ranges.filter(|range| range.start < range.end) {
+        match union.last_mut() {
+            Some(last) if last.end >= range.start => {
+                if range.end > last.end {
+                    last.end = range.end;
+                }
+            }
+            _ => union.push(range),
+        }
+    }
+    union
+}
+
+/// Returns the gaps between ascending ranges, from zero up to `end`.
+pub(super) fn complement<T: Copy + PartialOrd + Default>(ranges: &[Range<T>], end: T) -> Vec<Range<T>> {
+    let starts = std::iter::once(T::default()).chain(ranges.iter().map(|range| range.end));
+    let ends = ranges.iter().map(|range| range.start).chain(std::iter::once(end));
+    union(starts.zip(ends).map(|(start, end)| start..end))
+}

@@ -1,0 +1,112 @@
+//! Conditions that take long to look up. They are looked up at last, and where few rows are left, these are tested instead.
+
+use arrow_buffer::ScalarBuffer;
+use rayon::prelude::*;
+
+use super::cost;
+use super::resolved::{Resolved, union};
+use super::values::{HEX_WIDTH, codes, ids_that_match, write_hex};
+use crate::filter::intervals::IntervalSet;
+use crate::filter::text::TextMatcher;
+use crate::index::{Ids, Numbers, RowSet, Texts};
+
+/// Rows that one thread tests at once.
+const ROWS_AT_ONCE: usize = 512;
+
+/// A condition in terms of one index, not looked up yet.
+#[derive(Debug)]
+pub(super) enum Unread<'i, 'p> {
+    /// The row has a text, and whether the matcher matches it is this.
+    Texts { texts: &'i Texts, matcher: &'p TextMatcher, truth: bool },
+    /// Whether the matcher matches the row's id is this.
+    Ids { ids: &'i Ids, matcher: &'p TextMatcher, truth: bool },
+    /// The row's number is in the set.
+    Numbers { numbers: &'i Numbers, order: &'i ScalarBuffer<u32>, intervals: IntervalSet<i64> },
+}
+
+impl<'i> Unread<'i, '_> {
+    /// Returns the cost of looking it up.
+    pub(super) fn cost(&self) -> usize {
+        match self {
+            Self::Texts { texts, matcher, .. } => cost::of_reading_texts(texts, matcher),
+            Self::Ids { ids, matcher, .. } => cost::of_reading_ids(ids, matcher),
+            Self::Numbers { order, intervals, .. } => {
+                cost::of_lookups(2 * intervals.iter().count(), order.len())
+            }
+        }
+    }
+
+    /// Looks it up.
+    pub(super) fn read(self) -> Resolved<'i> {
+        match self {
+            Self::Texts { texts, matcher, truth } => Resolved::Texts(texts, codes(texts, matcher, truth)),
+            Self::Ids { ids, matcher, truth } => ids_that_match(ids, matcher, truth),
+            Self::Numbers { numbers, order, intervals } => {
+                let positions = intervals.iter().map(|interval| numbers.positions_between(order, interval));
+                Resolved::Ordered { numbers, order, positions: union(positions), intervals }
+            }
+        }
+    }
+
+    /// Whether testing so many rows takes less time than looking it up.
+    pub(super) fn is_sooner_tested(&self, rows: usize) -> bool {
+        let test_cost = match self {
+            Self::Texts { .. } | Self::Ids { .. } => cost::TEXT_TEST_COST,
+            Self::Numbers { .. } => cost::NUMBER_TEST_COST,
+        };
+        rows * test_cost < self.cost()
+    }
+
+    /// Returns those of `rows` for which it holds, by testing each of them.
+    pub(super) fn tested(&self, rows: &RowSet) -> RowSet {
+        match self {
+            Self::Texts { texts, matcher, truth } => {
+                let codes = codes_that_match(texts, (matcher, *truth), rows);
+                filtered(rows, |row| codes.binary_search(&texts.code(row as usize)).is_ok())
+            }
+            Self::Ids { ids, matcher, truth } => filtered(rows, |row| {
+                let mut digits = [0; HEX_WIDTH];
+                write_hex(ids.bytes(row as usize), &mut digits);
+                std::str::from_utf8(&digits).is_ok_and(|text| matcher.matches_as_it_is(text) == *truth)
+            }),
+            Self::Numbers { numbers, intervals, .. } => {
+                filtered(rows, |row| intervals.contains(numbers.value(row as usize)))
+            }
+        }
+    }
+}
+
+/// Returns the codes of these rows whose texts the matcher matches, or does not match, ascending. Rows that are near each
+/// other often have the same text, which is tested once.
+fn codes_that_match(texts: &Texts, (matcher, truth): (&TextMatcher, bool), rows: &RowSet) -> Vec<u32> {
+    let mut codes = Vec::with_capacity(rows.count());
+    rows.for_each(|row| codes.push(texts.code(row as usize)));
+    codes.sort_unstable();
+    codes.dedup();
+    let is_lower_case = texts.is_lower_case();
+    let is_match = |text: &str, scratch: &mut String| {
+        if is_lower_case { matcher.matches_as_it_is(text) } else { matcher.matches(text, scratch) }
+    };
+    let found = codes.par_chunks(ROWS_AT_ONCE).flat_map_iter(|codes| {
+        let mut scratch = String::new();
+        codes.iter().copied().filter(move |code| {
+            // The code after the last one stands for a missing text.
+            let text = (*code < texts.distinct()).then(|| texts.value(*code));
+            let text = text.and_then(|text| std::str::from_utf8(text).ok());
+            text.is_some_and(|text| is_match(text, &mut scratch) == truth)
+        })
+    });
+    found.collect()
+}
+
+/// Returns those of `rows` for which `holds` is true.
+fn filtered(rows: &RowSet, holds: impl Fn(u32) -> bool + Sync) -> RowSet {
+    let rows: Vec<u32> = rows.from(0).collect();
+    let chunks = rows.par_chunks(ROWS_AT_ONCE);
+    RowSet::List(
+        chunks
+            .flat_map_iter(|rows| rows.iter().copied().filter(|row| holds(*row)))
+            .collect::<Vec<_>>()
+            .into(),
+    )
+}

@@ -1,0 +1,141 @@
+//! Finds the values of a column that a text matcher matches.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::resolved::{Codes, Resolved, complement, union};
+use crate::filter::text::{ByteInterval, TextMatcher};
+use crate::index::{Ids, RowSet, Texts};
+use crate::otlp::TraceId;
+
+/// Texts that one thread tests at once.
+const TEXTS_AT_ONCE: u32 = 1 << 14;
+
+/// Returns the codes whose texts the matcher matches, or those it does not.
+pub(super) fn codes(texts: &Texts, matcher: &TextMatcher, truth: bool) -> Codes {
+    let found = if let Some(intervals) = matcher.intervals(texts.is_lower_case()) {
+        let range = |interval: ByteInterval<'_>| {
+            let first = texts.first_code(|text| interval.starts_at_or_before(text));
+            match interval {
+                ByteInterval::Exactly(wanted) => {
+                    let is_there = first < texts.distinct() && texts.value(first) == wanted;
+                    first..first + u32::from(is_there)
+                }
+                _ => first..texts.first_code(|text| interval.ends_before(text)).max(first),
+            }
+        };
+        union(intervals.into_iter().map(range))
+    } else {
+        let chunks = (0..texts.distinct()).step_by(TEXTS_AT_ONCE as usize).collect::<Vec<_>>();
+        let end = |first: u32| texts.distinct().min(first + TEXTS_AT_ONCE);
+        let found = chunks.into_par_iter().flat_map_iter(|first| tested(texts, matcher, first..end(first)));
+        union(found.collect::<Vec<_>>().into_iter())
+    };
+    let found = if truth { found } else { complement(&found, texts.distinct()) };
+    Codes::new(texts, found)
+}
+
+/// Returns which of the codes have texts that the matcher matches, by testing each text.
+fn tested(texts: &Texts, matcher: &TextMatcher, codes: Range<u32>) -> Vec<Range<u32>> {
+    let (bytes, offsets) = texts.all();
+    let offsets = &offsets[codes.start as usize..=codes.end as usize];
+    if let Some(hits) = matcher.texts_that_contain(bytes, offsets, texts.is_lower_case()) {
+        let ranges = hits.set_slices().map(|(start, end)| codes.start + code(start)..codes.start + code(end));
+        return ranges.collect();
+    }
+    let mut scratch = String::new();
+    let is_hit = |code: &u32| {
+        std::str::from_utf8(texts.value(*code)).is_ok_and(|text| matcher.matches(text, &mut scratch))
+    };
+    codes.filter(is_hit).map(|code| code..code + 1).collect()
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "there are no more values than rows")]
+fn code(position: usize) -> u32 {
+    position as u32
+}
+
+/// Returns the ids that the matcher matches, or those it does not.
+pub(super) fn ids_that_match<'i>(ids: &'i Ids, matcher: &TextMatcher, truth: bool) -> Resolved<'i> {
+    let Some(intervals) = matcher.intervals(true) else {
+        return Resolved::Rows(rows_that_contain(ids, matcher, truth));
+    };
+    if let Some(texts) = exact_texts(&intervals) {
+        let mut rows: Vec<u32> = texts.into_iter().filter_map(|text| ids.find(id(text)?)).collect();
+        rows.sort_unstable();
+        let found = RowSet::List(rows.into());
+        let all = RowSet::Range(0..code(ids.order().len()));
+        return Resolved::Rows(if truth { found } else { all.without(&found) });
+    }
+    let found = union(intervals.into_iter().map(|interval| positions(ids, interval)));
+    Resolved::Ids(ids, if truth { found } else { complement(&found, ids.order().len()) })
+}
+
+/// Returns the texts of intervals that are all of one text.
+fn exact_texts<'t>(intervals: &[ByteInterval<'t>]) -> Option<Vec<&'t [u8]>> {
+    let exact = intervals.iter().map(|interval| match interval {
+        ByteInterval::Exactly(text) => Some(*text),
+        _ => None,
+    });
+    exact.collect()
+}
+
+/// Returns the id that is written like this.
+fn id(text: &[u8]) -> Option<TraceId> {
+    let id = TraceId::from_hex(std::str::from_utf8(text).ok().filter(|text| text.len() == HEX_WIDTH)?)?;
+    (id.to_string().as_bytes() == text).then_some(id)
+}
+
+/// Returns the positions, in the order of ids, of the ids in an interval.
+fn positions(ids: &Ids, interval: ByteInterval<'_>) -> Range<usize> {
+    let order = ids.order();
+    let mut digits = [0; HEX_WIDTH];
+    let mut first = |is_low: &dyn Fn(&[u8]) -> bool| {
+        order.partition_point(|row| {
+            write_hex(ids.bytes(*row as usize), &mut digits);
+            is_low(&digits)
+        })
+    };
+    let start = first(&|text| !interval.starts_at_or_before(text));
+    start..first(&|text| !interval.ends_before(text)).max(start)
+}
+
+/// Returns the rows whose ids contain the pattern of a `CONTAINS` matcher, or those whose ids do not. Ids are written and
+/// searched in the order of rows, many at once and on all threads.
+fn rows_that_contain(ids: &Ids, matcher: &TextMatcher, truth: bool) -> RowSet {
+    /// So many that the digits stay in the processor's cache.
+    const IDS_AT_ONCE: usize = 4_096;
+    let rows = ids.order().len();
+    let mut words = vec![0_u64; rows.div_ceil(64)];
+    words.par_chunks_mut(IDS_AT_ONCE / 64).enumerate().for_each(|(chunk, words)| {
+        let first = chunk * IDS_AT_ONCE;
+        let count = IDS_AT_ONCE.min(rows - first);
+        let mut digits = vec![0; count * HEX_WIDTH];
+        for (row, digits) in (first..).zip(digits.chunks_exact_mut(HEX_WIDTH)) {
+            write_hex(ids.bytes(row), digits);
+        }
+        let ends: Vec<u32> = (0..).step_by(HEX_WIDTH).take(count + 1).collect();
+        let hits = matcher.texts_that_contain(&digits, &ends, true);
+        for row in hits.iter().flat_map(|hits| hits.set_indices()) {
+            words[row / 64] |= 1 << (row % 64);
+        }
+        if !truth {
+            let all = (0..count).step_by(64).map(|at| u64::MAX >> (64 - (count - at).min(64)));
+            words.iter_mut().zip(all).for_each(|(word, all)| *word ^= all);
+        }
+    });
+    RowSet::of_words(words)
+}
+
+/// How many digits an id has.
+pub(super) const HEX_WIDTH: usize = 32;
+
+/// Writes an id in hexadecimal digits.
+pub(super) fn write_hex(bytes: &[u8], digits: &mut [u8]) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    for (pair, byte) in digits.chunks_exact_mut(2).zip(bytes) {
+        pair[0] = DIGITS[usize::from(byte >> 4)];
+        pair[1] = DIGITS[usize::from(byte & 15)];
+    }
+}

@@ -96,3 +96,20 @@ pub fn fill(words: &mut [u64], range: Range<usize>) {
         index = end;
     }
 }
+
+/// Whether the bit at `index` is set.
+pub fn is_set(words: &[u64], index: usize) -> bool {
+    words[index / 64] >> (index % 64) & 1 == 1
+}
+
+/// Sets the bit at `index`; returns whether it was clear before.
+pub fn set(words: &mut [u64], index: usize) -> bool {
+    let is_new = !is_set(words, index);
+    words[index / 64] |= 1 << (index % 64);
+    is_new
+}
+
+/// Returns how many rows two bitmaps have in common.
+pub fn count_common(one: &[u64], other: &[u64]) -> u32 {
+    one.iter().zip(other).map(|(one, other)| (one & other).count_ones()).sum()
+}

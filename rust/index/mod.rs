@@ -29,7 +29,7 @@ mod texts;
 
 use arrow_buffer::Buffer;
 
-pub use bits::{Bits, fill, ones};
+pub use bits::{Bits, count_common, fill, is_set, ones, set};
 pub use build::{CodedTexts, build, order_of};
 pub use ids::Ids;
 pub use marks::{CodeSet, MarkedRange};

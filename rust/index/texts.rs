@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use arrow_buffer::{Buffer, ScalarBuffer};
 
+use super::bits::is_set;
 use super::layout::{SectionKind, Sections};
 use super::packed::{FixedWidth, PackedInts};
 use super::row_blocks::RowBlock;
@@ -138,6 +139,23 @@ impl Texts {
     /// Returns the rows of these codes: ascending within each code.
     pub fn rows(&self, codes: &Range<u32>) -> ScalarBuffer<u32> {
         self.order.slice(self.starts[codes.start as usize] as usize, self.count(codes))
+    }
+
+    /// Calls `visit` with each of these codes that has a selected row, and with the first of its rows. All rows are selected if
+    /// there is no bitmap of them.
+    pub fn for_each_first_row(
+        &self,
+        codes: Range<u32>,
+        selected: Option<&[u64]>,
+        mut visit: impl FnMut(u32, u32),
+    ) {
+        for (code, ends) in codes.clone().zip(self.starts(&codes).windows(2)) {
+            let rows = &self.order[ends[0] as usize..ends[1] as usize];
+            let is_selected = |row: &&u32| selected.is_none_or(|words| is_set(words, **row as usize));
+            if let Some(row) = rows.iter().find(is_selected) {
+                visit(code, *row);
+            }
+        }
     }
 
     /// Returns the rows of a code as a bitmap, if the code is frequent.

@@ -3,6 +3,8 @@
 //! A deep page costs as much as the first one: binary search on the sort key finds where the page begins in every
 //! part, by summing ranks (multi-sequence selection); only the page itself is merged.
 
+use std::ops::Range;
+
 use super::selection::Selection;
 
 /// A row of the page: the selection it belongs to, and its row number in that part.
@@ -30,6 +32,14 @@ pub(super) fn page_of(selections: &[Selection<'_>], offset: usize, limit: usize)
 
 fn row(row: u32) -> usize {
     row as usize
+}
+
+/// Returns which ranks rows have, in result order, that started at this instant.
+pub(super) fn ranks_of_start(selections: &[Selection<'_>], start: i64) -> Range<usize> {
+    let newer = |is_newer: &dyn Fn(i64) -> bool| {
+        selections.iter().map(|selection| selection.rank_of_start(is_newer)).sum()
+    };
+    newer(&|own| own > start)..newer(&|own| own >= start)
 }
 
 /// Returns how many rows of each selection are among the first `offset` of all.

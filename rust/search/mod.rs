@@ -18,7 +18,6 @@ mod page;
 mod pool;
 mod runs;
 mod selection;
-mod session_numbers;
 mod sessions;
 mod sorted;
 mod spans;

@@ -118,6 +118,9 @@ impl Sort {
     /// The order of results.
     pub const NEWEST_FIRST: Self = Self { by: TraceNumber::Column(Field::StartTime), ascending: false };
 
+    /// The order of start times; runs that started at once are in the order of results.
+    pub const OLDEST_FIRST: Self = Self { ascending: true, ..Self::NEWEST_FIRST };
+
     /// Returns the order by the field named `key`. Traces without a value come last.
     ///
     /// # Errors

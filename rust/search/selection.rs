@@ -95,6 +95,12 @@ impl<'a> Selection<'a> {
         self.count == self.view.count()
     }
 
+    /// Returns a selection of these rows of the same part, none of which is deleted.
+    pub(super) fn only(&self, rows: RowSet) -> Self {
+        let rows: LiveRows = rows.into();
+        Self { part: self.part, index: self.index, count: rows.count(), rows, view: self.view.clone() }
+    }
+
     /// Returns those of the selected rows that are in `rows`.
     pub(super) fn among(&self, rows: RowSet) -> Self {
         let rows = self.rows.among(rows);
@@ -108,14 +114,20 @@ impl<'a> Selection<'a> {
 
     /// Returns the number of selected rows that come before `key`.
     pub(super) fn rank(&self, key: &SortKey<'_>) -> usize {
+        self.rank_where(|row| self.key(row) < *key)
+    }
+
+    /// Returns the number of selected rows whose start is newer than others, which `is_newer` says.
+    pub(super) fn rank_of_start(&self, is_newer: impl Fn(i64) -> bool) -> usize {
+        self.rank_where(|row| is_newer(self.view.start_time(row)))
+    }
+
+    /// Returns the number of selected rows for which `is_before` holds, as it does for the first rows of the part alone.
+    fn rank_where(&self, is_before: impl Fn(usize) -> bool) -> usize {
         let (mut low, mut high) = (0, self.view.count());
         while low < high {
             let middle = low.midpoint(high);
-            if self.key(middle) < *key {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
+            if is_before(middle) { low = middle + 1 } else { high = middle }
         }
         self.rows.rank(u32::try_from(low).unwrap_or(u32::MAX))
     }

@@ -6,9 +6,8 @@
 use std::ops::Range;
 
 use super::tally::Tally;
-use crate::index::Texts;
+use crate::index::{Texts, count_common, is_set, set};
 use crate::search::selection::Selection;
-use crate::search::session_numbers::{count_common, is_set, set};
 
 /// If fewer than one row for this many values is selected, codes are sorted rather than counted in an array.
 const VALUES_PER_SPARSE_ROW: usize = 8;

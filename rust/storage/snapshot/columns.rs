@@ -231,6 +231,14 @@ impl PartColumns {
         }
     }
 
+    /// Returns the index of the sessions; `None` for a batch of the head.
+    pub fn sessions(&self) -> Option<&Texts> {
+        match &self.source {
+            ColumnSource::Sealed(index) => Some(index.sessions()),
+            ColumnSource::Head(_) => None,
+        }
+    }
+
     /// Returns the number of distinct sessions, which is the number of session codes.
     pub fn session_codes(&self) -> usize {
         match &self.source {

@@ -1,5 +1,7 @@
 //! The rows of one part in order of a number or of their start times.
 
+use std::ops::Range;
+
 use arrow_buffer::ScalarBuffer;
 
 use crate::index::RowSet;
@@ -53,6 +55,17 @@ impl ValueOrder {
         }
     }
 
+    /// Returns how many of the rows at these positions have their bit set in `words`; all of them if there is none.
+    pub fn count_in(&self, positions: Range<usize>, words: Option<&[u64]>) -> usize {
+        let Some(words) = words else { return positions.len() };
+        let bit = |row: usize| words[row / 64] >> (row % 64) & 1;
+        let count: u64 = match &self.order {
+            Order::Rows(rows) => rows[positions].iter().map(|row| bit(*row as usize)).sum(),
+            Order::Descending => positions.map(|position| bit(self.row(position))).sum(),
+        };
+        usize::try_from(count).unwrap_or(usize::MAX)
+    }
+
     /// Returns the first position in `from..to` whose row is not `is_before`, which must hold for a prefix of them.
     /// Fast if that position is close to `from`.
     pub fn gallop_up(&self, from: usize, to: usize, is_before: impl Fn(usize) -> bool) -> usize {
@@ -101,6 +114,11 @@ mod tests {
                 let is_before = |row: usize| numbers[row] < wanted;
                 prop_assert_eq!(order.gallop_up(0, order.count(), is_before), expected);
                 prop_assert_eq!(order.gallop_down(0, order.count(), is_before), expected);
+                let mut even = vec![0_u64; numbers.len().div_ceil(64)];
+                (0..numbers.len()).step_by(2).for_each(|row| even[row / 64] |= 1 << (row % 64));
+                let rows = (0..expected).map(|position| order.row(position));
+                prop_assert_eq!(order.count_in(0..expected, Some(&even)), rows.filter(|row| row % 2 == 0).count());
+                prop_assert_eq!(order.count_in(0..expected, None), expected);
             }
         }
     }

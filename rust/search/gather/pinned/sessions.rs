@@ -8,8 +8,7 @@ use crate::search::gather::wire::{
     AskedDigests, AskedSessionParts, AskedSessions, NewestOfSession, SessionParts, Sessions,
 };
 use crate::search::page::Window;
-use crate::search::session_numbers::SessionNumbers;
-use crate::search::sessions::{self, first_sessions, for_each_session, part_of, traces_of_key};
+use crate::search::sessions::{self, SessionNumbers, for_each_session, part_of, sessions_at, traces_of_key};
 
 impl PinnedSearch {
     pub(super) fn sessions(&self, asked: &AskedSessions, cancel: &CancellationToken) -> Result<Sessions> {
@@ -17,11 +16,7 @@ impl PinnedSearch {
         let numbers = SessionNumbers::new(&self.snapshot, &selections)?;
         let count = sessions::count(&selections, &numbers, cancel)?;
         let window = Window { offset: 0, limit: size(asked.limit) };
-        let first = if window.limit == 0 {
-            Vec::new()
-        } else {
-            first_sessions((&selections, &numbers), window, cancel)?
-        };
+        let first = sessions_at((&selections, &numbers), count, window, cancel)?;
         let first = first.into_iter().map(|(start, (part, code))| NewestOfSession {
             start,
             session: selections[part].view.session(code).to_vec(),

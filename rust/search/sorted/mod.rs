@@ -1,32 +1,32 @@
 //! Pages in another order than that of results: by a number of the rows, by what traces cost, or by start time, ascending or
 //! descending. Traces without a cost come last, in the order of results.
 //!
-//! The rows of every part are kept in order of each number. A page is found value by value: the selected rows of one
-//! value, of all parts, are a selection of their own, in the order of results. Where the page begins is found without
-//! walking there: if whole parts are selected, by binary search over the values; else by counting the selected rows in
-//! bins of values. Where few rows are selected, most values have none of them, and the rows are sorted instead.
+//! The rows of every part are kept in order of each number. A page is found value by value ([`values`]): the selected rows
+//! of one value, of all parts, are a selection of their own, in the order of results. Where the page begins is found without
+//! walking there ([`jump`]). Where few rows are selected, most values have none of them, and the rows are sorted instead.
+//! The order of start times is that of results from its end ([`oldest`]).
+
+mod jump;
+mod oldest;
+mod values;
 
 use super::cancellation::CancellationToken;
 use super::costs::{rows_with_cost, with_costs};
 use super::merge::{PageRow, page_of};
 use super::page::{Sort, Window};
-use super::pool::in_rounds;
-use super::selection::{PARTS_PER_THREAD, Selection};
+use super::selection::Selection;
 use crate::error::Result;
-use crate::index::RowSet;
-use crate::storage::ValueOrder;
+use oldest::oldest_first;
+use values::Values;
 
 /// The offset up to which values are walked rather than jumped over, in rows of all parts.
-const MAX_WALKED_ROWS: usize = 1 << 14;
+const MAX_WALKED_ROWS: usize = 1 << 11;
 
 /// The number of selected rows up to which they may be sorted.
 const MAX_SORTED_ROWS: usize = 1 << 12;
 
 /// To sort a row takes as long as to walk over so many.
 const WALKED_PER_SORTED_ROW: usize = 8;
-
-/// Bins of values per counting pass.
-const BINS: usize = 1 << 12;
 
 /// Values that are visited between two checks whether the search is cancelled.
 const VALUES_PER_CHECK: usize = 1_024;
@@ -65,6 +65,9 @@ impl<'s, 'a> OrderedRows<'s, 'a> {
     pub(super) fn window(&self, window: Window, cancel: &CancellationToken) -> Result<Vec<PageRow>> {
         if self.sort == Sort::NEWEST_FIRST {
             return Ok(page_of(self.selections, window.offset, window.limit));
+        }
+        if self.sort == Sort::OLDEST_FIRST {
+            return Ok(oldest_first(self.selections, window));
         }
         let Some([present, missing]) = &self.by_cost else {
             return sorted_rows(self.selections, (self.sort, window), MAX_WALKED_ROWS, cancel);
@@ -141,190 +144,6 @@ fn all_sorted(selections: &[Selection<'_>], sort: Sort) -> Vec<PageRow> {
         by_value.then_with(|| key(*left_row).cmp(&key(*right_row)))
     });
     rows.into_iter().map(|(_, row)| row).collect()
-}
-
-/// The values of the selected rows in order, each with its rows.
-struct Values<'s, 'a> {
-    selections: &'s [Selection<'a>],
-    sort: Sort,
-    parts: Vec<PartValues>,
-}
-
-/// The values of one part that are still to come: the positions `start..end` of its order.
-struct PartValues {
-    order: ValueOrder,
-    start: usize,
-    end: usize,
-}
-
-impl<'s, 'a> Values<'s, 'a> {
-    fn new(selections: &'s [Selection<'a>], sort: Sort) -> Self {
-        let part = |selection: &Selection<'_>| {
-            let order = selection.view.value_order(sort.by).unwrap_or_else(|| ValueOrder::descending(0));
-            PartValues { start: 0, end: order.count(), order }
-        };
-        Self { selections, sort, parts: selections.iter().map(part).collect() }
-    }
-
-    fn value(&self, part: usize, position: usize) -> i64 {
-        self.selections[part].view.number(self.sort.by, self.parts[part].order.row(position))
-    }
-
-    /// Returns the next value of a part, if it has one left.
-    fn next_value(&self, part: usize) -> Option<i64> {
-        let PartValues { start, end, .. } = self.parts[part];
-        (start < end).then(|| self.value(part, if self.sort.ascending { start } else { end - 1 }))
-    }
-
-    /// Returns the selected rows of the next value, one selection per part; `None` after the last value.
-    fn next(&mut self) -> Option<Vec<Selection<'a>>> {
-        let nexts: Vec<Option<i64>> = (0..self.parts.len()).map(|part| self.next_value(part)).collect();
-        let values = nexts.iter().flatten().copied();
-        let value = if self.sort.ascending { values.min() } else { values.max() }?;
-        let tied = nexts.iter().enumerate().map(|(part, next)| {
-            let rows = if *next == Some(value) { self.take(part, value) } else { RowSet::NONE };
-            self.selections[part].among(rows)
-        });
-        Some(tied.collect())
-    }
-
-    /// Returns the rows of the next value of a part, which is `value`, and steps over it.
-    fn take(&mut self, part: usize, value: i64) -> RowSet {
-        let PartValues { start, end, .. } = self.parts[part];
-        let number = |row: usize| self.selections[part].view.number(self.sort.by, row);
-        let order = &self.parts[part].order;
-        if self.sort.ascending {
-            let next = order.gallop_up(start, end, |row| number(row) <= value);
-            let rows = order.rows(start, next);
-            self.parts[part].start = next;
-            rows
-        } else {
-            let next = order.gallop_down(start, end, |row| number(row) < value);
-            let rows = order.rows(next, end);
-            self.parts[part].end = next;
-            rows
-        }
-    }
-
-    /// Steps to the value that has the selected row with `offset` others before it; returns how many come before that
-    /// value.
-    fn jump(&mut self, offset: usize, cancel: &CancellationToken) -> Result<usize> {
-        let ends = |part: usize| {
-            let count = self.parts[part].order.count();
-            (count > 0).then(|| (self.value(part, 0), self.value(part, count - 1)))
-        };
-        let bounds: Vec<(i64, i64)> = (0..self.parts.len()).filter_map(ends).collect();
-        let mut low = bounds.iter().map(|(low, _)| *low).min().unwrap_or_default();
-        let mut high = bounds.iter().map(|(_, high)| *high).max().unwrap_or_default();
-        let mut before = 0;
-        // Each pass leaves one bin of the values, so seven passes tell all numbers apart.
-        while low < high {
-            cancel.check()?;
-            let bins = Bins::new(low, high);
-            let counts = self.count(bins)?;
-            let in_order: Box<dyn Iterator<Item = usize>> = if self.sort.ascending {
-                Box::new(0..counts.len())
-            } else {
-                Box::new((0..counts.len()).rev())
-            };
-            for bin in in_order {
-                if before + counts[bin] > offset {
-                    (low, high) = bins.bounds(bin);
-                    break;
-                }
-                before += counts[bin];
-            }
-        }
-        self.step_to(low);
-        Ok(before)
-    }
-
-    /// Returns how many selected rows have a value in each bin.
-    fn count(&self, bins: Bins) -> Result<Vec<usize>> {
-        let positions: Vec<usize> = (0..self.parts.len()).collect();
-        let counts = in_rounds(&positions, PARTS_PER_THREAD, |(_, part)| {
-            let selection = &self.selections[*part];
-            Ok(if selection.is_whole() {
-                self.count_whole(*part, bins)
-            } else {
-                count_rows(selection, self.sort, bins)
-            })
-        })?;
-        let mut sums = vec![0; bins.count()];
-        for counts in counts {
-            sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
-        }
-        Ok(sums)
-    }
-
-    /// As [`count_rows`], for a part all of whose rows are selected.
-    fn count_whole(&self, part: usize, bins: Bins) -> Vec<usize> {
-        let order = &self.parts[part].order;
-        let number = |row: usize| self.selections[part].view.number(self.sort.by, row);
-        let mut from = order.gallop_up(0, order.count(), |row| number(row) < bins.bounds(0).0);
-        (0..bins.count())
-            .map(|bin| {
-                let to = order.gallop_up(from, order.count(), |row| number(row) <= bins.bounds(bin).1);
-                to - std::mem::replace(&mut from, to)
-            })
-            .collect()
-    }
-
-    /// Steps over all values that come before `value`.
-    fn step_to(&mut self, value: i64) {
-        for part in 0..self.parts.len() {
-            let number = |row: usize| self.selections[part].view.number(self.sort.by, row);
-            let order = &self.parts[part].order;
-            if self.sort.ascending {
-                self.parts[part].start = order.gallop_up(0, order.count(), |row| number(row) < value);
-            } else {
-                self.parts[part].end = order.gallop_down(0, order.count(), |row| number(row) <= value);
-            }
-        }
-    }
-}
-
-/// Returns how many selected rows of a part have a value in each bin.
-fn count_rows(selection: &Selection<'_>, sort: Sort, bins: Bins) -> Vec<usize> {
-    let mut counts = vec![0; bins.count()];
-    selection.rows.for_each(|row| {
-        if let Some(bin) = bins.of(selection.view.number(sort.by, row as usize)) {
-            counts[bin] += 1;
-        }
-    });
-    counts
-}
-
-/// Equally wide bins of the values `low..=high`.
-#[derive(Debug, Clone, Copy)]
-struct Bins {
-    low: i64,
-    high: i64,
-    width: u64,
-}
-
-impl Bins {
-    fn new(low: i64, high: i64) -> Self {
-        let span = high.abs_diff(low);
-        Self { low, high, width: span / BINS as u64 + 1 }
-    }
-
-    #[allow(clippy::cast_possible_truncation, reason = "there are at most BINS bins")]
-    fn count(self) -> usize {
-        (self.high.abs_diff(self.low) / self.width) as usize + 1
-    }
-
-    /// Returns the bin of a value, if it is in one.
-    #[allow(clippy::cast_possible_truncation, reason = "there are at most BINS bins")]
-    fn of(self, value: i64) -> Option<usize> {
-        (self.low..=self.high).contains(&value).then(|| (value.abs_diff(self.low) / self.width) as usize)
-    }
-
-    /// Returns the least and the greatest value of a bin.
-    fn bounds(self, bin: usize) -> (i64, i64) {
-        let low = self.low.saturating_add_unsigned(self.width.saturating_mul(bin as u64));
-        (low, low.saturating_add_unsigned(self.width - 1).min(self.high))
-    }
 }
 
 #[cfg(test)]

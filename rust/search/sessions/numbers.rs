@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
-use super::selection::Selection;
+use super::super::selection::Selection;
 use crate::error::Result;
+use crate::index::{is_set, set};
 use crate::storage::{GlobalOrdinals, KnownSessions, Snapshot};
 
 /// For each selection, the number of every session code. Equal sessions have equal numbers.
-pub(super) struct SessionNumbers<'a> {
+pub(in crate::search) struct SessionNumbers<'a> {
     ordinals: &'a GlobalOrdinals,
     parts: Vec<PartNumbers>,
     end: usize,
@@ -24,7 +25,7 @@ impl<'a> SessionNumbers<'a> {
     ///
     /// # Errors
     /// Damage found while an index is rebuilt.
-    pub(super) fn new(snapshot: &'a Snapshot, selections: &[Selection<'_>]) -> Result<Self> {
+    pub(in crate::search) fn new(snapshot: &'a Snapshot, selections: &[Selection<'_>]) -> Result<Self> {
         let ordinals = snapshot.global_ordinals()?;
         // Sessions that are in no segment get the numbers after the others, assigned anew in every search.
         let mut unsealed: HashMap<&[u8], u32> = HashMap::new();
@@ -50,6 +51,19 @@ impl<'a> SessionNumbers<'a> {
     /// Returns an upper bound of all numbers, exclusive.
     pub(super) fn end(&self) -> usize {
         self.end
+    }
+
+    /// Returns a bit per number, set if a batch of the head has the session; `None` if there is no such batch.
+    pub(super) fn in_head(&self) -> Option<Vec<u64>> {
+        let mut words: Option<Vec<u64>> = None;
+        for part in &self.parts {
+            let PartNumbers::Head { numbers, .. } = part else { continue };
+            let words = words.get_or_insert_with(|| vec![0; self.end.div_ceil(64)]);
+            for number in numbers {
+                set(words, *number as usize);
+            }
+        }
+        words
     }
 
     /// Returns how many sessions the segments have together.
@@ -115,21 +129,4 @@ impl<'a> SessionNumbers<'a> {
             PartNumbers::Head { known, .. } => known[code].map(|(segment, code)| (segment, code as usize)),
         }
     }
-}
-
-/// Whether the bit at `index` is set.
-pub(super) fn is_set(words: &[u64], index: usize) -> bool {
-    words[index / 64] >> (index % 64) & 1 == 1
-}
-
-/// Sets the bit at `index`; returns whether it was clear before.
-pub(super) fn set(words: &mut [u64], index: usize) -> bool {
-    let is_new = !is_set(words, index);
-    words[index / 64] |= 1 << (index % 64);
-    is_new
-}
-
-/// Returns how many rows two bitmaps have in common.
-pub(super) fn count_common(one: &[u64], other: &[u64]) -> u32 {
-    one.iter().zip(other).map(|(one, other)| (one & other).count_ones()).sum()
 }

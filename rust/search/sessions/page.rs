@@ -1,0 +1,276 @@
+//! Finds the sessions of a page.
+
+use std::cmp::Reverse;
+use std::ops::Range;
+
+use super::super::cancellation::CancellationToken;
+use super::super::merge::{PageRow, page_of, ranks_of_start};
+use super::super::page::Window;
+use super::super::pool::in_rounds;
+use super::super::selection::{PARTS_PER_THREAD, Selection};
+use super::newest_rows::{NewestRows, Share};
+use super::numbers::SessionNumbers;
+use crate::error::Result;
+use crate::index::{RowSet, is_set, set, split_session_key};
+
+/// Up to so many selected rows are walked over whatever page is asked for.
+const MAX_WALKED_ROWS: usize = 1 << 12;
+
+/// A page that ends in the first one of so many shares of all sessions is found by a walk.
+const WALKED_SHARE: usize = 16;
+
+/// Rows that are read between two checks for cancellation.
+const ROWS_PER_CHECK: usize = 1 << 14;
+
+/// A session: a selection that has it, and its code there.
+pub(in crate::search) type SessionRef = (usize, usize);
+
+/// Returns the sessions of a window, in order, each with the start of its newest trace in microseconds since 1970. There are
+/// `count` sessions in all.
+///
+/// # Errors
+/// [`crate::error::Error::Cancelled`].
+pub(in crate::search) fn sessions_at(
+    (selections, numbers): (&[Selection<'_>], &SessionNumbers<'_>),
+    count: u64,
+    window: Window,
+    cancel: &CancellationToken,
+) -> Result<Vec<(i64, SessionRef)>> {
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
+    let (offset, end) = (window.offset, window.end().min(count));
+    if offset >= end {
+        return Ok(Vec::new());
+    }
+    let rows: usize = selections.iter().map(|selection| selection.count).sum();
+    if rows > MAX_WALKED_ROWS && end > count / WALKED_SHARE {
+        return deep_sessions((selections, numbers), offset..end, cancel);
+    }
+    first_sessions((selections, numbers), offset..end, cancel)
+}
+
+/// Returns the sessions of a window at the beginning, by a walk over the newest rows.
+fn first_sessions(
+    (selections, numbers): (&[Selection<'_>], &SessionNumbers<'_>),
+    Range { start: offset, end }: Range<usize>,
+    cancel: &CancellationToken,
+) -> Result<Vec<(i64, SessionRef)>> {
+    let mut rows = NewestFirst::new(selections);
+    let mut seen = vec![0; numbers.end().div_ceil(64)];
+    let (mut before, mut tied, mut page) = (0, Vec::<SessionRef>::new(), Vec::new());
+    let mut instant = None;
+    for step in 0_usize.. {
+        if step % ROWS_PER_CHECK == 0 {
+            cancel.check()?;
+        }
+        let next = rows.next_row();
+        let start = next.map(|(part, row)| selections[part].view.start_time(row));
+        if start != instant {
+            // Sessions whose last traces start at the same instant are sorted by id before the page is cut.
+            let count = tied.len();
+            if before + count > offset {
+                tied.sort_unstable_by_key(|(part, code)| {
+                    split_session_key(selections[*part].view.session(*code))
+                });
+                let first = offset.saturating_sub(before);
+                let start = instant.unwrap_or_default();
+                page.extend(tied.iter().skip(first).take(end - before.max(offset)).map(|one| (start, *one)));
+            }
+            before += count;
+            tied.clear();
+            instant = start;
+        }
+        let Some((part, row)) = next.filter(|_| before < end) else { return Ok(page) };
+        let Some(code) = selections[part].view.session_code(row) else { continue };
+        if set(&mut seen, numbers.of_part(part)[code] as usize) {
+            tied.push((part, code));
+        }
+    }
+    Ok(page)
+}
+
+/// Returns the sessions of any window: those whose newest rows are in it, if these are ordered like rows of results.
+fn deep_sessions(
+    (selections, numbers): (&[Selection<'_>], &SessionNumbers<'_>),
+    window: Range<usize>,
+    cancel: &CancellationToken,
+) -> Result<Vec<(i64, SessionRef)>> {
+    let newest = newest_rows((selections, numbers), cancel)?;
+    let start = |(part, row): PageRow| selections[part].view.start_time(row);
+    let start_at = |rank: usize| page_of(&newest, rank, 1).first().copied().map(start);
+    let (Some(first), Some(last)) = (start_at(window.start), start_at(window.end - 1)) else {
+        return Ok(Vec::new());
+    };
+    // Sessions whose last traces start at the same instant are sorted by id before the page is cut.
+    let (begin, end) = (ranks_of_start(&newest, first).start, ranks_of_start(&newest, last).end);
+    let rows = page_of(&newest, begin, end - begin).into_iter();
+    let session = |(part, row)| Some((start((part, row)), (part, selections[part].view.session_code(row)?)));
+    let mut sessions: Vec<(i64, SessionRef)> = rows.filter_map(session).collect();
+    sessions.sort_by_key(|(start, (part, code))| {
+        (Reverse(*start), split_session_key(selections[*part].view.session(*code)))
+    });
+    Ok(sessions.into_iter().skip(window.start - begin).take(window.len()).collect())
+}
+
+/// Returns, for each selection, those of its rows that are the newest selected rows of their sessions.
+fn newest_rows<'a>(
+    (selections, numbers): (&[Selection<'a>], &SessionNumbers<'_>),
+    cancel: &CancellationToken,
+) -> Result<Vec<Selection<'a>>> {
+    let in_head = numbers.in_head();
+    let rows = NewestRows::new(selections, |_| true);
+    let found = in_rounds(&rows.shares, PARTS_PER_THREAD, |(_, share): (usize, &Share)| {
+        cancel.check()?;
+        let (numbers, shared) = (numbers.of_part(share.part), numbers.shared(share.part));
+        let (mut own, mut common) = (Vec::new(), Vec::new());
+        rows.read(share, |code, row| {
+            let is_in_head = || in_head.as_ref().is_some_and(|head| is_set(head, numbers[code] as usize));
+            if shared.is_none_or(|shared| is_set(shared, code)) || is_in_head() {
+                let start = selections[share.part].view.start_time(row);
+                common.push((numbers[code], Reverse(start), share.part, row));
+            } else {
+                own.push(row);
+            }
+        });
+        Ok((own, common))
+    })?;
+    let words = |selection: &Selection<'_>| vec![0; selection.view.count().div_ceil(64)];
+    let mut words: Vec<Vec<u64>> = selections.iter().map(words).collect();
+    // Of a session that several parts may have, the newest row of all is taken.
+    let mut common = Vec::new();
+    for (share, (own, more)) in rows.shares.iter().zip(found) {
+        for row in own {
+            set(&mut words[share.part], row);
+        }
+        common.extend(more);
+    }
+    common.sort_unstable();
+    common.dedup_by_key(|(number, ..)| *number);
+    for (_, _, part, row) in common {
+        set(&mut words[part], row);
+    }
+    Ok(selections
+        .iter()
+        .zip(words)
+        .map(|(selection, words)| selection.only(RowSet::of_words(words)))
+        .collect())
+}
+
+/// The selected rows of all parts, newest first.
+struct NewestFirst<'a> {
+    selections: &'a [Selection<'a>],
+    iterators: Vec<Box<dyn Iterator<Item = u32> + Send + 'a>>,
+    next_rows: Vec<Option<(i64, usize)>>,
+}
+
+impl<'a> NewestFirst<'a> {
+    fn new(selections: &'a [Selection<'a>]) -> Self {
+        let iterators = selections.iter().map(|selection| selection.rows.from(0)).collect();
+        let mut rows = Self { selections, iterators, next_rows: vec![None; selections.len()] };
+        (0..selections.len()).for_each(|part| rows.advance(part));
+        rows
+    }
+
+    fn advance(&mut self, part: usize) {
+        let row = self.iterators[part].next().map(|row| row as usize);
+        self.next_rows[part] = row.map(|row| (self.selections[part].view.start_time(row), row));
+    }
+
+    /// Returns the part and the number of the next row.
+    fn next_row(&mut self) -> Option<(usize, usize)> {
+        let next_rows = self.next_rows.iter().enumerate();
+        let newest = next_rows.filter_map(|(part, head)| head.map(|(start, row)| (start, part, row)));
+        let (_, part, row) = newest.max_by_key(|(start, _, _)| *start)?;
+        self.advance(part);
+        Some((part, row))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use prost::Message as _;
+
+    use super::*;
+    use crate::filter::Filter;
+    use crate::otlp::{self, proto};
+    use crate::search::selection::select;
+    use crate::search::sessions::projection;
+    use crate::storage::{Options, TraceStore};
+
+    /// A trace: when it starts, its session, its user, and whether it failed. Few values, so that ties are common.
+    type Run = (u64, Option<u8>, Option<u8>, bool);
+
+    fn body(runs: &[(u16, Run)]) -> Vec<u8> {
+        let value =
+            |text: String| proto::AnyValue { value: Some(proto::any_value::Value::StringValue(text)) };
+        let attribute = |key: &str, number: Option<u8>| {
+            number.map(|number| proto::KeyValue {
+                key: key.to_owned(),
+                value: Some(value(number.to_string())),
+                ..Default::default()
+            })
+        };
+        let span = |(number, (start, session, user, is_error)): &(u16, Run)| {
+            let attributes = [attribute("session.id", *session), attribute("user.id", *user)];
+            let mut trace_id = [1; 16];
+            trace_id[..2].copy_from_slice(&number.to_be_bytes());
+            let span = proto::Span {
+                trace_id: trace_id.to_vec().into(),
+                span_id: vec![1; 8].into(),
+                name: "run".into(),
+                start_time_unix_nano: 1_000_000 * (start + 1),
+                end_time_unix_nano: 1_000_000 * (start + 2),
+                attributes: attributes.into_iter().flatten().collect(),
+                status: is_error.then(|| proto::Status { code: 2, ..Default::default() }),
+                ..Default::default()
+            };
+            span.encode_to_vec().into()
+        };
+        let scope_spans =
+            vec![proto::ScopeSpans { spans: runs.iter().map(span).collect(), ..Default::default() }];
+        let resource_spans = vec![proto::ResourceSpans { scope_spans, ..Default::default() }];
+        proto::TracesData { resource_spans }.encode_to_vec()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(12))]
+
+        #[test]
+        fn a_deep_page_has_the_sessions_that_a_walk_there_finds(
+            runs in prop::collection::vec(
+                (0..9_u64, prop::option::of(0..12_u8), prop::option::of(0..3_u8), any::<bool>()), 1..80),
+            chunk in 1..30_usize, flush_after in 0..4_usize, errors in any::<bool>(), user in prop::option::of(0..3_u8),
+        ) {
+            let folder = tempfile::tempdir().expect("a folder");
+            let store = TraceStore::open(folder.path().to_str().expect("a path"), Options::default()).expect("a store");
+            let numbered: Vec<(u16, Run)> = (1..).zip(runs).collect();
+            for (number, runs) in numbered.chunks(chunk).enumerate() {
+                let export = otlp::decode(body(runs).into(), "application/x-protobuf", None, 0);
+                store.ingest(export.expect("a good request")).expect("an acknowledgement");
+                if number % (flush_after + 1) == flush_after {
+                    store.flush().expect("a segment");
+                }
+            }
+            let doomed = user.map(|user| format!(r#"{{"op":"EQ","key":"user_id","value":"{user}"}}"#));
+            if let Some(doomed) = doomed {
+                store.delete(&Filter::compile(doomed.as_bytes()).expect("a good filter"), false).expect("deleted");
+            }
+            let source = if errors { r#"{"op":"EQ","key":"status","value":"ERROR"}"# } else { "{}" };
+            let filter = Filter::compile(source.as_bytes()).expect("a good filter");
+            let (snapshot, token) = (store.snapshot(), CancellationToken::default());
+            let selections = select(&snapshot, &filter, projection(), &token).expect("selections");
+            let numbers = SessionNumbers::new(&snapshot, &selections).expect("numbers");
+            let count = super::super::count(&selections, &numbers, &token).expect("a count");
+            let count = usize::try_from(count).expect("few");
+            for window in (0..count).flat_map(|start| [start..start + 1, start..count.min(start + 3), start..count]) {
+                let shown = |found: Vec<(i64, SessionRef)>| -> Vec<(i64, Vec<u8>)> {
+                    let shown = found.into_iter();
+                    shown.map(|(start, (part, code))| (start, selections[part].view.session(code).to_vec())).collect()
+                };
+                let walked = first_sessions((&selections, &numbers), window.clone(), &token).expect("sessions");
+                let deep = deep_sessions((&selections, &numbers), window, &token).expect("sessions");
+                prop_assert_eq!(shown(walked), shown(deep));
+            }
+        }
+    }
+}

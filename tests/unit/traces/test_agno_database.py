@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+from contextlib import closing
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,29 +65,29 @@ def spans_in(nodes: list[dict[str, Any]], parent: str | None = None) -> dict[str
 
 def assert_same_as(file: Path, traces: dict[str, dict[str, Any]]) -> None:
     """Asserts that `traces` agree with agno's own tables."""
-    connection = sqlite3.connect(file)
-    connection.row_factory = sqlite3.Row
-    rows = connection.execute("SELECT * FROM agno_traces").fetchall()
-    assert {row["trace_id"] for row in rows} == set(traces)
-    for row in rows:
-        trace = traces[row["trace_id"]]
-        assert {name: trace.get(name) for name in IDS} == {name: row[name] for name in IDS}
-        assert trace["name"] == row["name"]
-        assert trace["status"] == row["status"]
-        assert instant(trace["created_at"]) == instant(row["created_at"])
-        spans = spans_in(trace["tree"])
-        stored = connection.execute("SELECT * FROM agno_spans WHERE trace_id = ?", [row["trace_id"]]).fetchall()
-        assert set(spans) == {span["span_id"] for span in stored}
-        for span in stored:
-            parent, node = spans[span["span_id"]]
-            assert parent == span["parent_span_id"]
-            assert node["name"] == span["name"]
-            assert node["status"] == ("ERROR" if span["status_code"] == "ERROR" else "OK")
-            assert instant(node["start_time"]) == instant(span["start_time"])
-            attributes = json.loads(span["attributes"])
-            assert node.get("input") == attributes.get("input.value")
-            assert node["type"] == attributes["openinference.span.kind"] or node["type"] in ("TEAM", "WORKFLOW")
-    connection.close()
+    with closing(sqlite3.connect(file)) as connection:
+        connection.row_factory = sqlite3.Row
+        rows = connection.execute("SELECT * FROM agno_traces").fetchall()
+        assert {row["trace_id"] for row in rows} == set(traces)
+        for row in rows:
+            trace = traces[row["trace_id"]]
+            assert {name: trace.get(name) for name in IDS} == {name: row[name] for name in IDS}
+            assert trace["name"] == row["name"]
+            assert trace["status"] == row["status"]
+            assert instant(trace["created_at"]) == instant(row["created_at"])
+            spans = spans_in(trace["tree"])
+            stored = connection.execute("SELECT * FROM agno_spans WHERE trace_id = ?", [row["trace_id"]]).fetchall()
+            assert set(spans) == {span["span_id"] for span in stored}
+            for span in stored:
+                parent, node = spans[span["span_id"]]
+                assert parent == span["parent_span_id"]
+                assert node["name"] == span["name"]
+                assert node["status"] == ("ERROR" if span["status_code"] == "ERROR" else "OK")
+                assert instant(node["start_time"]) == instant(span["start_time"])
+                attributes = json.loads(span["attributes"])
+                assert node.get("input") == attributes.get("input.value")
+                assert node["type"] == attributes["openinference.span.kind"] or node["type"] in ("TEAM", "WORKFLOW")
+        connection.close()
 
 
 def instant(text: str) -> datetime:

@@ -28,6 +28,8 @@ Inputs: TypeAlias = "Mapping[str, Mapping[str, Node]]"
 _REFERENCE = "#/components/schemas/{name}"
 _PARAMETER = re.compile(r"{(\w+)}")
 _BINARY: Node = {"type": "string", "format": "binary"}
+_PHRASES = {413: "Content Too Large", 422: "Unprocessable Content"}
+"""The names of RFC 9110 where Python had others until 3.13: the document does not depend on its version."""
 
 
 def describe(routes: Sequence[Route], title: str, inputs: Inputs | None = None) -> bytes:
@@ -133,7 +135,7 @@ def _error_response(status: int, route: Route, references: dict[Shape, Node]) ->
     if route.operation.is_otlp:
         # A request that is neither JSON nor protobuf has no encoding of OTLP to respond in.
         content = _otlp({"anyOf": [references[OtlpStatus], references[ErrorBody]]})
-    return {"description": HTTPStatus(status).phrase, "content": content}
+    return {"description": _PHRASES.get(status) or HTTPStatus(status).phrase, "content": content}
 
 
 def _otlp(schema: Node) -> Node:

@@ -5,10 +5,37 @@
 const FILTER_BYTES: usize = 1 << FILTER_BITS;
 const FILTER_BITS: u32 = 14;
 
+/// A set of keys that has a few others too.
+#[derive(Debug)]
+pub(super) struct KeyFilter(Box<[u8; FILTER_BYTES]>);
+
+impl KeyFilter {
+    /// Returns the filter of `keys`.
+    pub(super) fn new(keys: impl IntoIterator<Item = u64>) -> Self {
+        let mut filter = Box::new([0; FILTER_BYTES]);
+        for key in keys {
+            let (byte, bit) = place_of(key);
+            filter[byte] |= bit;
+        }
+        Self(filter)
+    }
+
+    /// Whether it may be one of the keys. This takes no branch, so that many keys are tested at once.
+    #[inline(always)]
+    #[allow(
+        clippy::inline_always,
+        reason = "it is compiled once for each kind of processor, inside its caller"
+    )]
+    pub(super) fn may_have(&self, key: u64) -> bool {
+        let (byte, bit) = place_of(key);
+        self.0[byte] & bit != 0
+    }
+}
+
 /// A table of entries by key, behind a filter that most keys do not pass.
 #[derive(Debug)]
 pub(super) struct KeyTable {
-    filter: Box<[u8; FILTER_BYTES]>,
+    filter: KeyFilter,
     /// The key and number of an entry; `EMPTY` for none.
     slots: Vec<(u64, u32)>,
 }
@@ -19,30 +46,25 @@ impl KeyTable {
     /// Returns the table of `keys`, which are numbered in their order. At most one in two slots is taken.
     pub(super) fn new(keys: &[u64]) -> Self {
         let mut slots = vec![(0, EMPTY); (keys.len() * 2).next_power_of_two().max(2)];
-        let mut filter = Box::new([0; FILTER_BYTES]);
         for (number, key) in (0..).zip(keys) {
-            let (byte, bit) = place_of(*key);
-            filter[byte] |= bit;
             let mut slot = slot_of(*key, slots.len());
             while slots[slot].1 != EMPTY {
                 slot = (slot + 1) % slots.len();
             }
             slots[slot] = (*key, number);
         }
-        Self { filter, slots }
+        Self { filter: KeyFilter::new(keys.iter().copied()), slots }
     }
 
-    /// Whether there may be an entry with this key. It takes no branch, so that many keys are tested at once.
-    #[inline]
-    pub(super) fn may_have(&self, key: u64) -> bool {
-        let (byte, bit) = place_of(key);
-        self.filter[byte] & bit != 0
+    /// Returns the filter in front of the table.
+    pub(super) fn filter(&self) -> &KeyFilter {
+        &self.filter
     }
 
     /// Whether `is_same` is true of the number of an entry with this key.
     #[inline]
     pub(super) fn has(&self, key: u64, mut is_same: impl FnMut(usize) -> bool) -> bool {
-        if !self.may_have(key) {
+        if !self.filter.may_have(key) {
             return false;
         }
         let mut slot = slot_of(key, self.slots.len());
@@ -60,13 +82,15 @@ impl KeyTable {
 }
 
 /// Spreads the bits of a key over the upper half.
-#[inline]
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "it is compiled once for each kind of processor, inside its caller")]
 fn mixed(key: u64) -> u64 {
     (key ^ (key >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 /// Returns the byte of the filter where a key has its bit, and the bit.
-#[inline]
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "it is compiled once for each kind of processor, inside its caller")]
 #[allow(clippy::cast_possible_truncation, reason = "as many bits as the filter has bytes are left")]
 fn place_of(key: u64) -> (usize, u8) {
     let mixed = mixed(key);

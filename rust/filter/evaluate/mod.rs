@@ -10,6 +10,7 @@
 //! open and stops when none is left; it is small enough for its rows to stay in the processor's cache from one part to
 //! the next.
 
+mod adjacent;
 mod bound;
 mod dictionary;
 mod key_table;

@@ -34,12 +34,16 @@ pub(super) fn number_test(
         array => whole_test(array, &numbers.whole, 1),
         DataType::Float64 => {
             let values = array.as_primitive::<Float64Type>().values().clone();
-            interval_test(values, &numbers.floating, points_of(&numbers.floating), |value| (value + 0.0).to_bits())
+            let all = (f64::NEG_INFINITY, f64::INFINITY);
+            let points = points_of(&numbers.floating);
+            interval_test(values, &numbers.floating, all, points, |value| (value + 0.0).to_bits())
         },
         DataType::Float32 => {
             let values = array.as_primitive::<Float32Type>().values().clone();
             let singles = numbers.floating.in_singles();
-            interval_test(values, &singles, points_of(&singles), |value| (value + 0.0).to_bits().into())
+            let all = (f32::NEG_INFINITY, f32::INFINITY);
+            let points = points_of(&singles);
+            interval_test(values, &singles, all, points, |value| (value + 0.0).to_bits().into())
         },
         DataType::Null => return Ok(None),
         other => return Err(mistyped(field, other)),
@@ -91,8 +95,9 @@ where
     T::Native: TryFrom<i128>,
     i128: From<T::Native>,
 {
-    let native = intervals.in_units(unit, T::Native::MIN_TOTAL_ORDER, T::Native::MAX_TOTAL_ORDER);
-    interval_test(array.values().clone(), &native, whole_points_of(&native), key_of::<T::Native>)
+    let all = (T::Native::MIN_TOTAL_ORDER, T::Native::MAX_TOTAL_ORDER);
+    let native = intervals.in_units(unit, all.0, all.1);
+    interval_test(array.values().clone(), &native, all, whole_points_of(&native), key_of::<T::Native>)
 }
 
 /// Returns the key of a whole number: different for each one of a type.
@@ -122,11 +127,13 @@ where
     points.map(|point| N::try_from(point).ok()).collect()
 }
 
-/// Returns the test whether values are in `intervals`, or equal to one of `points` if there are only these. `key` returns
-/// a number for each value that only equal ones have.
+/// Returns the test whether values are in `intervals`, or equal to one of `points` if there are only these. `all` are the
+/// least and the greatest value; `key` returns a number for each value that only equal ones have.
+#[allow(clippy::needless_bitwise_bool, reason = "branchless, so that many values are compared at once")]
 fn interval_test<N>(
     values: ScalarBuffer<N>,
     intervals: &IntervalSet<N>,
+    all: (N, N),
     points: Option<Vec<N>>,
     key: impl Fn(N) -> u64 + Copy + Send + Sync + 'static,
 ) -> Box<dyn Test>
@@ -137,10 +144,11 @@ where
     if let [(first, last)] = *list.as_slice() {
         return Box::new(Values { values, is_hit: move |value| within(value, first, last) });
     }
-    // All but a number, or an interval: of a list of unknown length it would not be compared many at once.
-    if let [(first, last), (second, end)] = *list.as_slice() {
-        let is_hit = move |value| within(value, first, last) | within(value, second, end);
-        return Box::new(Values { values, is_hit });
+    // All but a number, or an interval: two comparisons, and none with the least and the greatest value there is.
+    if let [(first, before), (after, last)] = *list.as_slice()
+        && (first, last) == all
+    {
+        return Box::new(Values { values, is_hit: move |value| (value <= before) | (after <= value) });
     }
     if let Some(points) = points {
         let keys: Vec<_> = points.into_iter().map(key).collect();
@@ -185,7 +193,8 @@ impl<N: ArrowNativeType, K: Fn(N) -> u64 + Send + Sync> Test for Listed<N, K> {
         let values = rows_of(&self.values, first, open);
         let has = |row: usize| self.table.has((self.key)(values[row]), |_| true);
         if is_dense(open) {
-            each_value(values, found, |value| self.table.may_have((self.key)(value)));
+            let filter = self.table.filter();
+            each_value(values, found, |value| filter.may_have((self.key)(value)));
             found.iter_mut().zip(open).for_each(|(found, open)| *found &= open);
             keep(found, has);
         } else {

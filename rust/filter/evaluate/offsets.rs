@@ -3,9 +3,10 @@
 use arrow_array::{Array, GenericStringArray, OffsetSizeTrait};
 
 use super::super::text::TextMatcher;
+use super::adjacent::Adjacent;
 use super::test::Test;
-use super::texts::ByteTest;
-use super::words::{each_length, each_open, is_dense, keep, words_of};
+use super::texts::{ByteTest, InFilter, SameHead, SameTail};
+use super::words::{BLOCK_WORDS, is_dense, keep, words_of};
 
 /// A test of a column of texts.
 pub(super) struct OffsetTest<O: OffsetSizeTrait> {
@@ -23,33 +24,35 @@ impl<O: OffsetSizeTrait> Test for OffsetTest<O> {
     fn find(&self, first: usize, open: &[u64], found: &mut [u64]) {
         let rows = (open.len() * 64).min(self.texts.len() - first);
         let offsets = &self.texts.value_offsets()[first..=first + rows];
-        let bytes = self.texts.value_data();
-        let text = |row: usize| {
-            let start = offsets[row].as_usize();
-            (bytes, start, offsets[row + 1].as_usize() - start)
-        };
+        let texts = Adjacent { bytes: self.texts.value_data(), offsets };
+        let mut possible = [0; BLOCK_WORDS];
+        let possible = &mut possible[..open.len()];
+        found.fill(0);
         match &self.test {
-            ByteTest::Equals(literal) if is_dense(open) => {
-                let Some(length) = O::from_usize(literal.bytes.len()) else {
-                    found.fill(0);
-                    return;
-                };
-                each_length(offsets, length, found);
-                found.iter_mut().zip(open).for_each(|(found, open)| *found &= open);
-                keep(found, |row| literal.is_at(bytes, offsets[row].as_usize()));
+            ByteTest::Equals(literal) => {
+                let mut asked = [0; BLOCK_WORDS];
+                let asked = &mut asked[..open.len()];
+                asked.copy_from_slice(open);
+                texts.keep_of_length(literal.bytes.len(), asked);
+                texts.each(asked, (found, possible), &SameTail(literal));
             }
-            ByteTest::Matches(matcher) if is_dense(open) => {
-                match matcher.texts_that_contain(bytes, offsets, false) {
-                    Some(hits) => found.copy_from_slice(&words_of(&hits)),
-                    None => each_matching(open, found, |row, buffer| self.test.is_true_of(text(row), buffer)),
+            ByteTest::StartsWith(literal) => texts.each(open, (found, possible), &SameHead(literal)),
+            ByteTest::Between(range) => texts.each(open, (found, possible), range),
+            ByteTest::OneOf(set) => match set.quick_filter() {
+                Some(filter) => texts.each(open, (found, possible), &InFilter(filter)),
+                None => possible.copy_from_slice(open),
+            },
+            ByteTest::Matches(matcher) => {
+                let contained = || matcher.texts_that_contain(texts.bytes, offsets, false);
+                if let Some(hits) = is_dense(open).then(contained).flatten() {
+                    found.copy_from_slice(&words_of(&hits));
+                } else {
+                    possible.copy_from_slice(open);
                 }
             }
-            _ => each_matching(open, found, |row, buffer| self.test.is_true_of(text(row), buffer)),
         }
+        let mut scratch = String::new();
+        keep(possible, |row| self.test.is_true_of(texts.text(row), &mut scratch));
+        found.iter_mut().zip(possible).for_each(|(found, possible)| *found |= *possible);
     }
-}
-
-fn each_matching(open: &[u64], found: &mut [u64], test: impl Fn(usize, &mut String) -> bool) {
-    let mut scratch = String::new();
-    each_open(open, found, |row| test(row, &mut scratch));
 }

@@ -1,10 +1,11 @@
 //! Tests of the bytes of one text, made of a [`TextMatcher`].
 
 use std::collections::HashMap;
-use std::ops::Bound;
+use std::ops::{Bound, RangeBounds};
 
 use super::super::text::{ByteInterval, TextMatcher};
-use super::key_table::KeyTable;
+use super::key_table::{KeyFilter, KeyTable};
+use super::words::Verdict;
 
 /// So many texts may have one quick key; with more of them texts are hashed as a whole.
 const MAX_SAME_KEYS: usize = 8;
@@ -18,8 +19,8 @@ pub(super) enum ByteTest {
     OneOf(TextSet),
     /// The text starts with this one.
     StartsWith(Literal),
-    /// The text lies between these.
-    Between(Bound<Literal>, Bound<Literal>),
+    /// The text lies between two others.
+    Between(TextRange),
     /// The matcher decides.
     Matches(TextMatcher),
 }
@@ -31,7 +32,7 @@ impl ByteTest {
         match intervals.as_slice() {
             [ByteInterval::Exactly(text)] => Self::Equals(Literal::new(text)),
             [ByteInterval::StartsWith(text)] => Self::StartsWith(Literal::new(text)),
-            [ByteInterval::Between(from, to)] => Self::Between(from.map(Literal::new), to.map(Literal::new)),
+            [ByteInterval::Between(from, to)] => Self::Between(TextRange::new(*from, *to)),
             texts => Self::OneOf(TextSet::new(texts)),
         }
     }
@@ -43,20 +44,7 @@ impl ByteTest {
             Self::Equals(literal) => length == literal.bytes.len() && literal.is_at(bytes, start),
             Self::StartsWith(literal) => length >= literal.bytes.len() && literal.is_at(bytes, start),
             Self::OneOf(set) => set.has((bytes, start, length)),
-            Self::Between(from, to) => {
-                let text = (bytes, start, length);
-                let is_after = match from {
-                    Bound::Unbounded => true,
-                    Bound::Included(from) => from.compared_to(text).is_le(),
-                    Bound::Excluded(from) => from.compared_to(text).is_lt(),
-                };
-                is_after
-                    && match to {
-                        Bound::Unbounded => true,
-                        Bound::Included(to) => to.compared_to(text).is_ge(),
-                        Bound::Excluded(to) => to.compared_to(text).is_gt(),
-                    }
-            }
+            Self::Between(range) => range.has((bytes, start, length)),
             Self::Matches(matcher) => {
                 let text = std::str::from_utf8(&bytes[start..start + length]);
                 text.is_ok_and(|text| matcher.matches(text, scratch))
@@ -68,46 +56,84 @@ impl ByteTest {
 /// Bytes, and where in them a text starts and how long it is.
 pub(super) type Text<'t> = (&'t [u8], usize, usize);
 
+/// So many bytes of a text are looked at first.
+pub(super) const HEAD: usize = 8;
+
+/// A look at some bytes of texts, without branches, so that many texts are looked at at once. It is compiled inside its caller:
+/// what is vectors there must not be a call here.
+pub(super) trait Look {
+    /// Whether it is worth its time for texts of several lengths, whose places are only known one by one.
+    const IS_FOR_ANY_LENGTH: bool = true;
+
+    /// Returns what is to be known of a text.
+    fn sample(&self, text: Text<'_>) -> u64;
+
+    /// Returns what that says of it.
+    fn verdict(&self, sample: u64) -> Verdict;
+}
+
 /// The eight bytes at `start`, the first in the lowest; `None` at the end of `bytes`.
-#[inline]
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "see `Look`")]
 fn eight_at(bytes: &[u8], start: usize) -> Option<u64> {
-    let eight = bytes.get(start..start + 8)?;
+    let eight = bytes.get(start..start + HEAD)?;
     Some(u64::from_le_bytes(eight.try_into().ok()?))
 }
 
 /// The bits of the first `length` bytes of a word.
-#[inline]
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "see `Look`")]
 fn mask_of(length: usize) -> u64 {
-    if length >= 8 { u64::MAX } else { (1 << (length * 8)) - 1 }
+    if length >= HEAD { u64::MAX } else { (1 << (length * 8)) - 1 }
 }
 
 /// The first eight bytes of a text, zero beyond its end.
-#[inline]
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "see `Look`")]
 fn head_of((bytes, start, length): Text<'_>) -> u64 {
     match eight_at(bytes, start) {
         Some(eight) => eight & mask_of(length),
-        None => head_at_end(&bytes[start..start + length.min(8)]),
+        None => head_at_end(&bytes[start..start + length.min(HEAD)]),
     }
+}
+
+/// The last eight bytes of a text; the head of one that has no more.
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "see `Look`")]
+fn tail_of((bytes, start, length): Text<'_>) -> u64 {
+    let before = length.saturating_sub(HEAD);
+    head_of((bytes, start + before, length - before))
 }
 
 #[cold]
 fn head_at_end(text: &[u8]) -> u64 {
-    let mut eight = [0; 8];
+    let mut eight = [0; HEAD];
     eight[..text.len()].copy_from_slice(text);
     u64::from_le_bytes(eight)
 }
 
-/// A text to compare with: most are told apart by their first eight bytes.
+/// A text to compare with: most are told apart by their first or last eight bytes.
 #[derive(Debug)]
 pub(super) struct Literal {
     pub(super) bytes: Box<[u8]>,
     head: u64,
+    tail: u64,
     mask: u64,
+    /// What is known of a text with the same eight bytes.
+    likely: Verdict,
 }
 
 impl Literal {
     pub(super) fn new(bytes: &[u8]) -> Self {
-        Self { bytes: bytes.into(), head: head_of((bytes, 0, bytes.len())), mask: mask_of(bytes.len()) }
+        let text = (bytes, 0, bytes.len());
+        let likely = if bytes.len() <= HEAD { Verdict::Yes } else { Verdict::Maybe };
+        Self {
+            bytes: bytes.into(),
+            head: head_of(text),
+            tail: tail_of(text),
+            mask: mask_of(bytes.len()),
+            likely,
+        }
     }
 
     /// Whether this text stands at `start` in `bytes`, which are that long.
@@ -115,16 +141,103 @@ impl Literal {
     pub(super) fn is_at(&self, bytes: &[u8], start: usize) -> bool {
         match eight_at(bytes, start) {
             Some(eight) if (eight ^ self.head) & self.mask != 0 => false,
-            Some(_) if self.bytes.len() <= 8 => true,
+            Some(_) if self.bytes.len() <= HEAD => true,
             _ => bytes[start..].starts_with(&self.bytes),
         }
     }
+}
 
-    /// Compares this text with another one, byte by byte.
+/// The look for a text among those of its length, by their last eight bytes: ids of one kind often begin alike.
+pub(super) struct SameTail<'l>(pub(super) &'l Literal);
+
+#[allow(clippy::inline_always, reason = "see `Look`")]
+impl Look for SameTail<'_> {
+    const IS_FOR_ANY_LENGTH: bool = false;
+
+    #[inline(always)]
+    fn sample(&self, text: Text<'_>) -> u64 {
+        tail_of(text)
+    }
+
+    #[inline(always)]
+    fn verdict(&self, tail: u64) -> Verdict {
+        if tail == self.0.tail { self.0.likely } else { Verdict::No }
+    }
+}
+
+/// The look for texts that begin with another one.
+pub(super) struct SameHead<'l>(pub(super) &'l Literal);
+
+#[allow(clippy::inline_always, reason = "see `Look`")]
+impl Look for SameHead<'_> {
+    #[inline(always)]
+    fn sample(&self, text: Text<'_>) -> u64 {
+        if text.2 >= self.0.bytes.len() { head_of(text) } else { !self.0.head }
+    }
+
+    #[inline(always)]
+    fn verdict(&self, head: u64) -> Verdict {
+        if head & self.0.mask == self.0.head { self.0.likely } else { Verdict::No }
+    }
+}
+
+/// The texts between two others, in byte order.
+#[derive(Debug)]
+pub(super) struct TextRange {
+    from: Bound<Box<[u8]>>,
+    to: Bound<Box<[u8]>>,
+    /// The first eight bytes of both as numbers, the first byte the highest: they are in the order of the texts.
+    heads: [Option<u64>; 2],
+}
+
+impl TextRange {
+    fn new(from: Bound<&[u8]>, to: Bound<&[u8]>) -> Self {
+        let head = |bound: Bound<&[u8]>| match bound {
+            Bound::Included(text) | Bound::Excluded(text) => {
+                Some(head_of((text, 0, text.len())).swap_bytes())
+            }
+            Bound::Unbounded => None,
+        };
+        Self { from: from.map(Into::into), to: to.map(Into::into), heads: [head(from), head(to)] }
+    }
+
+    /// Whether a text is between them by its first four bytes, of which the first is the highest.
     #[inline]
-    fn compared_to(&self, (bytes, start, length): Text<'_>) -> std::cmp::Ordering {
-        let head = head_of((bytes, start, length)).swap_bytes();
-        self.head.swap_bytes().cmp(&head).then_with(|| self.bytes.as_ref().cmp(&bytes[start..start + length]))
+    pub(super) fn has_likely_prefix(&self, prefix: u32) -> Verdict {
+        is_between(prefix.into(), self.heads.map(|head| head.map(|head| head >> 32)))
+    }
+
+    /// Whether a text is between them.
+    fn has(&self, (bytes, start, length): Text<'_>) -> bool {
+        let bounds: (Bound<&[u8]>, Bound<&[u8]>) =
+            (self.from.as_ref().map(AsRef::as_ref), self.to.as_ref().map(AsRef::as_ref));
+        RangeBounds::<[u8]>::contains(&bounds, &bytes[start..start + length])
+    }
+}
+
+#[allow(clippy::inline_always, reason = "see `Look`")]
+impl Look for TextRange {
+    #[inline(always)]
+    fn sample(&self, text: Text<'_>) -> u64 {
+        head_of(text).swap_bytes()
+    }
+
+    #[inline(always)]
+    fn verdict(&self, head: u64) -> Verdict {
+        is_between(head, self.heads)
+    }
+}
+
+/// Whether a text is between two others of which only the beginnings are known.
+#[inline(always)]
+#[allow(clippy::inline_always, clippy::needless_bitwise_bool, reason = "see `Look`")]
+fn is_between(beginning: u64, [from, to]: [Option<u64>; 2]) -> Verdict {
+    let is_edge = from.is_some_and(|from| beginning == from) | to.is_some_and(|to| beginning == to);
+    let is_inside = from.is_none_or(|from| beginning > from) & to.is_none_or(|to| beginning < to);
+    match (is_edge, is_inside) {
+        (true, _) => Verdict::Maybe,
+        (false, true) => Verdict::Yes,
+        (false, false) => Verdict::No,
     }
 }
 
@@ -163,6 +276,16 @@ impl TextSet {
         Self { table: KeyTable::new(&keys), texts, lengths, hasher }
     }
 
+    /// Returns a filter of the texts by another key.
+    pub(super) fn filter_by(&self, key: impl Fn(&[u8]) -> u64) -> KeyFilter {
+        KeyFilter::new(self.texts.iter().map(|text| key(&text.bytes)))
+    }
+
+    /// Returns the filter of quick keys; `None` if these do not tell texts apart.
+    pub(super) fn quick_filter(&self) -> Option<&KeyFilter> {
+        self.hasher.is_none().then(|| self.table.filter())
+    }
+
     /// Whether a text is in the set.
     #[inline]
     pub(super) fn has(&self, text: Text<'_>) -> bool {
@@ -181,12 +304,28 @@ impl TextSet {
     }
 }
 
+/// The look for texts of a set by their quick keys.
+pub(super) struct InFilter<'s>(pub(super) &'s KeyFilter);
+
+#[allow(clippy::inline_always, reason = "see `Look`")]
+impl Look for InFilter<'_> {
+    #[inline(always)]
+    fn sample(&self, text: Text<'_>) -> u64 {
+        self.0.may_have(quick_key(text)).into()
+    }
+
+    #[inline(always)]
+    fn verdict(&self, may_have: u64) -> Verdict {
+        if may_have == 1 { Verdict::Maybe } else { Verdict::No }
+    }
+}
+
 /// A key of how a text begins and ends, and of its length.
-#[inline]
-fn quick_key((bytes, start, length): Text<'_>) -> u64 {
-    let head = head_of((bytes, start, length));
-    let tail = if length > 8 { eight_at(bytes, start + length - 8).unwrap_or_default() } else { 0 };
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "see `Look`")]
+fn quick_key(text: Text<'_>) -> u64 {
+    let (head, tail) = (head_of(text), tail_of(text));
     let mixed =
         head.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ tail.wrapping_mul(0xc2b2_ae3d_27d4_eb4f).rotate_left(31);
-    (mixed ^ (mixed >> 29)).wrapping_add(length as u64)
+    (mixed ^ (mixed >> 29)).wrapping_add(text.2 as u64)
 }

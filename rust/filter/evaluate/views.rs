@@ -3,9 +3,10 @@
 use arrow_array::{Array, StringViewArray};
 
 use super::super::text::TextMatcher;
+use super::key_table::KeyFilter;
 use super::test::Test;
-use super::texts::{ByteTest, Literal, Text};
-use super::words::{each_open, each_value, is_dense, keep, words_of};
+use super::texts::{ByteTest, Text};
+use super::words::{BLOCK_WORDS, Verdict, each_verdict, is_dense, keep, words_of};
 
 /// The longest text that stands in its view.
 const MAX_INLINE: usize = 12;
@@ -14,18 +15,18 @@ const MAX_INLINE: usize = 12;
 pub(super) struct ViewTest {
     texts: StringViewArray,
     test: ByteTest,
+    /// The texts of a list by what their views say.
+    listed: Option<KeyFilter>,
 }
 
 impl ViewTest {
     pub(super) fn new(texts: &StringViewArray, matcher: &TextMatcher) -> Self {
-        Self { texts: texts.clone(), test: ByteTest::of(matcher) }
-    }
-
-    /// Keeps the rows of `found` that are open and of which the test is true.
-    fn verify(&self, first: usize, open: &[u64], found: &mut [u64]) {
-        let mut scratch = String::new();
-        found.iter_mut().zip(open).for_each(|(found, open)| *found &= open);
-        keep(found, |row| self.is_true_of(first + row, &mut scratch));
+        let test = ByteTest::of(matcher);
+        let listed = match &test {
+            ByteTest::OneOf(set) => Some(set.filter_by(|text| key_of(view_of(text)))),
+            _ => None,
+        };
+        Self { texts: texts.clone(), test, listed }
     }
 
     #[inline]
@@ -65,28 +66,45 @@ impl ViewTest {
 }
 
 impl Test for ViewTest {
-    #[allow(clippy::cast_possible_truncation, reason = "the lower half of the view is meant")]
+    #[allow(clippy::cast_possible_truncation, reason = "a part of the view is meant")]
     fn find(&self, first: usize, open: &[u64], found: &mut [u64]) {
         let rows = (open.len() * 64).min(self.texts.len() - first);
         let views = &self.texts.views()[first..first + rows];
-        match &self.test {
-            ByteTest::Equals(literal) if is_dense(open) => {
-                let low = low_of(literal);
-                each_value(views, found, |view| view as u64 == low);
-                self.verify(first, open, found);
+        let mut possible = [0; BLOCK_WORDS];
+        let possible = &mut possible[..open.len()];
+        if is_dense(open) {
+            let sets = (&mut *found, &mut *possible);
+            match (&self.test, &self.listed) {
+                (ByteTest::Equals(literal), _) => {
+                    let low = view_of(&literal.bytes) as u64;
+                    each_verdict(views, sets, |view| Verdict::may_be(view as u64 == low));
+                }
+                (ByteTest::StartsWith(literal), _) => {
+                    let (prefix, mask) = prefix_of(&literal.bytes);
+                    each_verdict(views, sets, |view| Verdict::may_be((view >> 32) as u32 & mask == prefix));
+                }
+                (ByteTest::OneOf(_), Some(listed)) => {
+                    each_verdict(views, sets, |view| Verdict::may_be(listed.may_have(key_of(view))));
+                }
+                (ByteTest::Between(range), _) => {
+                    each_verdict(views, sets, |view| {
+                        range.has_likely_prefix(((view >> 32) as u32).swap_bytes())
+                    });
+                }
+                (ByteTest::Matches(matcher), _) if self.find_contained(matcher, first, rows, found) => {}
+                _ => {
+                    found.fill(0);
+                    possible.fill(u64::MAX);
+                }
             }
-            ByteTest::StartsWith(literal) if is_dense(open) => {
-                let (prefix, mask) = prefix_of(literal);
-                each_value(views, found, |view| (view >> 32) as u32 & mask == prefix);
-                self.verify(first, open, found);
-            }
-            ByteTest::Matches(matcher)
-                if is_dense(open) && self.find_contained(matcher, first, rows, found) => {}
-            _ => {
-                let mut scratch = String::new();
-                each_open(open, found, |row| self.is_true_of(first + row, &mut scratch));
-            }
+            possible.iter_mut().zip(open).for_each(|(possible, open)| *possible &= open);
+        } else {
+            found.fill(0);
+            possible.copy_from_slice(open);
         }
+        let mut scratch = String::new();
+        keep(possible, |row| self.is_true_of(first + row, &mut scratch));
+        found.iter_mut().zip(possible).for_each(|(found, possible)| *found |= *possible);
     }
 }
 
@@ -96,19 +114,29 @@ fn length_of(view: u128) -> usize {
     view as u32 as usize
 }
 
-/// Returns the lower half of the view of a text: its length and its first four bytes.
-fn low_of(literal: &Literal) -> u64 {
-    let (prefix, _) = prefix_of(literal);
-    // A text longer than a view can say equals none: its length is that of no view with this prefix.
-    let length = u32::try_from(literal.bytes.len()).unwrap_or(u32::MAX);
-    u64::from(prefix) << 32 | u64::from(length)
+/// Returns what is known of the view of a text: its length, and its first bytes; all of them if it stands in its view.
+fn view_of(text: &[u8]) -> u128 {
+    let mut bytes = [0; 16];
+    // A text longer than a view can say equals none: its length is that of no view.
+    bytes[..4].copy_from_slice(&u32::try_from(text.len()).unwrap_or(u32::MAX).to_le_bytes());
+    let shown = if text.len() <= MAX_INLINE { text } else { &text[..4] };
+    bytes[4..4 + shown.len()].copy_from_slice(shown);
+    u128::from_le_bytes(bytes)
+}
+
+/// Returns a key of what a view says of its text.
+#[inline]
+#[allow(clippy::cast_possible_truncation, reason = "the halves of the view are meant")]
+fn key_of(view: u128) -> u64 {
+    let rest = if length_of(view) <= MAX_INLINE { (view >> 64) as u64 } else { 0 };
+    view as u64 ^ rest.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 /// Returns the first four bytes of a text, and which of them it has.
-fn prefix_of(literal: &Literal) -> (u32, u32) {
+fn prefix_of(text: &[u8]) -> (u32, u32) {
     let mut bytes = [0; 4];
     let mut mask = [0; 4];
-    for (at, byte) in literal.bytes.iter().take(4).enumerate() {
+    for (at, byte) in text.iter().take(4).enumerate() {
         bytes[at] = *byte;
         mask[at] = u8::MAX;
     }

@@ -1,6 +1,6 @@
 //! Sets of rows as words of 64 bits, the first row in the lowest bit.
 
-use arrow_array::{Array, OffsetSizeTrait};
+use arrow_array::Array;
 use arrow_buffer::BooleanBuffer;
 use fearless_simd::prelude::*;
 use fearless_simd::{Level, dispatch, u8x64};
@@ -81,35 +81,61 @@ fn each_value_of<S: Simd, T: Copy>(simd: S, values: &[T], found: &mut [u64], tes
     for (values, found) in whole.iter().zip(found.iter_mut()) {
         let mut flags = [0; 64];
         flags.iter_mut().zip(values).for_each(|(flag, value)| *flag = u8::from(test(*value)));
-        *found = bits_of(simd, &flags);
+        *found = bits_of(simd, &flags, 1);
     }
     if let Some(found) = found.get_mut(whole.len()) {
         let mut flags = [0; 64];
         flags.iter_mut().zip(rest).for_each(|(flag, value)| *flag = u8::from(test(*value)));
-        *found = bits_of(simd, &flags);
+        *found = bits_of(simd, &flags, 1);
     }
 }
 
-/// Sets `found` to the texts whose length is `length`; each is from one of `offsets` to the next.
-pub(super) fn each_length<O: OffsetSizeTrait>(offsets: &[O], length: O, found: &mut [u64]) {
-    dispatch!(Level::new(), simd => each_length_of(simd, offsets, length, found));
+/// What a look at some bytes of a value says of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Verdict {
+    No,
+    /// All of the value has to be looked at.
+    Maybe,
+    Yes,
+}
+
+impl Verdict {
+    /// Returns `Maybe` or `No`.
+    #[inline]
+    pub(super) fn may_be(is_possible: bool) -> Self {
+        if is_possible { Self::Maybe } else { Self::No }
+    }
+}
+
+/// Sets `found` to the values of which `test` is true, and `possible` to those that have to be looked at.
+pub(super) fn each_verdict<T: Copy>(
+    values: &[T],
+    (found, possible): (&mut [u64], &mut [u64]),
+    test: impl Fn(T) -> Verdict,
+) {
+    dispatch!(Level::new(), simd => each_verdict_of(simd, values, (found, possible), test));
 }
 
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "it is compiled once for each kind of processor, inside its caller")]
-fn each_length_of<S: Simd, O: OffsetSizeTrait>(simd: S, offsets: &[O], length: O, found: &mut [u64]) {
-    let ends = offsets.get(1..).unwrap_or_default();
-    for ((starts, ends), found) in offsets.chunks(64).zip(ends.chunks(64)).zip(found) {
-        let mut flags = [0; 64];
-        let texts = flags.iter_mut().zip(starts).zip(ends);
-        texts.for_each(|((flag, start), end)| *flag = u8::from(*end - *start == length));
-        *found = bits_of(simd, &flags);
+fn each_verdict_of<S: Simd, T: Copy>(
+    simd: S,
+    values: &[T],
+    (found, possible): (&mut [u64], &mut [u64]),
+    test: impl Fn(T) -> Verdict,
+) {
+    for ((values, found), possible) in values.chunks(64).zip(found).zip(possible) {
+        let mut verdicts = [0; 64];
+        verdicts.iter_mut().zip(values).for_each(|(verdict, value)| *verdict = test(*value) as u8);
+        *found = bits_of(simd, &verdicts, Verdict::Yes as u8);
+        *possible = bits_of(simd, &verdicts, Verdict::Maybe as u8);
     }
 }
 
-/// Returns the bits of the bytes that are one; the others are zero.
+/// Returns which bytes are `wanted`.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "it is compiled once for each kind of processor, inside its caller")]
-fn bits_of<S: Simd>(simd: S, flags: &[u8; 64]) -> u64 {
-    u8x64::from_slice(simd, flags).simd_eq(u8x64::splat(simd, 1)).to_bitmask()
+pub(super) fn bits_of<S: Simd>(simd: S, bytes: &[u8; 64], wanted: u8) -> u64 {
+    u8x64::from_slice(simd, bytes).simd_eq(u8x64::splat(simd, wanted)).to_bitmask()
 }

@@ -1,6 +1,7 @@
 //! Tests of `rust/filter/`: golden cases, limits, and laws against a naive evaluator.
 
 mod golden;
+mod ids;
 pub(crate) mod indexed;
 pub(crate) mod laws;
 pub(crate) mod layouts;

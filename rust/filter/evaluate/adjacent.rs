@@ -1,0 +1,113 @@
+//! Looks at many texts that are adjacent, each from one offset to the next.
+
+use arrow_array::OffsetSizeTrait;
+use fearless_simd::prelude::*;
+use fearless_simd::{Level, dispatch};
+
+use super::texts::{HEAD, Look, Text};
+use super::words::{Verdict, bits_of};
+
+/// Up to so many texts of a word are compared as a whole; of more all are looked at, without a branch for each.
+const FEW: u32 = 16;
+
+/// Bytes, and the offsets of the texts in them: one more than there are texts.
+#[derive(Clone, Copy)]
+pub(super) struct Adjacent<'t, O> {
+    pub(super) bytes: &'t [u8],
+    pub(super) offsets: &'t [O],
+}
+
+impl<'t, O: OffsetSizeTrait> Adjacent<'t, O> {
+    /// Returns the text with a number.
+    #[inline]
+    pub(super) fn text(self, number: usize) -> Text<'t> {
+        let start = self.offsets[number].as_usize();
+        (self.bytes, start, self.offsets[number + 1].as_usize() - start)
+    }
+
+    /// Keeps the texts of `open` that have `length` bytes.
+    pub(super) fn keep_of_length(self, length: usize, open: &mut [u64]) {
+        match O::from_usize(length) {
+            Some(length) => dispatch!(Level::new(), simd => self.keep_of_length_by(simd, length, open)),
+            None => open.fill(0),
+        }
+    }
+
+    #[inline(always)]
+    #[allow(
+        clippy::inline_always,
+        reason = "it is compiled once for each kind of processor, inside its caller"
+    )]
+    fn keep_of_length_by<S: Simd>(self, simd: S, length: O, open: &mut [u64]) {
+        for (number, open) in open.iter_mut().enumerate() {
+            *open &= lengths(simd, self.word(number), length);
+        }
+    }
+
+    /// Sets `found` to the texts of `open` that a look finds, and `possible` to those that are to be compared as a whole.
+    ///
+    /// Samples are taken by code for any processor: that for newer ones would gather them, which is much slower.
+    pub(super) fn each<L: Look>(self, open: &[u64], (found, possible): (&mut [u64], &mut [u64]), look: &L) {
+        for (number, ((open, found), possible)) in open.iter().zip(found).zip(possible).enumerate() {
+            (*found, *possible) = (0, *open);
+            if open.count_ones() <= FEW {
+                continue;
+            }
+            let offsets = self.word(number);
+            let mut samples = [0; 64];
+            if let Some((texts, length)) = self.alike(offsets) {
+                let each = samples.iter_mut().zip(texts.chunks_exact(length));
+                each.for_each(|(sample, text)| *sample = look.sample((text, 0, length)));
+            } else if L::IS_FOR_ANY_LENGTH {
+                for ((sample, start), end) in samples.iter_mut().zip(offsets).zip(&offsets[1..]) {
+                    let (start, end) = (start.as_usize(), end.as_usize());
+                    *sample = look.sample((self.bytes, start, end.saturating_sub(start)));
+                }
+            } else {
+                continue;
+            }
+            let (all, some) = dispatch!(Level::new(), simd => verdicts(simd, &samples, look));
+            (*found, *possible) = (all & open, some & open);
+        }
+    }
+
+    /// Returns the offsets of the texts of a word.
+    #[inline]
+    fn word(self, number: usize) -> &'t [O] {
+        &self.offsets[number * 64..self.offsets.len().min(number * 64 + 65)]
+    }
+
+    /// Returns the bytes of texts that all have the same length, as ids have, and that length: in these the place of a text is
+    /// known before its offset is.
+    #[allow(clippy::needless_bitwise_bool, reason = "branchless, so that many lengths are compared at once")]
+    fn alike(self, offsets: &[O]) -> Option<(&'t [u8], usize)> {
+        let [first, second, .., last] = offsets else { return None };
+        let length = *second - *first;
+        let is_alike =
+            offsets.iter().zip(&offsets[1..]).fold(true, |all, (start, end)| all & (*end - *start == length));
+        if !is_alike || length.as_usize() < HEAD {
+            return None;
+        }
+        // The compiler forgets that no text is shorter, and would ask each of them.
+        Some((&self.bytes[first.as_usize()..last.as_usize()], length.as_usize().max(HEAD)))
+    }
+}
+
+/// Returns of which samples the verdict is `Yes`, and of which `Maybe`.
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "it is compiled once for each kind of processor, inside its caller")]
+fn verdicts<S: Simd>(simd: S, samples: &[u64; 64], look: &impl Look) -> (u64, u64) {
+    let mut verdicts = [0; 64];
+    verdicts.iter_mut().zip(samples).for_each(|(verdict, sample)| *verdict = look.verdict(*sample) as u8);
+    (bits_of(simd, &verdicts, Verdict::Yes as u8), bits_of(simd, &verdicts, Verdict::Maybe as u8))
+}
+
+/// Returns which of up to 64 texts have `length` bytes.
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "it is compiled once for each kind of processor, inside its caller")]
+fn lengths<S: Simd, O: OffsetSizeTrait>(simd: S, offsets: &[O], length: O) -> u64 {
+    let mut flags = [0; 64];
+    let texts = flags.iter_mut().zip(offsets).zip(offsets.iter().skip(1));
+    texts.for_each(|((flag, start), end)| *flag = u8::from(*end - *start == length));
+    bits_of(simd, &flags, 1)
+}

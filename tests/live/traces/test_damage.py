@@ -7,7 +7,6 @@ import resource
 import subprocess
 import sys
 import threading
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from support.clients.otlp import export_request
@@ -15,6 +14,7 @@ from support.services.process import RunningService
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 JSON = {"Content-Type": "application/json"}
 
@@ -172,7 +172,7 @@ def test_a_process_without_free_files_is_503_until_there_are_some(tmp_path: Path
     with RunningService(tmp_path / "data") as service:
         assert send(service, 1) == 200
         limits = resource.prlimit(service.process.pid, resource.RLIMIT_NOFILE)
-        # The limit is above the number of a file, not over how many are open: one closed below it would be a free place.
+        # The limit is on the number of a file, not on how many are open: one closed below it would be a free place.
         resource.prlimit(service.process.pid, resource.RLIMIT_NOFILE, (0, limits[1]))
         assert [send(service, 2), send(service, 3)] == [503, 503]
         assert not is_ready(service), "nothing can be written"

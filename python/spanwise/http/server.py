@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from contextlib import suppress
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     import socket
     import ssl
     from collections.abc import Callable
+
+    from starlette.types import Receive, Scope, Send
 
     from spanwise.http.application import Application
     from spanwise.http.listeners import Listeners
@@ -227,10 +230,23 @@ class _BoundServer(Server):
         self._shd = holder(self.listener.detach(), is_unix, self.backlog)
 
 
+def without_cancellations(application: Application) -> Application:
+    """Returns the application as a server is to see it, which logs a traceback of whatever ends with an exception.
+
+    After a second signal the requests that are left are cancelled with the event loop, and there is nothing to say.
+    """
+
+    async def serve_one(scope: Scope, receive: Receive, send: Send) -> None:
+        with suppress(asyncio.CancelledError):
+            await application(scope, receive, send)
+
+    return serve_one
+
+
 def _server(application: Application, settings: Settings, listener: socket.socket, connections: int) -> Server:
     milliseconds = round(settings.header_deadline_seconds * 1000)
     server = _BoundServer(
-        Upgrade(application),
+        without_cancellations(Upgrade(application)),
         interface=Interfaces.ASGINL,
         http=HTTPModes.http1,
         websockets=True,

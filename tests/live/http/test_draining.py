@@ -168,17 +168,19 @@ def test_signals_at_every_moment_of_a_stop_lose_nothing_that_was_acknowledged(
         writers = [threading.Thread(target=write, args=((1 + 4 * round_number + each) << 32,)) for each in range(4)]
         for writer in writers:
             writer.start()
-        goal = len(acknowledged) + 20
-        wait_until(lambda goal=goal: len(acknowledged) >= goal)  # type: ignore[misc]  # bound now, not later
-        for _ in range(2 + round_number % 2):
-            service.process.send_signal(signal.SIGTERM)
-            time.sleep(0.02 * round_number)
-        code = service.process.wait(30)
+        try:
+            goal = len(acknowledged) + 20
+            wait_until(lambda goal=goal: len(acknowledged) >= goal)  # type: ignore[misc]  # bound now, not later
+            for _ in range(2 + round_number % 2):
+                service.process.send_signal(signal.SIGTERM)
+                time.sleep(0.02 * round_number)
+            code = service.process.wait(30)
+        finally:
+            ended.set()
+            for writer in writers:
+                writer.join()
         has_stopped = service.events()[-1]["message"] == "stopped"
         assert code == (0 if has_stopped else 128 + signal.SIGTERM), service.log.read_text()
-        ended.set()
-        for writer in writers:
-            writer.join()
     assert acknowledged <= set(start().trace_ids())
 
 

@@ -54,6 +54,7 @@ class ShutdownSignals(Shutdown):
         super().__init__()
         self._drain_seconds = drain_seconds
         self._last: int | None = None
+        self._exits: list[threading.Timer] = []
         loop = asyncio.get_running_loop()
         for number in _SIGNALS:
             signal.signal(number, lambda received, _: loop.call_soon_threadsafe(self._take, received))
@@ -65,6 +66,8 @@ class ShutdownSignals(Shutdown):
         """
         for number in _SIGNALS:
             signal.signal(number, signal.SIG_IGN)
+        for exit_later in self._exits:  # what is closed in time may not fail for the moment that its end takes
+            exit_later.cancel()
         if self._last is not None:
             _exit_later(EXIT_SECONDS, self._last)
 
@@ -73,13 +76,15 @@ class ShutdownSignals(Shutdown):
             _exit_now(number)
         (self.hurry if self.shutdown.is_set() else self.shutdown).set()
         self._last = number
-        _exit_later(EXIT_SECONDS if self.hurry.is_set() else self._drain_seconds + EXIT_SECONDS, number)
+        seconds = EXIT_SECONDS if self.hurry.is_set() else self._drain_seconds + EXIT_SECONDS
+        self._exits.append(_exit_later(seconds, number))
 
 
-def _exit_later(seconds: float, number: int) -> None:
+def _exit_later(seconds: float, number: int) -> threading.Timer:
     timer = threading.Timer(seconds, _exit_now, (number,))
     timer.daemon = True
     timer.start()
+    return timer
 
 
 def _exit_now(number: int) -> None:

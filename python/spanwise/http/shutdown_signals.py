@@ -66,8 +66,8 @@ class ShutdownSignals(Shutdown):
         """
         for number in _SIGNALS:
             signal.signal(number, signal.SIG_IGN)
-        for exit_later in self._exits:  # what is closed in time may not fail for the moment that its end takes
-            exit_later.cancel()
+        for timer in self._exits:  # what is closed in time may not fail for the moment that its end takes
+            timer.cancel()
         if self._last is not None:
             _exit_later(EXIT_SECONDS, self._last)
 

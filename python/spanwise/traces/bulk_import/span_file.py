@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _SQLITE_MAGIC = b"SQLite format 3\x00"
 _CHUNK_ROWS = 16_384
+_PARQUET_ROWS = 8_192
+"""Of twice as many, the memory is returned to the system and asked for again with each batch."""
 _CHUNK_BYTES = 64 * 1024 * 1024
 """Rows of columns are encoded in chunks of at most about this size."""
 _MAX_REPORTED = 100
@@ -159,7 +161,7 @@ def _parquet(path: Path, size: int, report: Callable[[int], None]) -> Iterator[p
     available = file.schema_arrow.names
     is_encoded = "span" in available
     names = [name for name in COLUMNS if name in available] if is_encoded else columns_read(available)
-    for batch in file.iter_batches(batch_size=16_384, columns=names):
+    for batch in file.iter_batches(batch_size=_PARQUET_ROWS, columns=names):
         yield batch
         read += batch.num_rows
         report(size * read // rows)

@@ -3,6 +3,7 @@
 //! Sealing and merging take seconds of all cores. At normal priority they took every second time slice from searches;
 //! at this niceness a search that wakes up runs first, and background work has what is left.
 
+use std::cell::Cell;
 use std::sync::LazyLock;
 
 /// A thread this nice has about a tenth of the weight of a normal one.
@@ -18,14 +19,25 @@ pub(crate) static POOL: LazyLock<rayon::ThreadPool> = LazyLock::new(|| {
         .expect("threads can be started while the process starts")
 });
 
-/// Lowers the priority of this thread permanently.
-#[cfg(target_os = "linux")]
-pub(crate) fn lower() {
-    use rustix::process::setpriority_process;
-    // Where that is not allowed, background work runs at normal priority.
-    let _unchanged = setpriority_process(Some(rustix::thread::gettid()), NICENESS);
+thread_local! {
+    /// Whether this thread does background work.
+    static IS_LOWERED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Does nothing: other systems have one priority for all threads of a process.
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn lower() {}
+/// Lowers the priority of this thread permanently. Other systems than Linux have one priority for all threads of a
+/// process.
+pub(crate) fn lower() {
+    IS_LOWERED.set(true);
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::setpriority_process;
+        // Where that is not allowed, background work runs at normal priority.
+        let _unchanged = setpriority_process(Some(rustix::thread::gettid()), NICENESS);
+    }
+}
+
+/// Does work whose parallel parts have the priority of this thread: on [`POOL`] if it was lowered, and otherwise among
+/// the threads of the process.
+pub(crate) fn in_parallel<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    if IS_LOWERED.get() { POOL.install(work) } else { work() }
+}

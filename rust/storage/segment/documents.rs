@@ -8,6 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use crossbeam_channel::bounded;
 use rayon::iter::{IndexedParallelIterator as _, IntoParallelRefIterator as _, ParallelIterator as _};
 use zstd::dict::{DecoderDictionary, EncoderDictionary};
 use zstd::zstd_safe::{CParameter, DCtx, get_error_name, get_frame_content_size};
@@ -29,6 +30,9 @@ const MERGE_LEVEL: i32 = 3;
 
 /// The maximum ratio of a frame's decoded size to its stored size.
 const MAX_RATIO: u64 = 1 << 16;
+
+/// A compressed document, and its decoded size in bytes.
+type Frame = (Vec<u8>, u64);
 
 const TOO_LARGE: &str = "the document does not fit into memory";
 
@@ -63,19 +67,19 @@ impl DocumentWriter {
         Self { path, object, level: MERGE_LEVEL, dictionary, record: FileRecord { bytes: 0, crc32c: 0 } }
     }
 
-    /// Appends `document(item)` for each of `items` and returns the locations. Encodes and compresses on all cores.
+    /// Appends `document(item)` for each of `items` and returns the locations. Encodes and compresses on all cores, and
+    /// writes meanwhile.
     pub(crate) fn append_all<T: Sync, D: AsRef<[u8]>>(
         &mut self,
         items: &[T],
         document: impl Fn(&T) -> D + Sync,
     ) -> Result<Vec<DocumentLocation>> {
-        /// The number of frames that are buffered before they are written.
-        const BUFFERED_FRAMES: usize = 2_048;
+        /// The number of frames that are compressed at once, while as many are written.
+        const COMPRESSED_FRAMES: usize = 1_024;
         /// The minimum number of documents for which another compressor is created.
         const MIN_PER_COMPRESSOR: usize = 64;
-        let (level, dictionary) = (self.level, self.dictionary.clone());
-        let mut locations = Vec::with_capacity(items.len());
-        for chunk in items.chunks(BUFFERED_FRAMES) {
+        let (path, level, dictionary) = (self.path.clone(), self.level, self.dictionary.clone());
+        let compress = |chunk: &[T]| {
             let frames = chunk.par_iter().with_min_len(MIN_PER_COMPRESSOR).map_init(
                 || compressor(level, dictionary.as_deref()),
                 |compressor, item| {
@@ -85,21 +89,64 @@ impl DocumentWriter {
                     Ok((frame, document.as_ref().len() as u64))
                 },
             );
-            let frames: std::result::Result<Vec<_>, String> = priority::POOL.install(|| frames.collect());
-            for (frame, decoded) in frames.map_err(|error| Error::storage(&self.path, error))? {
-                locations.push(self.append_frame(&frame, decoded)?);
+            let frames: std::result::Result<Vec<_>, String> = priority::in_parallel(|| frames.collect());
+            frames.map_err(|error| Error::storage(&path, error))
+        };
+        let mut chunks = items.chunks(COMPRESSED_FRAMES);
+        if chunks.len() <= 1 {
+            return chunks.next().map_or(Ok(Vec::new()), |chunk| self.append_frames(compress(chunk)?));
+        }
+        let (compressed, unwritten) = bounded(0);
+        std::thread::scope(|scope| {
+            let writing = scope.spawn(|| {
+                let mut locations = Vec::with_capacity(items.len());
+                for frames in unwritten {
+                    locations.extend(self.append_frames(frames)?);
+                }
+                Ok(locations)
+            });
+            for chunk in chunks {
+                // Whoever cannot write says so when it is joined.
+                if compressed.send(compress(chunk)?).is_err() {
+                    break;
+                }
+            }
+            drop(compressed);
+            writing.join().unwrap_or_else(|_| Err(Error::storage(&path, "writing panicked")))
+        })
+    }
+
+    /// Appends frames with the sizes of their documents, and returns their locations.
+    fn append_frames(&mut self, frames: Vec<Frame>) -> Result<Vec<DocumentLocation>> {
+        /// Bytes that are gathered for each write.
+        const WRITTEN_BYTES: usize = 256 << 10;
+        let mut locations = Vec::with_capacity(frames.len());
+        let mut content = Vec::with_capacity(2 * WRITTEN_BYTES);
+        for (frame, decoded) in frames {
+            let offset = self.record.bytes + content.len() as u64;
+            locations.push(DocumentLocation { offset, length: frame.len() as u64, decoded });
+            content.extend_from_slice(&frame);
+            if content.len() >= WRITTEN_BYTES {
+                self.append(&content)?;
+                content.clear();
             }
         }
+        self.append(&content)?;
         Ok(locations)
     }
 
     /// Appends a frame that was compressed earlier, without a dictionary, and returns its location.
     pub(crate) fn append_frame(&mut self, frame: &[u8], decoded: u64) -> Result<DocumentLocation> {
-        self.object.write(frame)?;
         let offset = self.record.bytes;
-        self.record.crc32c = crc32c::crc32c_append(self.record.crc32c, frame);
-        self.record.bytes += frame.len() as u64;
+        self.append(frame)?;
         Ok(DocumentLocation { offset, length: frame.len() as u64, decoded })
+    }
+
+    fn append(&mut self, content: &[u8]) -> Result<()> {
+        self.object.write(content)?;
+        self.record.crc32c = crc32c::crc32c_append(self.record.crc32c, content);
+        self.record.bytes += content.len() as u64;
+        Ok(())
     }
 
     /// Makes the object durable.

@@ -83,6 +83,8 @@ impl BulkLoad {
         } else {
             Some(write_segment((objects, cache), &entries, None, false)?)
         };
+        // As much work as making them was.
+        entries.into_par_iter().for_each(drop);
         let searched = segments.into_iter().map(|(segment, _)| segment).collect();
         Ok((Self { segment, searched, replaced, import }, surplus))
     }

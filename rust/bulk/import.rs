@@ -4,7 +4,10 @@
 //! Each step commits one manifest: the segment with the step's traces, the rows they replace, and how many spans of
 //! the import have been processed. After a crash, running the same import again resumes behind that position. Spans
 //! of one trace that lie further apart than a step are merged with what earlier steps stored, so their trace is
-//! rewritten; only one step has to fit into memory. While a step is written, the next one is gathered.
+//! rewritten; only a few steps have to fit into memory.
+//!
+//! Three threads work at once, so that the processor has work while one of them waits for the disk: the caller's reads
+//! batches, the next one decodes and gathers their spans, and the last one writes steps.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -91,24 +94,40 @@ pub fn import(
     }
     let progress = store.import_so_far(source).unwrap_or_default();
     let progress = ImportRecord { source: source.to_owned(), ..progress };
-    let mut builder = StepBuilder::new(options, progress.spans);
+    let builder = StepBuilder::new(options, progress.spans);
+    let (read, unread) = bounded(1);
     let (steps, due) = bounded(0);
     std::thread::scope(|scope| {
-        let writing = scope.spawn(|| write(store, progress.clone(), &due));
-        let built = builder.run(batches, &steps);
-        drop(steps);
-        let written =
-            writing.join().unwrap_or_else(|_| Err(Error::storage("segments", "importing panicked")));
+        let writing = scope.spawn(|| write(store, progress.clone(), due));
+        let building = scope.spawn(move || builder.run(unread, &steps));
+        // Batches come from Python, which delivers Ctrl-C to the thread that called.
+        read_all(batches, &read);
+        drop(read);
+        let panicked = |_| Error::storage("segments", "importing panicked");
+        let built = building.join().map_err(panicked).flatten();
+        let written = writing.join().map_err(panicked).flatten();
         // A closed channel is only a symptom: report the writer's error first.
         let (mut report, surplus) = written?;
-        built?;
-        report.rejections.extend(builder.rejections);
+        report.rejections.extend(built?);
         report.rejections.extend(surplus);
         report.rejections.sort_by_key(|rejection| rejection.span);
         report.rejections.truncate(MAX_LISTED_REJECTIONS);
         report.resumed = progress.spans;
         Ok(report)
     })
+}
+
+/// What is read: a batch, `None` after the last one, or why there are no more.
+type ReadBatch = Result<Option<RecordBatch>>;
+
+/// Sends what there is to read until nobody receives it any more.
+fn read_all(batches: impl Iterator<Item = Result<RecordBatch>>, read: &Sender<ReadBatch>) {
+    for batch in batches.map(|batch| batch.map(Some)).chain([Ok(None)]) {
+        let is_last = batch.is_err();
+        if read.send(batch).is_err() || is_last {
+            return;
+        }
+    }
 }
 
 /// The traces of a step, and the progress of the import after it.
@@ -141,13 +160,13 @@ impl<'a> StepBuilder<'a> {
         Self { options, by_trace, spans: 0, bytes: 0, rejected: 0, seen: 0, resume_at, rejections }
     }
 
-    fn run(
-        &mut self,
-        batches: impl Iterator<Item = Result<RecordBatch>>,
-        steps: &Sender<ImportStep>,
-    ) -> Result<()> {
+    /// Gathers steps until all is read, and returns the first rejections.
+    fn run(mut self, batches: Receiver<ReadBatch>, steps: &Sender<ImportStep>) -> Result<Vec<Rejection>> {
         for batch in batches {
-            let batch = batch?;
+            let Some(batch) = batch? else {
+                self.send(steps, true);
+                break;
+            };
             let mut next = 0;
             while next < batch.num_rows() {
                 let known =
@@ -162,12 +181,11 @@ impl<'a> StepBuilder<'a> {
                 next += length;
                 let is_full = self.bytes >= self.options.step_bytes || self.spans >= self.options.step_spans;
                 if is_full && !self.send(steps, false) {
-                    return Ok(());
+                    return Ok(self.rejections);
                 }
             }
         }
-        self.send(steps, true);
-        Ok(())
+        Ok(self.rejections)
     }
 
     fn add(&mut self, rows: &RecordBatch) -> Result<()> {
@@ -210,7 +228,7 @@ impl<'a> StepBuilder<'a> {
 fn write(
     store: &TraceStore,
     mut progress: ImportRecord,
-    steps: &Receiver<ImportStep>,
+    steps: Receiver<ImportStep>,
 ) -> Result<(ImportReport, Vec<Rejection>)> {
     let mut over_limit = Vec::new();
     for ImportStep { traces, through, accepted, rejected, is_last } in steps {

@@ -852,7 +852,7 @@ def otlp_spans(body: bytes, content_type: str) -> tuple[Any, int, str]:
     """Decodes an OTLP message of any size, unchecked.
 
     Returns:
-        Its spans as an Arrow record batch, as a download would contain them; the number of spans that could not be
+        Its spans as an Arrow record batch of the columns that an import reads; the number of spans that could not be
         decoded; and the reason for the first of them.
     """
 

@@ -9,7 +9,7 @@ use pyo3_arrow::{PyRecordBatch, PySchema};
 
 use super::detach::detached;
 use crate::bulk::records::{self, RecordSpans};
-use crate::bulk::{self, Download, DownloadProgress, Format, SpanFileJoiner, spans::batch_of};
+use crate::bulk::{self, Download, DownloadProgress, Format, SpanFileJoiner, encoded::batch_of};
 use crate::error::{Error, Result};
 use crate::otlp::{self, Encoding};
 use crate::schema;
@@ -83,7 +83,7 @@ impl PySpanFileJoiner {
     }
 }
 
-/// Returns the spans of an OTLP message as a download would contain them, first received now; the number of spans
+/// Returns the spans of an OTLP message as an import reads them, first received now; the number of spans
 /// that could not be decoded, and the reason for the first of them. Unlike a request, the message may have any
 /// size.
 #[pyfunction]

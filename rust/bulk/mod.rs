@@ -14,6 +14,7 @@
 pub mod columns;
 mod decode;
 pub mod download;
+pub mod encoded;
 pub mod import;
 pub mod join;
 mod matches;

@@ -89,17 +89,6 @@ fn read_rows(part: &SnapshotPart, rows: &[usize]) -> Result<Vec<RecordBatch>> {
     Ok(batches)
 }
 
-/// Returns spans as a download would contain them, first received at `created_at` (microseconds since 1970). A span
-/// that cannot be decoded has only its bytes; an import rejects it and says why.
-///
-/// # Errors
-/// [`Error::Batch`] if there are more than a batch can hold.
-pub fn batch_of<'a>(spans: impl IntoIterator<Item = &'a WireSpan>, created_at: i64) -> Result<RecordBatch> {
-    let mut builder = SpanBatch::default();
-    spans.into_iter().for_each(|span| builder.append(span, created_at));
-    builder.finish()
-}
-
 /// A batch of spans under construction.
 struct SpanBatch {
     spans: usize,

@@ -1,62 +1,133 @@
 //! Encoded spans as an Arrow batch.
 
-use std::sync::{Arc, LazyLock};
-
-use arrow_array::RecordBatch;
-use arrow_array::builder::{BinaryBuilder, BinaryDictionaryBuilder, TimestampMicrosecondBuilder};
-use arrow_array::types::Int32Type;
-use arrow_schema::{Schema, SchemaRef};
-
-use super::super::columns::{CREATED_AT, RESOURCE, SCOPE, SPAN, span_schema};
+use super::super::encoded::EncodedBatch;
 use super::{Checked, EncodedSpan, RecordSpans};
-use crate::error::{Error, Result};
+use crate::error::Result;
 
-static SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
-    let spans = span_schema();
-    let names = [CREATED_AT, SPAN, RESOURCE, SCOPE];
-    let fields = names.iter().filter_map(|name| spans.field_with_name(name).ok());
-    // Of an export every span says when it was received; others need not know.
-    let fields = fields.map(|field| field.clone().with_nullable(field.name() != SPAN));
-    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
-});
+/// The spans of some records. Their bytes stand one behind the other: memory that each has of its own is freed by the
+/// thread that allocated it, and before it has left the cache of its core.
+#[derive(Debug, Default)]
+pub(super) struct EncodedSpans {
+    bytes: Vec<u8>,
+    records: Vec<Checked<EncodedRecord>>,
+    /// Resources and scopes, each other than the one before.
+    origins: Vec<[Vec<u8>; 2]>,
+}
 
-/// Returns the spans among `spans` as a batch, and the others with their positions.
+/// A span among [`EncodedSpans`].
+#[derive(Debug)]
+struct EncodedRecord {
+    bytes: usize,
+    /// The index of its resource and scope.
+    origin: usize,
+    created_at: Option<i64>,
+}
+
+impl FromIterator<Checked<EncodedSpan>> for EncodedSpans {
+    fn from_iter<I: IntoIterator<Item = Checked<EncodedSpan>>>(spans: I) -> Self {
+        let mut encoded = Self::default();
+        spans.into_iter().for_each(|span| encoded.push(span));
+        encoded
+    }
+}
+
+impl EncodedSpans {
+    fn push(&mut self, span: Checked<EncodedSpan>) {
+        let record = span.map(|EncodedSpan { span, resource, scope, created_at }| {
+            self.bytes.extend_from_slice(&span);
+            let origin = [resource, scope];
+            if self.origins.last() != Some(&origin) {
+                self.origins.push(origin);
+            }
+            EncodedRecord { bytes: span.len(), origin: self.origins.len() - 1, created_at }
+        });
+        self.records.push(record);
+    }
+}
+
+/// Returns the spans among `parts` as a batch, and the others with their positions.
 ///
 /// # Errors
-/// [`Error::Batch`] if there are more bytes than a batch can hold.
-pub(super) fn batch_of(spans: impl IntoIterator<Item = Checked<EncodedSpan>>) -> Result<RecordSpans> {
-    let mut created_at = TimestampMicrosecondBuilder::new().with_timezone("UTC");
-    let mut span = BinaryBuilder::new();
-    let mut shared: [BinaryDictionaryBuilder<Int32Type>; 2] =
-        std::array::from_fn(|_| BinaryDictionaryBuilder::new());
-    let (mut rejected, mut count, mut bytes) = (Vec::new(), 0, 0_usize);
-    for (position, encoded) in spans.into_iter().enumerate() {
-        count += 1;
-        let encoded = match encoded {
-            Ok(encoded) => encoded,
-            Err(reason) => {
-                rejected.push((position, reason));
-                continue;
+/// [`crate::error::Error::Batch`] if there are more bytes than a batch can hold.
+pub(super) fn batch_of(parts: &[EncodedSpans]) -> Result<RecordSpans> {
+    let count = parts.iter().map(|part| part.records.len()).sum();
+    let bytes = parts.iter().map(|part| part.bytes.len()).sum();
+    let mut batch = EncodedBatch::with_capacity(count, bytes);
+    let (mut rejected, mut position) = (Vec::new(), 0);
+    for part in parts {
+        let origins = part.origins.iter().map(|[resource, scope]| batch.origin([resource, &[], scope, &[]]));
+        let origins = origins.collect::<Result<Vec<_>>>()?;
+        let mut rest = &part.bytes[..];
+        for record in &part.records {
+            match record {
+                Ok(EncodedRecord { bytes, origin, created_at }) => {
+                    let (span, behind) = rest.split_at(*bytes);
+                    batch.append(span, *created_at, origins[*origin])?;
+                    rest = behind;
+                }
+                Err(reason) => rejected.push((position, reason.clone())),
             }
-        };
-        bytes += encoded.span.len() + encoded.resource.len() + encoded.scope.len();
-        if i32::try_from(bytes).is_err() {
-            return Err(Error::Batch("expected less than 2 GiB of spans at once".to_owned()));
+            position += 1;
         }
-        created_at.append_option(encoded.created_at);
-        span.append_value(&encoded.span);
-        let [resources, scopes] = &mut shared;
-        resources.append_option((!encoded.resource.is_empty()).then_some(&encoded.resource));
-        scopes.append_option((!encoded.scope.is_empty()).then_some(&encoded.scope));
     }
-    let [mut resources, mut scopes] = shared;
-    let columns = vec![
-        Arc::new(created_at.finish()) as _,
-        Arc::new(span.finish()) as _,
-        Arc::new(resources.finish()) as _,
-        Arc::new(scopes.finish()) as _,
-    ];
-    let batch =
-        RecordBatch::try_new(SCHEMA.clone(), columns).map_err(|error| Error::Batch(error.to_string()))?;
-    Ok(RecordSpans { batch, rejected, count })
+    Ok(RecordSpans { batch: batch.finish()?, rejected, count })
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::cast::AsArray as _;
+    use arrow_array::types::TimestampMicrosecondType;
+    use arrow_array::{Array, RecordBatch};
+    use arrow_cast::cast;
+    use arrow_schema::DataType;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn encoded() -> impl Strategy<Value = Checked<EncodedSpan>> {
+        // Few resources and scopes, so that they come again.
+        let shared = || prop::collection::vec(0_u8..2, 0..2);
+        let span = prop::collection::vec(any::<u8>(), 0..20);
+        let encoded = (span, shared(), shared(), any::<Option<i64>>());
+        let encoded = encoded.prop_map(|(span, resource, scope, created_at)| EncodedSpan {
+            span,
+            resource,
+            scope,
+            created_at,
+        });
+        prop_oneof![4 => encoded.prop_map(Ok), 1 => ".{3}".prop_map(Err)]
+    }
+
+    /// Returns the bytes in a row of a column; none where it is null.
+    fn bytes(batch: &RecordBatch, column: &str, row: usize) -> Vec<u8> {
+        let column = batch.column_by_name(column).expect("a column");
+        let plain = cast(column, &DataType::Binary).expect("bytes");
+        if plain.is_null(row) { Vec::new() } else { plain.as_binary::<i32>().value(row).to_vec() }
+    }
+
+    proptest! {
+        #[test]
+        fn a_batch_has_every_span_that_is_one_and_names_the_others(
+            parts in prop::collection::vec(prop::collection::vec(encoded(), 0..6), 0..4),
+        ) {
+            let all: Vec<_> = parts.iter().flatten().collect();
+            let encoded: Vec<EncodedSpans> =
+                parts.iter().map(|part| part.iter().cloned().collect()).collect();
+            let found = batch_of(&encoded).expect("a batch");
+            prop_assert_eq!(found.count, all.len());
+            let reasons = all.iter().enumerate();
+            let reasons: Vec<_> =
+                reasons.filter_map(|(at, span)| Some((at, span.as_ref().err()?.clone()))).collect();
+            prop_assert_eq!(found.rejected, reasons);
+            let spans: Vec<_> = all.iter().filter_map(|span| span.as_ref().ok()).collect();
+            prop_assert_eq!(found.batch.num_rows(), spans.len());
+            let received = found.batch.column(0).as_primitive::<TimestampMicrosecondType>();
+            for (row, span) in spans.into_iter().enumerate() {
+                prop_assert_eq!(&bytes(&found.batch, "span", row), &span.span);
+                prop_assert_eq!(&bytes(&found.batch, "resource", row), &span.resource);
+                prop_assert_eq!(&bytes(&found.batch, "scope", row), &span.scope);
+                prop_assert_eq!(received.is_valid(row).then(|| received.value(row)), span.created_at);
+            }
+        }
+    }
 }

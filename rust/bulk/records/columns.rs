@@ -10,11 +10,14 @@ use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, TimeUnit};
 use rayon::prelude::*;
 
-use super::batch::batch_of;
+use super::batch::{EncodedSpans, batch_of};
 use super::generic::{PropertyValues, missing_among, name_of};
 use super::value::{Object, Value};
-use super::{Checked, EncodedSpan, RecordSpans, langfuse};
+use super::{Checked, RecordSpans, langfuse};
 use crate::error::{Error, Result};
+
+/// Rows that one thread makes spans of at once.
+const ROWS_AT_ONCE: usize = 256;
 
 /// Returns those of the columns `names` that are read of spans in columns.
 ///
@@ -46,22 +49,24 @@ pub fn spans_of_columns(batch: &RecordBatch) -> Result<RecordSpans> {
     columns_read(&names)?;
     let columns: Vec<(&str, &dyn Array)> =
         names.iter().copied().zip(batch.columns().iter().map(AsRef::as_ref)).collect();
-    let rows = (0..batch.num_rows()).into_par_iter().with_min_len(64);
-    let spans: Vec<Checked<EncodedSpan>> = if langfuse::is_observation(names.iter().copied()) {
-        rows.map(|row| langfuse::span_of(&record(&columns, row)?, &[])).collect()
+    let parts = (0..batch.num_rows()).into_par_iter().step_by(ROWS_AT_ONCE);
+    let rows = |first: usize| first..batch.num_rows().min(first + ROWS_AT_ONCE);
+    let encoded: Vec<EncodedSpans> = if langfuse::is_observation(names.iter().copied()) {
+        let span_of = |row| langfuse::span_of(&record(&columns, row)?, &[]);
+        parts.map(|first| rows(first).map(&span_of).collect()).collect()
     } else {
         let read: Vec<_> =
             columns.iter().filter_map(|(name, column)| Some((name_of(name)?, *column))).collect();
-        rows.map(|row| {
+        let span_of = |row| {
             let mut values = PropertyValues::default();
             for (name, column) in &read {
                 values.set(*name, value_at(*column, row)?);
             }
             values.into_span()
-        })
-        .collect()
+        };
+        parts.map(|first| rows(first).map(&span_of).collect()).collect()
     };
-    batch_of(spans)
+    batch_of(&encoded)
 }
 
 fn record<'a>(columns: &[(&'a str, &'a dyn Array)], row: usize) -> Checked<Object<'a>> {

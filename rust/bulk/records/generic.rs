@@ -3,11 +3,12 @@
 //! Phoenix names its ids `context.trace_id` and `context.span_id`. Its `span_kind` is that of `OpenInference`, and
 //! its attributes are nested, which they are not where `OpenInference` defines them.
 
-use std::borrow::Cow;
+use std::fmt::{Display, Write as _};
 
 use prost::Message as _;
 
 use super::super::columns::{KINDS, STATUSES};
+use super::attributes::Attributes;
 use super::ids::id;
 use super::value::{Object, Value, attribute, member};
 use super::{Checked, EncodedSpan};
@@ -140,14 +141,15 @@ impl<'a> PropertyValues<'a> {
     /// # Errors
     /// Why it is none.
     pub(super) fn into_span(mut self) -> Checked<EncodedSpan> {
-        let mut attributes = self.attributes(Property::Attributes, "attributes")?;
+        let mut attributes = Attributes::of_span();
+        self.append_all(&mut attributes, Property::Attributes, "attributes")?;
         for (key, value) in std::mem::take(&mut self.attributes) {
-            self.append(&mut attributes, key.into(), value);
+            self.append(&mut attributes, key, value);
         }
         let kind = if self.is_openinference { self.take_openinference_kind(&mut attributes) } else { None };
         let kind = kind.map_or_else(|| self.code(Property::Kind, "kind", &KINDS), Ok)?;
         let end = self.get(Property::EndTime);
-        let span = proto::Span {
+        let head = proto::Span {
             trace_id: id(self.get(Property::TraceId), "trace_id")?,
             span_id: id(self.get(Property::SpanId), "span_id")?,
             parent_span_id: id(self.get(Property::ParentSpanId), "parent_span_id")?,
@@ -159,7 +161,9 @@ impl<'a> PropertyValues<'a> {
                 .unwrap_or(&Value::Null)
                 .nanos("start_time")?,
             end_time_unix_nano: end.map_or(Ok(0), |end| end.nanos("end_time"))?,
-            attributes,
+            ..Default::default()
+        };
+        let tail = proto::Span {
             events: each(self.get(Property::Events), "events", event)?,
             links: each(self.get(Property::Links), "links", link)?,
             status: Some(proto::Status {
@@ -168,10 +172,8 @@ impl<'a> PropertyValues<'a> {
             }),
             ..Default::default()
         };
-        let resource = proto::Resource {
-            attributes: self.attributes(Property::ResourceAttributes, "resource_attributes")?,
-            ..Default::default()
-        };
+        let mut resource = Attributes::of_resource();
+        self.append_all(&mut resource, Property::ResourceAttributes, "resource_attributes")?;
         let scope = proto::InstrumentationScope {
             name: self.text(Property::ScopeName),
             version: self.text(Property::ScopeVersion),
@@ -179,8 +181,8 @@ impl<'a> PropertyValues<'a> {
         };
         let created_at = self.get(Property::CreatedAt).map(|at| at.nanos("created_at")).transpose()?;
         Ok(EncodedSpan {
-            span: span.encode_to_vec(),
-            resource: resource.encode_to_vec(),
+            span: attributes.into_span(&head, &tail),
+            resource: resource.into_resource(),
             scope: scope.encode_to_vec(),
             created_at: created_at.and_then(|nanos| i64::try_from(nanos / NANOS_PER_MICRO).ok()),
         })
@@ -214,29 +216,28 @@ impl<'a> PropertyValues<'a> {
     }
 
     /// Moves what Phoenix calls the kind of a span to the attribute that it was. Returns the kind of OpenTelemetry.
-    fn take_openinference_kind(&mut self, attributes: &mut Vec<KeyValue>) -> Option<i32> {
+    fn take_openinference_kind(&mut self, attributes: &mut Attributes) -> Option<i32> {
         let kind = self.values[Property::Kind as usize].take().map(|(_, value)| value)?;
         let is_known = !matches!(kind.text(), None | Some("" | "UNKNOWN"));
-        if is_known && !attributes.iter().any(|attribute| attribute.key == OPENINFERENCE_KIND) {
-            attributes.push(attribute(OPENINFERENCE_KIND, kind));
+        if is_known && !attributes.has(OPENINFERENCE_KIND) {
+            attributes.push(OPENINFERENCE_KIND, &kind);
         }
         Some(proto::span::SpanKind::Internal as i32)
     }
 
-    fn attributes(&mut self, property: Property, name: &str) -> Checked<Vec<KeyValue>> {
+    fn append_all(&mut self, attributes: &mut Attributes, property: Property, name: &str) -> Checked<()> {
         let taken = self.values[property as usize].take().map(|(_, value)| value);
-        let mut attributes = Vec::new();
         for (key, value) in object(taken, name)? {
-            self.append(&mut attributes, key, value);
+            self.append(attributes, &key, value);
         }
-        Ok(attributes)
+        Ok(())
     }
 
-    fn append(&self, attributes: &mut Vec<KeyValue>, key: Cow<'_, str>, value: Value<'_>) {
+    fn append(&self, attributes: &mut Attributes, key: &str, value: Value<'_>) {
         if self.is_openinference {
-            flatten(attributes, key.into_owned(), value);
+            flatten(attributes, &mut key.to_owned(), value);
         } else if value != Value::Null {
-            attributes.push(attribute(key, value));
+            attributes.push(key, &value);
         }
     }
 }
@@ -255,7 +256,7 @@ impl Name<'_> {
 
 /// Appends an attribute of `OpenInference`: lists of objects get attributes with numbers in their names, metadata is
 /// text, and counts of tokens are whole.
-fn flatten(attributes: &mut Vec<KeyValue>, key: String, value: Value<'_>) {
+fn flatten(attributes: &mut Attributes, key: &mut String, value: Value<'_>) {
     #[allow(clippy::cast_possible_truncation, reason = "a count of tokens")]
     let value = match value {
         Value::Double(count) if key.starts_with("llm.token_count.") && count.fract() == 0.0 => {
@@ -266,20 +267,28 @@ fn flatten(attributes: &mut Vec<KeyValue>, key: String, value: Value<'_>) {
     match value {
         Value::Null => {}
         Value::Object(_) if key == "metadata" || key.ends_with(".metadata") => {
-            attributes.push(attribute(key, value.into_text()));
+            attributes.push(key, &value.into_text());
         }
         Value::Object(members) => {
             for (name, value) in members {
-                flatten(attributes, format!("{key}.{name}"), value);
+                flatten_member(attributes, key, &name, value);
             }
         }
         Value::List(values) if values.iter().any(|value| matches!(value, Value::Object(_))) => {
             for (number, value) in values.into_iter().enumerate() {
-                flatten(attributes, format!("{key}.{number}"), value);
+                flatten_member(attributes, key, number, value);
             }
         }
-        other => attributes.push(attribute(key, other)),
+        other => attributes.push(key, &other),
     }
+}
+
+/// Appends what `name` is within `key`.
+fn flatten_member(attributes: &mut Attributes, key: &mut String, name: impl Display, value: Value<'_>) {
+    let length = key.len();
+    let _written_to_memory = write!(key, ".{name}");
+    flatten(attributes, key, value);
+    key.truncate(length);
 }
 
 /// Returns the members of a map, a struct, or a JSON object in text.

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::batch::batch_of;
+use super::batch::{EncodedSpans, batch_of};
 use super::generic::PropertyValues;
 use super::value::{Object, Value, member};
 use super::{Checked, EncodedSpan, RecordSpans, jaeger, langfuse};
@@ -73,9 +73,11 @@ fn members_of_document(text: &str) -> Result<Vec<&str>> {
 }
 
 fn spans_of(records: &[&str]) -> Result<RecordSpans> {
-    let spans: Vec<Vec<Checked<EncodedSpan>>> =
-        records.par_iter().with_min_len(16).map(|record| spans_of_record(record)).collect();
-    batch_of(spans.into_iter().flatten())
+    /// Records that one thread reads at once.
+    const RECORDS_AT_ONCE: usize = 64;
+    let parts = records.par_chunks(RECORDS_AT_ONCE);
+    let encoded = parts.map(|records| records.iter().flat_map(|record| spans_of_record(record)).collect());
+    batch_of(&encoded.collect::<Vec<EncodedSpans>>())
 }
 
 fn spans_of_record(text: &str) -> Vec<Checked<EncodedSpan>> {

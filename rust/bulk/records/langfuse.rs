@@ -6,10 +6,11 @@ use std::borrow::Cow;
 
 use prost::Message as _;
 
+use super::attributes::Attributes;
 use super::ids::derived;
-use super::value::{Object, Value, attribute, member};
+use super::value::{Object, Value, member};
 use super::{Checked, EncodedSpan};
-use crate::otlp::proto::{self, KeyValue};
+use crate::otlp::proto;
 use crate::time::NANOS_PER_MICRO;
 
 /// What a member becomes as an attribute.
@@ -108,10 +109,11 @@ pub(super) fn span_of(
     let is_event = text(&["type"]).eq_ignore_ascii_case("EVENT");
     let mut attributes = attributes(find);
     let ids = [(OBSERVATION_ID, own_id, is_id), (TRACE_ID, own_trace, is_trace)];
-    let spelled_otherwise = ids.into_iter().filter(|(_, _, is_same)| !is_same);
-    attributes.extend(spelled_otherwise.map(|(key, id, _)| attribute(key, Value::Text(id.into()))));
+    for (key, id, _) in ids.into_iter().filter(|(_, _, is_same)| !is_same) {
+        attributes.push(key, &Value::Text(id.into()));
+    }
     let failed = text(&["level"]) == "ERROR";
-    let span = proto::Span {
+    let head = proto::Span {
         trace_id,
         span_id,
         parent_span_id: if parent.is_empty() { bytes::Bytes::new() } else { derived::<8>(&parent).0 },
@@ -119,54 +121,53 @@ pub(super) fn span_of(
         kind: proto::span::SpanKind::Internal as i32,
         start_time_unix_nano: start,
         end_time_unix_nano: end.unwrap_or(if is_event { start } else { 0 }),
-        attributes,
+        ..Default::default()
+    };
+    let tail = proto::Span {
         status: failed.then(|| proto::Status {
             code: proto::status::StatusCode::Error as i32,
             message: text(&["status_message", "statusMessage"]),
         }),
         ..Default::default()
     };
-    let said_of_resource = [(ENVIRONMENT, "environment"), (RELEASE, "release")];
-    let said_of_resource = said_of_resource.into_iter().filter_map(|(key, name)| {
-        let value = find(&[name]).filter(|value| is_present(value))?;
-        Some(attribute(key, value.clone()))
-    });
-    let resource = proto::Resource { attributes: said_of_resource.collect(), ..Default::default() };
+    let mut resource = Attributes::of_resource();
+    for (key, name) in [(ENVIRONMENT, "environment"), (RELEASE, "release")] {
+        if let Some(value) = find(&[name]).filter(|value| is_present(value)) {
+            resource.push(key, value);
+        }
+    }
     let scope = proto::InstrumentationScope { name: SCOPE.to_owned(), ..Default::default() };
     let received = find(&["created_at", "createdAt"]).map(|at| at.nanos("created_at")).transpose()?;
     Ok(EncodedSpan {
-        span: span.encode_to_vec(),
-        resource: resource.encode_to_vec(),
+        span: attributes.into_span(&head, &tail),
+        resource: resource.into_resource(),
         scope: scope.encode_to_vec(),
         created_at: received.and_then(|nanos| i64::try_from(nanos / NANOS_PER_MICRO).ok()),
     })
 }
 
-fn attributes<'o, 'a: 'o>(find: impl Fn(&[&str]) -> Option<&'o Value<'a>>) -> Vec<KeyValue> {
-    let mut attributes = Vec::new();
+fn attributes<'o, 'a: 'o>(find: impl Fn(&[&str]) -> Option<&'o Value<'a>>) -> Attributes {
+    let mut attributes = Attributes::of_span();
     for (key, form, names) in ATTRIBUTES {
         let Some(value) = find(names) else { continue };
         match (form, value) {
             (Form::Members, Value::Object(members)) => {
-                attributes.extend(
-                    members
-                        .iter()
-                        .filter(|(_, value)| is_present(value))
-                        .map(|(name, value)| attribute(format!("{key}.{name}"), value.clone().into_text())),
-                );
+                for (name, value) in members.iter().filter(|(_, value)| is_present(value)) {
+                    attributes.push(&format!("{key}.{name}"), &value.clone().into_text());
+                }
             }
-            (Form::Plain, value) => attributes.push(attribute(key, value.clone())),
+            (Form::Plain, value) => attributes.push(key, value),
             (Form::Lowercase, value) => {
-                attributes.push(attribute(key, Value::Text(value.to_plain_text().to_lowercase().into())));
+                attributes.push(key, &Value::Text(value.to_plain_text().to_lowercase().into()));
             }
-            (_, value) => attributes.push(attribute(key, value.clone().into_text())),
+            (_, value) => attributes.push(key, &value.clone().into_text()),
         }
     }
-    if !attributes.iter().any(|attribute| attribute.key == COST)
+    if !attributes.has(COST)
         && let Some(total) =
             find(&TOTAL_COST).filter(|total| !matches!(total, Value::Int(0)) && **total != Value::Double(0.0))
     {
-        attributes.push(attribute(COST, Value::Object(vec![("total".into(), total.clone())]).into_text()));
+        attributes.push(COST, &Value::Object(vec![("total".into(), total.clone())]).into_text());
     }
     attributes
 }

@@ -8,6 +8,7 @@
 //! JSON            -> values /    (generic, langfuse, jaeger)
 //! ```
 
+mod attributes;
 mod batch;
 mod columns;
 mod generic;
@@ -37,7 +38,7 @@ pub struct RecordSpans {
 type Checked<T> = std::result::Result<T, String>;
 
 /// A span, encoded as OTLP, with what it shares with others.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 struct EncodedSpan {
     span: Vec<u8>,
     resource: Vec<u8>,

@@ -7,12 +7,12 @@ mod kills;
 mod round_trip;
 
 use arrow_array::RecordBatch;
-use spanwise::bulk::spans::batch_of;
+use spanwise::bulk::encoded::batch_of;
 use spanwise::otlp::{proto, wire};
 
 use crate::support::spans::body;
 
-/// Returns `spans` as a batch of a download whose traces were first received at `created_at`.
+/// Returns `spans` as a batch that an import reads, whose traces were first received at `created_at`.
 pub(crate) fn batch(spans: &[proto::Span], created_at: i64) -> RecordBatch {
     let spans = wire::split(body(spans)).expect("a good message");
     batch_of(&spans, created_at).expect("a batch")

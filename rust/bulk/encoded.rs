@@ -1,0 +1,164 @@
+//! The columns that an import reads: encoded spans with what they share, and when they were received.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
+
+use arrow_array::builder::{BinaryBuilder, Int32Builder, TimestampMicrosecondBuilder};
+use arrow_array::types::Int32Type;
+use arrow_array::{Array, ArrayRef, BinaryArray, DictionaryArray, RecordBatch, StringArray};
+use arrow_schema::{Schema, SchemaRef};
+
+use super::columns::{CREATED_AT, RESOURCE, RESOURCE_SCHEMA_URL, SCOPE, SCOPE_SCHEMA_URL, SPAN, span_schema};
+use crate::error::{Error, Result};
+use crate::otlp::{Origin, WireSpan};
+
+static SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
+    let spans = span_schema();
+    let names = [CREATED_AT, SPAN, RESOURCE, RESOURCE_SCHEMA_URL, SCOPE, SCOPE_SCHEMA_URL];
+    let fields = names.iter().filter_map(|name| spans.field_with_name(name).ok());
+    // Of an export every span says when it was received; others need not know.
+    let fields = fields.map(|field| field.clone().with_nullable(field.name() != SPAN));
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+});
+
+/// The keys of a resource, its schema URL, a scope and its schema URL in their columns.
+type OriginKeys = [Option<i32>; 4];
+
+/// Encoded spans under construction as a batch.
+pub(super) struct EncodedBatch<'a> {
+    created_at: TimestampMicrosecondBuilder,
+    span: BinaryBuilder,
+    shared: [SharedColumn<'a>; 4],
+    bytes: usize,
+}
+
+/// A dictionary-encoded column.
+#[derive(Default)]
+struct SharedColumn<'a> {
+    keys: Int32Builder,
+    values: Vec<&'a [u8]>,
+    known: HashMap<&'a [u8], i32>,
+}
+
+impl<'a> EncodedBatch<'a> {
+    /// Returns a batch with room for so many spans, which have so many bytes together. A buffer that grows would be copied
+    /// each time, to memory that the kernel clears first.
+    pub(super) fn with_capacity(spans: usize, bytes: usize) -> Self {
+        Self {
+            created_at: TimestampMicrosecondBuilder::with_capacity(spans).with_timezone("UTC"),
+            span: BinaryBuilder::with_capacity(spans, bytes),
+            shared: Default::default(),
+            bytes: 0,
+        }
+    }
+
+    /// Returns the keys of what spans share: resource, schema URL of the resource, scope, schema URL of the spans; empty ones
+    /// have none.
+    ///
+    /// # Errors
+    /// [`Error::Batch`] if there are more bytes than a batch can hold.
+    pub(super) fn origin(&mut self, origin: [&'a [u8]; 4]) -> Result<OriginKeys> {
+        let mut keys = OriginKeys::default();
+        for ((key, column), value) in keys.iter_mut().zip(&mut self.shared).zip(origin) {
+            let known = column.values.len();
+            *key = column.key(value);
+            if column.values.len() > known {
+                count(&mut self.bytes, value.len())?;
+            }
+        }
+        Ok(keys)
+    }
+
+    /// Appends a span.
+    ///
+    /// # Errors
+    /// [`Error::Batch`] if there are more bytes than a batch can hold.
+    pub(super) fn append(&mut self, span: &[u8], created_at: Option<i64>, origin: OriginKeys) -> Result<()> {
+        count(&mut self.bytes, span.len())?;
+        self.created_at.append_option(created_at);
+        self.span.append_value(span);
+        self.shared.iter_mut().zip(origin).for_each(|(column, key)| column.keys.append_option(key));
+        Ok(())
+    }
+
+    /// Returns the batch.
+    ///
+    /// # Errors
+    /// [`Error::Batch`] if its columns do not fit together.
+    pub(super) fn finish(mut self) -> Result<RecordBatch> {
+        let [resource, resource_url, scope, scope_url] = self.shared;
+        let columns = vec![
+            Arc::new(self.created_at.finish()) as _,
+            Arc::new(self.span.finish()) as _,
+            resource.finish_bytes()?,
+            resource_url.finish_text()?,
+            scope.finish_bytes()?,
+            scope_url.finish_text()?,
+        ];
+        RecordBatch::try_new(SCHEMA.clone(), columns).map_err(|error| Error::Batch(error.to_string()))
+    }
+}
+
+impl<'a> SharedColumn<'a> {
+    fn key(&mut self, value: &'a [u8]) -> Option<i32> {
+        if value.is_empty() {
+            return None;
+        }
+        if let Some(key) = self.known.get(value) {
+            return Some(*key);
+        }
+        let key = i32::try_from(self.values.len()).ok()?;
+        self.values.push(value);
+        self.known.insert(value, key);
+        Some(key)
+    }
+
+    fn finish_bytes(self) -> Result<ArrayRef> {
+        let values = BinaryArray::from_iter_values(&self.values);
+        finish(self.keys, Arc::new(values))
+    }
+
+    fn finish_text(self) -> Result<ArrayRef> {
+        let values: std::result::Result<Vec<&str>, _> =
+            self.values.iter().map(|value| std::str::from_utf8(value)).collect();
+        let values = values.map_err(|error| Error::Batch(error.to_string()))?;
+        finish(self.keys, Arc::new(StringArray::from(values)))
+    }
+}
+
+fn finish(mut keys: Int32Builder, values: Arc<dyn Array>) -> Result<ArrayRef> {
+    let column = DictionaryArray::<Int32Type>::try_new(keys.finish(), values);
+    Ok(Arc::new(column.map_err(|error| Error::Batch(error.to_string()))?))
+}
+
+/// Adds to the bytes of a batch, whose offsets have 32 bits.
+fn count(bytes: &mut usize, more: usize) -> Result<()> {
+    *bytes += more;
+    match i32::try_from(*bytes) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(Error::Batch("expected less than 2 GiB of spans at once".to_owned())),
+    }
+}
+
+/// Returns spans as the columns that an import reads, first received at `created_at` (microseconds since 1970). A span
+/// that cannot be decoded is among them; an import rejects it and says why.
+///
+/// # Errors
+/// [`Error::Batch`] if there are more bytes than a batch can hold.
+pub fn batch_of(spans: &[WireSpan], created_at: i64) -> Result<RecordBatch> {
+    let bytes = spans.iter().map(|span| span.bytes.len()).sum();
+    let mut batch = EncodedBatch::with_capacity(spans.len(), bytes);
+    let mut last: Option<(&Arc<Origin>, OriginKeys)> = None;
+    for WireSpan { bytes, origin } in spans {
+        let keys = match last {
+            Some((same, keys)) if Arc::ptr_eq(same, origin) => keys,
+            _ => {
+                let urls = [&origin.resource_schema_url, &origin.scope_schema_url].map(String::as_bytes);
+                batch.origin([&origin.resource, urls[0], &origin.scope, urls[1]])?
+            }
+        };
+        last = Some((origin, keys));
+        batch.append(bytes, Some(created_at), keys)?;
+    }
+    batch.finish()
+}

@@ -1,0 +1,234 @@
+//! Attributes as OTLP encodes them, written as they are found. In messages, each text would be copied once more, to
+//! memory of its own.
+
+use std::cell::Cell;
+use std::ops::Range;
+
+use prost::Message as _;
+use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint};
+
+use super::value::Value;
+use crate::otlp::proto;
+
+/// The fields of a `Span` and of a `Resource` that are their attributes.
+const OF_SPAN: u32 = 9;
+const OF_RESOURCE: u32 = 1;
+
+thread_local! {
+    /// Where this thread encodes the attributes of a span.
+    static CONTENT: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// The memory that a thread keeps for that, at most.
+const MAX_KEPT_BYTES: usize = 1 << 20;
+
+/// Encoded attributes.
+#[derive(Debug)]
+pub(super) struct Attributes {
+    field: u32,
+    content: Vec<u8>,
+    /// Where in `content` the keys are.
+    keys: Vec<Range<usize>>,
+}
+
+impl Attributes {
+    pub(super) fn of_span() -> Self {
+        /// Most spans have less.
+        const COUNT: usize = 32;
+        Self { field: OF_SPAN, content: CONTENT.take(), keys: Vec::with_capacity(COUNT) }
+    }
+
+    pub(super) fn of_resource() -> Self {
+        Self { field: OF_RESOURCE, content: Vec::new(), keys: Vec::new() }
+    }
+
+    pub(super) fn push(&mut self, key: &str, value: &Value<'_>) {
+        write_field(self.field, attribute_size(key, value), &mut self.content);
+        write_attribute(key, value, &mut self.content);
+        // The value is last, so the key is where the rest of the attribute is not.
+        let end = self.content.len() - field_size(value_size(value));
+        self.keys.push(end - key.len()..end);
+    }
+
+    /// Whether one of them has this key.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.keys.iter().any(|found| self.content[found.clone()] == *key.as_bytes())
+    }
+
+    /// Returns a resource of these attributes, encoded.
+    pub(super) fn into_resource(self) -> Vec<u8> {
+        self.content
+    }
+
+    /// Returns a span of the fields of `head`, which stand before the attributes, and of `tail`, which stand behind them,
+    /// encoded.
+    pub(super) fn into_span(mut self, head: &proto::Span, tail: &proto::Span) -> Vec<u8> {
+        let bytes = head.encoded_len() + self.content.len() + tail.encoded_len();
+        let mut span = Vec::with_capacity(bytes);
+        head.encode_raw(&mut span);
+        span.extend_from_slice(&self.content);
+        tail.encode_raw(&mut span);
+        if self.content.capacity() <= MAX_KEPT_BYTES {
+            self.content.clear();
+            CONTENT.set(self.content);
+        }
+        span
+    }
+}
+
+/// Returns the size of a field that has a length and so many bytes. The numbers of all fields here are below 16.
+fn field_size(bytes: usize) -> usize {
+    1 + encoded_len_varint(bytes as u64) + bytes
+}
+
+/// Writes what stands before so many bytes.
+fn write_field(number: u32, bytes: usize, content: &mut Vec<u8>) {
+    encode_key(number, WireType::LengthDelimited, content);
+    encode_varint(bytes as u64, content);
+}
+
+/// Returns the size of a `KeyValue`. A key that is empty is left out.
+fn attribute_size(key: &str, value: &Value<'_>) -> usize {
+    let key = if key.is_empty() { 0 } else { field_size(key.len()) };
+    key + field_size(value_size(value))
+}
+
+fn write_attribute(key: &str, value: &Value<'_>, content: &mut Vec<u8>) {
+    if !key.is_empty() {
+        write_field(1, key.len(), content);
+        content.extend_from_slice(key.as_bytes());
+    }
+    write_field(2, value_size(value), content);
+    write_value(value, content);
+}
+
+/// Returns the size of an `AnyValue`.
+fn value_size(value: &Value<'_>) -> usize {
+    match value {
+        Value::Null => 0,
+        Value::Bool(_) => 2,
+        Value::Int(number) => 1 + encoded_len_varint(number.cast_unsigned()),
+        Value::Double(_) => 9,
+        Value::Text(text) => field_size(text.len()),
+        Value::Bytes(bytes) => field_size(bytes.len()),
+        Value::List(_) | Value::Object(_) => field_size(values_size(value)),
+    }
+}
+
+/// Returns the size of an `ArrayValue` or of a `KeyValueList`.
+fn values_size(value: &Value<'_>) -> usize {
+    match value {
+        Value::List(values) => values.iter().map(|value| field_size(value_size(value))).sum(),
+        Value::Object(members) => {
+            members.iter().map(|(key, value)| field_size(attribute_size(key, value))).sum()
+        }
+        _ => 0,
+    }
+}
+
+fn write_value(value: &Value<'_>, content: &mut Vec<u8>) {
+    match value {
+        Value::Null => {}
+        Value::Text(text) => {
+            write_field(1, text.len(), content);
+            content.extend_from_slice(text.as_bytes());
+        }
+        Value::Bool(is) => {
+            encode_key(2, WireType::Varint, content);
+            content.push(u8::from(*is));
+        }
+        Value::Int(number) => {
+            encode_key(3, WireType::Varint, content);
+            encode_varint(number.cast_unsigned(), content);
+        }
+        Value::Double(number) => {
+            encode_key(4, WireType::SixtyFourBit, content);
+            content.extend_from_slice(&number.to_le_bytes());
+        }
+        Value::List(values) => {
+            write_field(5, values_size(value), content);
+            for value in values {
+                write_field(1, value_size(value), content);
+                write_value(value, content);
+            }
+        }
+        Value::Object(members) => {
+            write_field(6, values_size(value), content);
+            for (key, value) in members {
+                write_field(1, attribute_size(key, value), content);
+                write_attribute(key, value, content);
+            }
+        }
+        Value::Bytes(bytes) => {
+            write_field(7, bytes.len(), content);
+            content.extend_from_slice(bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::value::attribute;
+    use super::*;
+
+    fn values() -> impl Strategy<Value = Value<'static>> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::Bool),
+            any::<i64>().prop_map(Value::Int),
+            (-3_i64..300).prop_map(Value::Int),
+            any::<f64>().prop_map(Value::Double),
+            ".{0,200}".prop_map(|text: String| Value::Text(text.into())),
+            prop::collection::vec(any::<u8>(), 0..200).prop_map(|bytes| Value::Bytes(bytes.into())),
+        ];
+        leaf.prop_recursive(4, 40, 5, |inner| {
+            let members = prop::collection::vec((".{0,9}", inner.clone()), 0..5);
+            prop_oneof![
+                prop::collection::vec(inner, 0..5).prop_map(Value::List),
+                members.prop_map(|members| {
+                    Value::Object(members.into_iter().map(|(key, value)| (key.into(), value)).collect())
+                }),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_span_has_the_bytes_that_its_message_has(
+            attributes in prop::collection::vec((".{0,9}", values()), 0..6),
+            name in ".{0,9}",
+            message in ".{0,9}",
+            absent in ".{0,9}",
+        ) {
+            let mut written = Attributes::of_span();
+            for (key, value) in &attributes {
+                written.push(key, value);
+            }
+            for (key, _) in &attributes {
+                prop_assert!(written.has(key));
+            }
+            prop_assert_eq!(written.has(&absent), attributes.iter().any(|(key, _)| *key == absent));
+            let head = proto::Span { trace_id: vec![1; 16].into(), name, kind: 2, ..Default::default() };
+            let status = Some(proto::Status { message, code: 1 });
+            let tail = proto::Span { status: status.clone(), flags: 3, ..Default::default() };
+            let attributes = attributes.into_iter().map(|(key, value)| attribute(key, value)).collect();
+            let whole = proto::Span { attributes, status, flags: 3, ..head.clone() };
+            prop_assert_eq!(written.into_span(&head, &tail), whole.encode_to_vec());
+        }
+
+        #[test]
+        fn a_resource_has_the_bytes_that_its_message_has(
+            attributes in prop::collection::vec((".{0,9}", values()), 0..6),
+        ) {
+            let mut written = Attributes::of_resource();
+            for (key, value) in &attributes {
+                written.push(key, value);
+            }
+            let attributes = attributes.into_iter().map(|(key, value)| attribute(key, value)).collect();
+            let whole = proto::Resource { attributes, ..Default::default() };
+            prop_assert_eq!(written.into_resource(), whole.encode_to_vec());
+        }
+    }
+}

@@ -1,5 +1,9 @@
 //! The input and output of a node (`docs/reference/traces.md#messages`).
 
+use std::borrow::Cow;
+
+use serde_json::Value as Json;
+
 use super::conventions::{
     Attribute, AttributeIndex, AttributeReader, NUMBERED, SYSTEM_INSTRUCTIONS, TABLE, VERBATIM, WHOLE,
     may_hold,
@@ -11,6 +15,9 @@ use super::messages::{
 };
 use super::node::Node;
 use super::node_type::NodeType;
+use crate::otlp::SpanRef;
+use crate::otlp::proto::any_value::Value;
+use crate::otlp::span_ref::ValueRef;
 
 impl Node<'_> {
     /// Returns the input.
@@ -49,6 +56,7 @@ impl Node<'_> {
             return Some(text);
         }
         if self.is_verbatim(position) || !sent.starts_with(['{', '[']) {
+            let sent = sent.into_owned();
             self.mark(position);
             return Some(sent);
         }
@@ -56,14 +64,24 @@ impl Node<'_> {
         if let Some(text) = self.numbered(attribute, side) {
             return Some(text);
         }
-        match messages::read(&sent, side) {
+        let json = self.json_of_found(position, &value);
+        match json.map_or(Reading::Other, |json| messages::read(&json, side)) {
             Reading::Text(text) => Some(text),
             // An attribute with both sides need not have this one.
             Reading::Nothing if self.has_both_sides(position) => None,
             Reading::Nothing | Reading::Other => {
+                let sent = sent.into_owned();
                 self.mark(position);
                 Some(sent)
             }
+        }
+    }
+
+    /// Returns the JSON that a value is, which was found at `position`, if it may be messages.
+    fn json_of_found(&self, position: Option<usize>, value: &Value) -> Option<Cow<'_, Json>> {
+        match position {
+            Some(position) => self.json_at(position).map(Cow::Borrowed),
+            None => json_of(&value_text(value)).map(Cow::Owned),
         }
     }
 
@@ -93,7 +111,7 @@ impl Node<'_> {
         }
         let mut input = self.messages(Side::Input);
         let output = self.messages(Side::Output);
-        let system = self.sent(SYSTEM_INSTRUCTIONS).and_then(|sent| system_message(&json_of(&sent)?));
+        let system = self.position_of(SYSTEM_INSTRUCTIONS).and_then(|at| system_message(self.json_at(at)?));
         if let Some(system) = system.filter(|_| input.iter().all(|message| !message.is_of_system())) {
             input.insert(0, system);
         }
@@ -105,38 +123,39 @@ impl Node<'_> {
     fn messages(&self, side: Side) -> Vec<ConversationMessage> {
         let attribute = attribute_of(side);
         let attributes = &self.message.attributes;
-        let found = self.index.find(attributes, attribute).map(|(position, value)| {
+        let found = self.index.find(attributes, attribute).and_then(|(position, value)| {
             let is_of_both =
                 |at: usize| is_of_both_sides(&attributes[at].key) || self.has_both_sides(position);
-            (value_text(&value), position.is_some_and(is_of_both))
+            Some((self.json_of_found(position, &value)?, position.is_some_and(is_of_both)))
         });
         let names = TABLE[attribute as usize].names.iter().chain(&WHOLE);
-        let others = names.filter_map(|name| Some((self.sent(name)?, is_of_both_sides(name))));
-        let texts = found.into_iter().chain(others);
-        let of_attributes = texts.filter_map(|(text, is_both)| Some((json_of(&text)?, is_both)));
-        let numbered =
-            prefixes_of(attribute).map(|prefix| (numbered_messages(attributes, prefix, side), false));
-        let of_event = || Some((json_of(&self.content_of_event(attribute)?)?, false));
-        let of_events = || Some((messages_of_events(&self.message.events), true));
+        let others = names.filter_map(|name| {
+            let json = self.json_at(self.position_of(name)?)?;
+            Some((Cow::Borrowed(json), is_of_both_sides(name)))
+        });
+        let numbered = prefixes_of(attribute)
+            .map(|prefix| (Cow::Owned(numbered_messages(attributes, prefix, side)), false));
+        let of_event = || Some((Cow::Owned(json_of(&self.content_of_event(attribute)?)?), false));
+        let of_events = || Some((Cow::Owned(messages_of_events(&self.message.events)), true));
         let later = std::iter::once_with(of_event).chain(std::iter::once_with(of_events)).flatten();
         let mut read = numbered
-            .chain(of_attributes)
+            .chain(found)
+            .chain(others)
             .chain(later)
             .map(|(json, is_both)| messages::conversation(&json, side, is_both));
         read.find(|messages| !messages.is_empty()).unwrap_or_default()
     }
 
-    /// Returns the value of an attribute by its name, as text.
-    fn sent(&self, name: &str) -> Option<String> {
-        let attribute = self.message.attributes.iter().find(|attribute| attribute.key == name)?;
-        Some(value_text(attribute.value.as_ref()?.value.as_ref()?))
+    /// Returns the position of an attribute by its name.
+    fn position_of(&self, name: &str) -> Option<usize> {
+        self.message.attributes.iter().position(|attribute| attribute.key == name)
     }
 
     /// Returns content that older conventions put on a span event.
     fn content_of_event(&self, attribute: Attribute) -> Option<String> {
         self.message.events.iter().find_map(|event| {
             let value = AttributeIndex::of(&event.attributes).value(&event.attributes, attribute)?;
-            Some(value_text(&value))
+            Some(value_text(&value).into_owned())
         })
     }
 }
@@ -185,4 +204,34 @@ pub(super) fn sent_text<'a>(reader: &AttributeReader<'_, 'a>, scope: &[u8], side
     }
     let is_verbatim = || reader.is_agno(scope) || VERBATIM.iter().any(|own| own.as_bytes() == name);
     (!sent.starts_with(['{', '[']) || is_verbatim()).then_some(sent)
+}
+
+/// Returns the texts of both sides of a span if its attributes alone say so, and that there are no messages beside them. `scope`
+/// is the name of the instrumentation scope.
+pub(super) fn sent_sides<'a>(
+    span: &SpanRef<'a>,
+    scope: &[u8],
+    is_tool: bool,
+) -> Option<[Option<&'a str>; 2]> {
+    if span.events > 0 || !span.attributes.iter().all(|own| is_no_message(own.key, own.value, is_tool)) {
+        return None;
+    }
+    let reader = AttributeReader::of(&span.attributes);
+    let [input, output] = [Side::Input, Side::Output].map(|side| {
+        let sent = sent_text(&reader, scope, side);
+        (sent.is_some() || !reader.has(attribute_of(side))).then_some(sent)
+    });
+    Some([input?, output?])
+}
+
+/// Whether an attribute has no messages, for a call of a tool because no part of it can have them.
+fn is_no_message(name: &[u8], value: ValueRef<'_>, is_tool: bool) -> bool {
+    let sides = [Attribute::Input, Attribute::Output];
+    let is_numbered =
+        || sides.into_iter().flat_map(prefixes_of).any(|prefix| name.starts_with(prefix.as_bytes()));
+    let may_be_json = |text: &[u8]| {
+        text.trim_ascii_start().first().is_some_and(|byte| !byte.is_ascii() || b"{[".contains(byte))
+    };
+    !sides.into_iter().any(|side| may_feed(name, side))
+        || !is_numbered() && (is_tool || matches!(value, ValueRef::Text(text) if !may_be_json(text)))
 }

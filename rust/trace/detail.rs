@@ -263,7 +263,10 @@ fn first_content<'a>(spans: impl Iterator<Item = &'a Span>, side: Side) -> Resul
     for span in spans.take(MAX_SEARCHED) {
         let content = Node::of(span)?.content(side);
         // Messages without content are sent where content is switched off.
-        match content.filter(|content| messages::read(content, side) != Reading::Nothing) {
+        let is_empty = |content: &str| {
+            messages::json_of(content).is_some_and(|json| messages::read(&json, side) == Reading::Nothing)
+        };
+        match content.filter(|content| !is_empty(content)) {
             Some(content) if side == Side::Input && content.starts_with(['{', '[']) => {
                 request.get_or_insert(content);
             }

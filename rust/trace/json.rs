@@ -269,13 +269,13 @@ fn map_entries<'v>(entries: impl IntoIterator<Item = &'v KeyValue>) -> Vec<MapEn
 }
 
 /// Returns a value as text: a string unchanged, any other value as JSON.
-pub(super) fn value_text(value: &Value) -> String {
+pub(super) fn value_text(value: &Value) -> Cow<'_, str> {
     if let Value::StringValue(text) = value {
-        return text.clone();
+        return Cow::Borrowed(text);
     }
     let mut json = Vec::new();
     JsonWriter::new(&mut json).value(value);
-    String::from_utf8(json).expect("JSON is UTF-8")
+    Cow::Owned(String::from_utf8(json).expect("JSON is UTF-8"))
 }
 
 /// Returns `text`, or `None` if it is empty.

@@ -1,12 +1,14 @@
 //! One span as a node of the tree (`docs/reference/api-search.md#trace-node`), written in two parts: the members before
 //! its children and those after them. The span's message is dropped in between.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use super::conventions::{Attribute, AttributeIndex};
 use serde_json::Value as Json;
 
 use super::json::{JsonWriter, present, value_text};
+use super::messages::json_of;
 use super::node_type::NodeType;
 use super::row::micros;
 use super::steps::StepTypes;
@@ -40,6 +42,8 @@ pub(super) struct Node<'a> {
     pub(super) index: AttributeIndex,
     /// By attribute: whether the node has shown its value, which then is not repeated.
     is_shown: Vec<bool>,
+    /// By attribute: the JSON that its text is, once it was read as messages.
+    json: Vec<OnceCell<Option<Json>>>,
 }
 
 impl<'a> Node<'a> {
@@ -48,7 +52,14 @@ impl<'a> Node<'a> {
         let message = span.message()?;
         let index = AttributeIndex::of(&message.attributes);
         let is_shown = vec![false; message.attributes.len()];
-        Ok(Self { span, message, index, is_shown })
+        let json = vec![OnceCell::new(); message.attributes.len()];
+        Ok(Self { span, message, index, is_shown, json })
+    }
+
+    /// Returns the JSON that the attribute at `position` is, if it may be messages.
+    pub(super) fn json_at(&self, position: usize) -> Option<&Json> {
+        let json = || json_of(&value_text(value_of(&self.message.attributes[position])?));
+        self.json[position].get_or_init(json).as_ref()
     }
 
     /// Whether the span declares itself a chain, whatever its convention.
@@ -250,7 +261,7 @@ impl<'a> Node<'a> {
     /// Returns the text of an attribute and marks it as shown.
     fn take_text(&mut self, attribute: Attribute) -> Option<String> {
         let (position, value) = self.index.find(&self.message.attributes, attribute)?;
-        let text = value_text(&value);
+        let text = value_text(&value).into_owned();
         self.mark(position);
         Some(text)
     }
@@ -268,7 +279,7 @@ impl<'a> Node<'a> {
         exceptions.flat_map(|event| ["exception.message", "exception.type"].map(|key| (event, key))).find_map(
             |(event, key)| {
                 let attribute = event.attributes.iter().find(|attribute| attribute.key == key)?;
-                Some(value_text(value_of(attribute)?)).filter(|text| !text.is_empty())
+                Some(value_text(value_of(attribute)?).into_owned()).filter(|text| !text.is_empty())
             },
         )
     }

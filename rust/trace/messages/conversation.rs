@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value as Json;
 
 use super::message::{Message, Role, Side, ToolCall, answer_start};
-use super::parts::Parts;
+use super::parts::{Parts, lines};
 use super::shapes;
 
 /// Members of a request that hold what the system says beside its messages.
@@ -37,9 +37,9 @@ pub(in super::super) struct ConversationMessage {
 impl ConversationMessage {
     /// Returns what it says: its text, what the model thought before, and each call of a tool as
     /// `<name>(<arguments>)`.
-    pub(in super::super) fn texts(&self) -> impl Iterator<Item = String> {
-        let calls = self.tool_calls.iter().map(|call| format!("{}({})", call.name, call.arguments));
-        [self.text.clone(), self.reasoning.clone()].into_iter().chain(calls)
+    pub(in super::super) fn into_texts(self) -> impl Iterator<Item = String> {
+        let calls = self.tool_calls.into_iter().map(|call| call.to_string());
+        [self.text, self.reasoning].into_iter().chain(calls)
     }
 }
 
@@ -79,7 +79,7 @@ pub(in super::super) fn conversation(
 pub(in super::super) fn system_message(content: &Json) -> Option<ConversationMessage> {
     let mut parts = Parts::default();
     parts.read(content.get("parts").unwrap_or(content));
-    let message = Message::of(Role::System, parts.texts.join("\n"));
+    let message = Message::of(Role::System, lines(parts.texts));
     (!message.text.is_empty()).then(|| shown(message))
 }
 

@@ -17,7 +17,7 @@ pub(in super::super) fn messages_of_events(events: &[Event]) -> Json {
 pub(in super::super) fn call_of_events(events: &[Event]) -> Option<String> {
     let call = events.iter().find(|event| event.name == "gen_ai.tool.message")?;
     let content = call.attributes.iter().find(|attribute| attribute.key == "content")?;
-    Some(value_text(content.value.as_ref()?.value.as_ref()?))
+    Some(value_text(content.value.as_ref()?.value.as_ref()?).into_owned())
 }
 
 /// Returns an event as an object of its attributes; JSON in a text is read.
@@ -27,7 +27,7 @@ fn message_of(event: &Event) -> Json {
         let text = value_text(value);
         let is_json = !matches!(value, Value::StringValue(_)) || text.starts_with(['{', '[']);
         let json = is_json.then(|| serde_json::from_str(&text).ok()).flatten();
-        Some((attribute.key.clone(), json.unwrap_or(Json::String(text))))
+        Some((attribute.key.clone(), json.unwrap_or_else(|| text.into())))
     });
     let mut members: Map<String, Json> = attributes.collect();
     members.insert("event.name".to_owned(), event.name.as_str().into());

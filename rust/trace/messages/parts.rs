@@ -53,9 +53,9 @@ impl Parts {
             &*kind,
             "tool_result" | "tool_call_response" | "tool_return" | "function_call_output"
         ) {
-            self.results.push(result_of(&Json::Object(part.clone())));
+            self.results.push(result_in(part));
         } else if matches!(&*kind, "tool_call" | "tool_use" | "function_call") {
-            self.calls.extend(call_of(&Json::Object(part.clone())));
+            self.calls.extend(call_in(part));
         } else if matches!(&*kind, "thinking" | "redacted_thinking" | "reasoning") {
             self.thoughts.extend(thought_of(part));
         } else if let Some(text) =
@@ -77,8 +77,13 @@ impl Parts {
 
 /// Returns a call of a tool.
 pub(super) fn call_of(call: &Json) -> Option<ToolCall> {
-    let outer = call.get("tool_call").unwrap_or(call);
-    let call = outer.get("function").filter(|function| function.is_object()).unwrap_or(outer);
+    call_in(call.as_object()?)
+}
+
+/// Returns the call of a tool that an object is.
+pub(super) fn call_in(call: &Map<String, Json>) -> Option<ToolCall> {
+    let outer = call.get("tool_call").map_or(Some(call), Json::as_object)?;
+    let call = outer.get("function").and_then(Json::as_object).unwrap_or(outer);
     let name = member(call, &TOOL_NAMES)?;
     let arguments = ["arguments", "args", "input", "tool_kwargs"].iter().find_map(|key| call.get(*key));
     let id = member(outer, &CALL_IDS).map(str::to_owned);
@@ -87,11 +92,22 @@ pub(super) fn call_of(call: &Json) -> Option<ToolCall> {
 
 /// Returns the result of a tool.
 fn result_of(result: &Json) -> ToolResult {
+    match result {
+        Json::Object(result) => result_in(result),
+        other => ToolResult { id: None, name: None, text: text_of_result(other) },
+    }
+}
+
+/// Returns the result of a tool that an object is.
+fn result_in(result: &Map<String, Json>) -> ToolResult {
     let value = ["response", "output", "content", "result"].iter().find_map(|key| result.get(*key));
-    let value = value.unwrap_or(result);
-    let text = text_of_parts(value).unwrap_or_else(|| plain(value));
+    let text = value.map_or_else(|| plain(&Json::Object(result.clone())), text_of_result);
     let (id, name) = call_named_by(result);
     ToolResult { id, name, text }
+}
+
+fn text_of_result(value: &Json) -> String {
+    text_of_parts(value).unwrap_or_else(|| plain(value))
 }
 
 /// Returns the text of a list of parts that are nothing but texts.
@@ -99,12 +115,13 @@ fn text_of_parts(value: &Json) -> Option<String> {
     let mut parts = Parts::default();
     value.as_array()?.iter().filter(|part| part.is_object()).for_each(|part| parts.read(part));
     let is_text = !parts.texts.is_empty() && parts.texts.len() == value.as_array()?.len();
-    is_text.then(|| parts.texts.join("\n"))
+    is_text.then(|| lines(parts.texts))
 }
 
 /// Returns the id and the tool of the call that a result or a message of a tool names.
-pub(super) fn call_named_by(result: &Json) -> (Option<String>, Option<String>) {
-    let id = member(result, &CALL_IDS[..7]).or_else(|| member(result.get("additional_kwargs")?, &CALL_IDS));
+pub(super) fn call_named_by(result: &Map<String, Json>) -> (Option<String>, Option<String>) {
+    let others = || result.get("additional_kwargs")?.as_object();
+    let id = member(result, &CALL_IDS[..7]).or_else(|| member(others()?, &CALL_IDS));
     let id = id.or_else(|| member(result, &CALL_IDS));
     (id.map(str::to_owned), member(result, &TOOL_NAMES).map(str::to_owned))
 }
@@ -115,11 +132,16 @@ pub(super) fn thought_of(part: &Map<String, Json>) -> Option<String> {
         ["thinking", "text", "content", "reasoning", "summary"].iter().find_map(|key| part.get(*key))?;
     let mut inside = Parts::default();
     inside.read(said);
-    Some(inside.texts.join("\n")).filter(|text| !text.is_empty())
+    Some(lines(inside.texts)).filter(|text| !text.is_empty())
 }
 
-fn member<'a>(object: &'a Json, keys: &[&str]) -> Option<&'a str> {
+fn member<'a>(object: &'a Map<String, Json>, keys: &[&str]) -> Option<&'a str> {
     keys.iter().find_map(|key| object.get(*key)?.as_str()).filter(|text| !text.is_empty())
+}
+
+/// Returns texts as lines of one.
+pub(super) fn lines(mut texts: Vec<String>) -> String {
+    if texts.len() == 1 { texts.remove(0) } else { texts.join("\n") }
 }
 
 /// Returns a text as it is, and any other value as JSON.

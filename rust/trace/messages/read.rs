@@ -19,11 +19,6 @@ pub(in super::super) enum Reading {
     Text(String),
 }
 
-/// Reads `text`, JSON of messages in any shape.
-pub(in super::super) fn read(text: &str, side: Side) -> Reading {
-    json_of(text).map_or(Reading::Other, |json| read_json(&json, side))
-}
-
 /// Returns the JSON that `text` is, if it may be messages.
 pub(in super::super) fn json_of(text: &str) -> Option<Json> {
     let may_be_messages = text.len() <= MAX_BYTES && text.trim_start().starts_with(['{', '[']);
@@ -32,7 +27,7 @@ pub(in super::super) fn json_of(text: &str) -> Option<Json> {
 
 /// Returns the text of the messages that `json` is.
 pub(in super::super) fn text_in(json: &Json, side: Side) -> Option<String> {
-    match read_json(json, side) {
+    match read(json, side) {
         Reading::Text(text) => Some(text),
         Reading::Nothing | Reading::Other => None,
     }
@@ -40,7 +35,9 @@ pub(in super::super) fn text_in(json: &Json, side: Side) -> Option<String> {
 
 /// Returns the text of a message of a tool, as frameworks write it for the result of a call.
 pub(in super::super) fn tool_message(text: &str) -> Option<String> {
-    let may_be_message = text.len() <= MAX_BYTES && text.starts_with('{');
+    // An escape may be a letter of the word.
+    let has_word = || text.contains("tool") || text.contains("\\u");
+    let may_be_message = text.len() <= MAX_BYTES && text.starts_with('{') && has_word();
     let json: Json = may_be_message.then(|| serde_json::from_str(text).ok()).flatten()?;
     let is_of_tool = json["type"] == "tool" || json["kwargs"]["type"] == "tool";
     let messages = is_of_tool.then(|| shapes::messages(&json, Side::Output)).flatten()?;
@@ -48,7 +45,7 @@ pub(in super::super) fn tool_message(text: &str) -> Option<String> {
 }
 
 /// Reads `json`, messages in any shape.
-fn read_json(json: &Json, side: Side) -> Reading {
+pub(in super::super) fn read(json: &Json, side: Side) -> Reading {
     match shapes::messages(json, side) {
         None => Reading::Other,
         Some(messages) => text_of(&messages, side).map_or(Reading::Nothing, Reading::Text),

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value as Json};
 
 use super::message::{Message, Role, Side, ToolResult};
-use super::parts::{Parts, call_named_by, call_of, thought_of};
+use super::parts::{Parts, call_in, call_named_by, call_of, lines, thought_of};
 
 /// Members of an object that hold messages or one message, by side, in order of precedence.
 const CONTAINERS: [(Side, &[&str]); 2] = [
@@ -143,14 +143,14 @@ fn message(object: &Map<String, Json>, side: Side) -> Option<Message> {
 
 /// Returns the message that an object is which is nothing but a call of a tool.
 fn asking(object: &Map<String, Json>) -> Message {
-    let calls = call_of(&Json::Object(object.clone())).into_iter().collect();
+    let calls = call_in(object).into_iter().collect();
     Message { calls, ..Message::of(Role::Assistant, "") }
 }
 
 /// Returns the message that an object is which is nothing but the result of a tool.
 fn result_message(object: &Map<String, Json>) -> Message {
     let Message { text, .. } = with_parts(Role::Tool, &single("output", object));
-    let (id, name) = call_named_by(&Json::Object(object.clone()));
+    let (id, name) = call_named_by(object);
     let results = vec![ToolResult { id, name, text: text.clone() }];
     Message { results, ..Message::of(Role::Tool, text) }
 }
@@ -210,13 +210,13 @@ fn with_parts(role: Role, object: &Map<String, Json>) -> Message {
     let text = if is_other && texts.is_empty() {
         results.iter().map(|result| result.text.as_str()).collect::<Vec<_>>().join("\n")
     } else {
-        texts.join("\n")
+        lines(texts)
     };
     if role == Role::Tool && results.is_empty() {
-        let (id, name) = call_named_by(&Json::Object(object.clone()));
+        let (id, name) = call_named_by(object);
         results.push(ToolResult { id, name, text: text.clone() });
     }
-    Message { role, text, reasoning: thoughts.join("\n"), calls, results }
+    Message { role, text, reasoning: lines(thoughts), calls, results }
 }
 
 fn is_empty(content: &Json) -> bool {

@@ -141,7 +141,7 @@ impl<'t> TraceView<'t> {
     /// # Errors
     /// As [`TraceView::attribute`].
     pub fn texts(&self, place: usize, channel: Channel) -> Result<impl Iterator<Item = &str>> {
-        self.texts[place].of(self.span(place), channel)
+        self.texts[place].of(self.span(place), Some(self.decoded(place)?), channel)
     }
 
     pub(super) fn decoded(&self, place: usize) -> Result<&SpanRef<'t>> {

@@ -168,7 +168,7 @@ impl DecodedSpan {
     /// # Errors
     /// As [`StoredSpan::has_source`].
     pub fn texts(&self, channel: Channel) -> Result<impl Iterator<Item = &str>> {
-        self.texts.of(&self.span, channel)
+        self.texts.of(&self.span, None, channel)
     }
 }
 

@@ -6,9 +6,13 @@
 use std::cell::OnceCell;
 
 use super::super::Span;
+use super::super::content::sent_sides;
+use super::super::json::present;
 use super::super::messages::ConversationMessage;
 use super::super::node::Node;
+use super::super::node_type::NodeType;
 use crate::error::Result;
+use crate::otlp::SpanRef;
 
 /// A kind of texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,16 +35,21 @@ pub(super) struct SpanTexts {
 }
 
 impl SpanTexts {
-    /// Returns the texts of `span` in a channel.
+    /// Returns the texts of `span` in a channel. Where its attributes alone say what they are, that is `decoded`, no more is read.
     ///
     /// # Errors
     /// [`crate::error::Error::Decode`] if the stored bytes are not a span.
-    pub(super) fn of(&self, span: &Span, channel: Channel) -> Result<impl Iterator<Item = &str>> {
+    pub(super) fn of(
+        &self,
+        span: &Span,
+        decoded: Option<&SpanRef<'_>>,
+        channel: Channel,
+    ) -> Result<impl Iterator<Item = &str>> {
         let has = |own: Channel| channel == Channel::Any || channel == own;
         let none: &[String] = &[];
         let (mut input, mut output, mut error) = (none, none, None);
         if has(Channel::Input) || has(Channel::Output) {
-            let [inputs, outputs] = self.sides(span)?;
+            let [inputs, outputs] = self.sides(span, decoded)?;
             input = if has(Channel::Input) { inputs } else { none };
             output = if has(Channel::Output) { outputs } else { none };
         }
@@ -50,15 +59,20 @@ impl SpanTexts {
         Ok(input.iter().chain(output).map(String::as_str).chain(error))
     }
 
-    fn sides(&self, span: &Span) -> Result<&[Vec<String>; 2]> {
+    fn sides(&self, span: &Span, decoded: Option<&SpanRef<'_>>) -> Result<&[Vec<String>; 2]> {
         if let Some(known) = self.sides.get() {
             return Ok(known);
+        }
+        let (scope, is_tool) = (span.wire.origin.scope_name(), span.summary.node_type == NodeType::Tool);
+        if let Some(sent) = decoded.and_then(|decoded| sent_sides(decoded, scope, is_tool)) {
+            let sides = sent.map(|text| text.into_iter().filter_map(present).map(str::to_owned).collect());
+            return Ok(self.sides.get_or_init(|| sides));
         }
         let mut node = Node::of(span)?;
         let mut sides = [node.input(), node.output()].map(Vec::from_iter);
         if let Some(conversation) = node.conversation() {
-            for (texts, messages) in sides.iter_mut().zip([&conversation.input, &conversation.output]) {
-                texts.extend(messages.iter().flat_map(ConversationMessage::texts));
+            for (texts, messages) in sides.iter_mut().zip([conversation.input, conversation.output]) {
+                texts.extend(messages.into_iter().flat_map(ConversationMessage::into_texts));
             }
         }
         for texts in &mut sides {

@@ -73,6 +73,40 @@ pub enum SourceRef<'a> {
     Status(&'a [u8]),
 }
 
+impl SourceRef<'_> {
+    /// Returns the message.
+    pub fn bytes(&self) -> &[u8] {
+        let (Self::Attribute(_, bytes) | Self::Event(bytes) | Self::Status(bytes)) = self;
+        bytes
+    }
+
+    /// Whether it has a value of bytes, which is written as base64.
+    pub fn has_bytes_value(&self) -> bool {
+        match self {
+            Self::Attribute(_, bytes) => has_bytes_value(bytes, 2),
+            Self::Event(event) => contents(event, 3)
+                .any(|attribute| attribute.is_ok_and(|attribute| has_bytes_value(attribute, 2))),
+            Self::Status(_) => false,
+        }
+    }
+}
+
+/// Whether a value in a field of a message is bytes, or has such a value: of a list in field 5, or of a map in field 6. Source:
+/// `AnyValue` in `common.proto`.
+fn has_bytes_value(message: &[u8], value: u32) -> bool {
+    contents(message, value).any(|value| {
+        value.is_ok_and(|value| {
+            WireFields::of(value).map_while(Result::ok).any(|field| match field.number {
+                5 => has_bytes_value(field.content, 1),
+                6 => {
+                    contents(field.content, 1).any(|entry| entry.is_ok_and(|entry| has_bytes_value(entry, 2)))
+                }
+                number => number == 7,
+            })
+        })
+    })
+}
+
 /// Returns the fields of an encoded `Span` message that texts may be made of, in order.
 ///
 /// # Errors

@@ -10,7 +10,12 @@ use crate::trace::view::{Channel, StoredSpan, StoredTrace, TraceView};
 impl Pattern {
     /// Whether a text of a span may contain the pattern, by the bytes of the span. `false` is certain.
     pub(super) fn may_be_in(&self, span: &[u8]) -> bool {
-        self.probe.as_ref().is_none_or(|probe| probe.may_be_in(span))
+        self.probe.as_ref().is_none_or(|probe| probe.may_be_in_span(span))
+    }
+
+    /// Whether a text of a span may contain the pattern, by the bytes of several spans, or of fragments. `false` is certain.
+    fn may_be_among(&self, spans: &[u8]) -> bool {
+        self.probe.as_ref().is_none_or(|probe| probe.may_be_among(spans))
     }
 }
 
@@ -37,7 +42,7 @@ impl SpanTest {
     fn may_be_true(&self, trace: &Trace) -> bool {
         let spans = trace.spans().iter().map(|span| &span.wire.bytes);
         let all: Vec<_> = spans.chain(trace.fragments().iter().map(|fragment| &fragment.event)).collect();
-        self.may_hold(&|pattern| all.iter().any(|bytes| pattern.may_be_in(bytes)))
+        self.may_hold(&|pattern| all.iter().any(|bytes| pattern.may_be_among(bytes)))
     }
 
     /// Returns whether what holds of a stored trace is `wanted`, true or false; `None` if all of the trace must be decoded.
@@ -45,7 +50,7 @@ impl SpanTest {
     /// # Errors
     /// [`crate::error::Error::Decode`] if the document is not that of the trace.
     pub(in crate::filter) fn is_of_stored(&self, trace: &StoredTrace, wanted: Truth) -> Result<Option<bool>> {
-        if wanted == Truth::True && !self.may_hold(&|pattern| pattern.may_be_in(trace.document())) {
+        if wanted == Truth::True && !self.may_hold(&|pattern| pattern.may_be_among(trace.document())) {
             return Ok(Some(false));
         }
         self.is_of_spans(trace, wanted)
@@ -133,7 +138,8 @@ impl SaidTexts<'_> {
 /// Whether a text of a span may contain a pattern.
 fn may_have(span: &StoredSpan<'_>, channel: Channel, pattern: &Pattern) -> Result<bool> {
     let Some(probe) = &pattern.probe else { return Ok(true) };
-    Ok(probe.may_be_in(span.bytes()) && span.has_source(channel, |part| probe.may_be_in(part))?)
+    let is_possible = probe.may_be_in_span(span.bytes());
+    Ok(is_possible && span.has_source(channel, |source| probe.may_be_in_source(source))?)
 }
 
 /// Whether a text of some span that is stored as it is shown contains a pattern: most often one does, and nothing is decoded

@@ -9,18 +9,19 @@
 //!   bytes with one that matters may have any text;
 //! - `-`, which the kind of a part of a message has as `_`: both are one character here;
 //! - the beginning of the part, which may lie within an escape of the text: it is left out where it could;
-//! - scalars, and the few words that are written in no string: a part that could lie within one is not looked for.
+//! - values of bytes, which are written as base64: a part of nothing but its characters may be in a span that has one;
+//! - other scalars, and the few words that are written in no string: a part that could lie within one is not looked for.
 
 use std::ops::Range;
 
 use memchr::memmem::Finder;
 
 use super::super::node::UNKNOWN_ERROR;
+use crate::otlp::span_ref::{SourceRef, sources_of};
 use crate::text::{PairFinder, has_case};
 
-/// What is shown of a span that is in none of its strings, besides letters alone: texts of errors, names of members, and
-/// numbers that JSON has no words for.
-const WRITTEN: [&str; 3] = [UNKNOWN_ERROR, "event.name", "-infinity"];
+/// What is shown of a span that is in none of its strings: texts of errors, names of members, and the words for scalars.
+const WRITTEN: [&str; 7] = [UNKNOWN_ERROR, "event.name", "true", "false", "null", "nan", "-infinity"];
 
 /// Letters beyond ASCII that differ from one of ASCII only by case, in UTF-8.
 const LIKE_ASCII: [(u8, char, &[u8]); 2] = [(b'k', '\u{212a}', b"\xe2\x84\xaa"), (b's', 'ſ', b"\xc5\xbf")];
@@ -39,6 +40,8 @@ pub struct TextProbe {
     finder: PairFinder,
     /// Finds escapes of code units.
     escapes: Finder<'static>,
+    /// Whether the part may lie within base64.
+    may_be_base64: bool,
     /// Letters that bytes may have beyond ASCII.
     others: Vec<(char, Finder<'static>)>,
 }
@@ -56,18 +59,34 @@ impl TextProbe {
             Some(if ignores_case { part.to_ascii_lowercase() } else { part })
         });
         let parts = parts.map(|part| (pieces_of(&part), part));
-        let (pieces, part) = parts.max_by_key(|(pieces, _)| longest(pieces).1)?;
+        let (pieces, part) = parts.max_by_key(|(pieces, part)| (!is_base64(part), longest(pieces).1))?;
+        let may_be_base64 = is_base64(&part);
         let (anchor, _) = longest(&pieces);
         let finder = PairFinder::of(&pieces[anchor]);
         let others = LIKE_ASCII.iter().filter(|(ascii, ..)| ignores_case && part.as_bytes().contains(ascii));
         let others = others.map(|(_, letter, bytes)| (*letter, Finder::new(*bytes)));
         let (others, escapes) = (others.collect(), Finder::new(br"\u"));
-        Some(Self { part, ignores_case, pieces, anchor, finder, escapes, others })
+        Some(Self { part, ignores_case, pieces, anchor, finder, escapes, may_be_base64, others })
     }
 
-    /// Whether a text of a span may contain the pattern, by the bytes of the span, or of the fields that its texts are made
-    /// of. `false` is certain.
-    pub fn may_be_in(&self, bytes: &[u8]) -> bool {
+    /// Whether a text of a span may contain the pattern, by the bytes of several spans. `false` is certain.
+    pub fn may_be_among(&self, spans: &[u8]) -> bool {
+        self.may_be_base64 || self.may_be_in(spans)
+    }
+
+    /// Whether a text of a span may contain the pattern, by the bytes of the span. `false` is certain.
+    pub fn may_be_in_span(&self, span: &[u8]) -> bool {
+        let has_bytes_value =
+            |source: Result<SourceRef<'_>, _>| source.is_ok_and(|own| own.has_bytes_value());
+        self.may_be_in(span) || self.may_be_base64 && sources_of(span).any(has_bytes_value)
+    }
+
+    /// Whether a text of a span may contain the pattern, by a field that its texts are made of. `false` is certain.
+    pub fn may_be_in_source(&self, source: &SourceRef<'_>) -> bool {
+        self.may_be_in(source.bytes()) || self.may_be_base64 && source.has_bytes_value()
+    }
+
+    fn may_be_in(&self, bytes: &[u8]) -> bool {
         self.finder.any(bytes, |start| self.is_at(bytes, start)) || self.is_blind(bytes)
     }
 
@@ -166,10 +185,14 @@ fn may_be_between(letter: char, before: Option<char>, after: Option<char>) -> bo
 fn looked_for(part: &str) -> Option<&str> {
     let part = without_escape(part.trim_matches('"')).trim_matches('"');
     let is_number = part.bytes().all(|byte| byte.is_ascii_digit() || b"eE+-.".contains(&byte));
-    let is_base64 = part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte));
     let lower = part.to_ascii_lowercase();
     let is_written = WRITTEN.iter().any(|written| written.contains(&lower));
-    (!is_number && !is_base64 && !is_written).then_some(part)
+    (!is_number && !is_written).then_some(part)
+}
+
+/// Whether a part may lie within base64. In one that is looked for, `_` may be `-`, and neither is of base64.
+fn is_base64(part: &str) -> bool {
+    part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte))
 }
 
 /// Returns the pieces of a part, which other characters may stand between.

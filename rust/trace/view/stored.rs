@@ -99,22 +99,23 @@ impl<'t> StoredSpan<'t> {
         self.slice.bytes
     }
 
-    /// Whether `holds` is true of the bytes of a field of which texts in a channel may be made.
+    /// Whether `holds` is true of a field of which texts in a channel may be made.
     ///
     /// # Errors
     /// [`Error::Decode`] if the bytes are not a span.
-    pub fn has_source(&self, channel: Channel, holds: impl Fn(&[u8]) -> bool) -> Result<bool> {
+    pub fn has_source(&self, channel: Channel, holds: impl Fn(&SourceRef<'_>) -> bool) -> Result<bool> {
         let is_of_error = matches!(channel, Channel::Error | Channel::Any);
         let attributes = attributes_of(channel);
         for source in sources_of(self.bytes()) {
-            let is_source = match source.map_err(Error::Decode)? {
-                SourceRef::Attribute(name, bytes) => {
-                    attributes.iter().any(|attribute| may_feed(name, *attribute)) && holds(bytes)
+            let source = source.map_err(Error::Decode)?;
+            let is_source = match source {
+                SourceRef::Attribute(name, _) => {
+                    attributes.iter().any(|attribute| may_feed(name, *attribute))
                 }
-                SourceRef::Event(bytes) => holds(bytes),
-                SourceRef::Status(bytes) => is_of_error && holds(bytes),
+                SourceRef::Event(_) => true,
+                SourceRef::Status(_) => is_of_error,
             };
-            if is_source {
+            if is_source && holds(&source) {
                 return Ok(true);
             }
         }

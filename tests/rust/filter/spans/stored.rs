@@ -1,11 +1,12 @@
 //! Laws of looks for texts in documents, against every text of every span.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use regex::{Regex, RegexBuilder};
 use serde_json::{Value as Json, json};
 use spanwise::otlp::TraceId;
 use spanwise::otlp::proto::{self, any_value};
+use spanwise::otlp::span_ref::SourceRef;
 use spanwise::search::{self, CancellationToken, PageRequest, Sort};
 use spanwise::storage::{Options, Snapshot, TraceStore};
 use spanwise::trace::Trace;
@@ -80,10 +81,12 @@ fn is_pattern(pattern: &str) -> bool {
 fn assert_probed(trace: &Trace, (pattern, ignore_case): (&str, bool)) -> bool {
     let Some(probe) = TextProbe::of(pattern, ignore_case) else { return false };
     let wanted = regex(pattern, ignore_case);
-    let may_be_in = |bytes: &[u8]| probe.may_be_in(bytes);
+    assert!(
+        texts_of(trace).iter().all(|(bytes, _)| !probe.may_be_in_span(bytes) || probe.may_be_among(bytes))
+    );
     for (bytes, texts) in texts_of(trace) {
         if let Some(found) = texts[3].iter().find(|text| is_in(&wanted, text)) {
-            assert!(may_be_in(&bytes), "{pattern:?} in {found:?}");
+            assert!(probe.may_be_in_span(&bytes), "{pattern:?} in {found:?}");
         }
     }
     let stored = StoredTrace::new(trace.trace_id, 0, trace.document().into(), true);
@@ -91,6 +94,7 @@ fn assert_probed(trace: &Trace, (pattern, ignore_case): (&str, bool)) -> bool {
         let decoded = span.decoded().expect("a span");
         for channel in CHANNELS {
             let texts: Vec<&str> = decoded.texts(channel).expect("texts").collect();
+            let may_be_in = |source: &SourceRef<'_>| probe.may_be_in_source(source);
             let has_source = span.has_source(channel, may_be_in).expect("a span");
             let found = texts.iter().find(|text| is_in(&wanted, text));
             assert!(has_source || found.is_none(), "{pattern:?} in {found:?}, {channel:?}");
@@ -99,13 +103,15 @@ fn assert_probed(trace: &Trace, (pattern, ignore_case): (&str, bool)) -> bool {
     true
 }
 
-/// Asserts that what the attributes alone say are texts of a span are texts of it.
+/// Asserts that what the attributes alone say are texts of a span are texts of it, and all of them where a view says so.
 fn assert_sent(trace: &Trace) {
     let stored = StoredTrace::new(trace.trace_id, 0, trace.document().into(), true);
+    let in_view: BTreeMap<_, _> = texts_of(trace).into_iter().collect();
     for span in stored.spans().expect("spans").expect("no fragments") {
         let decoded = span.decoded().expect("a span");
-        for channel in CHANNELS {
+        for (channel, in_view) in CHANNELS.into_iter().zip(&in_view[span.bytes()]) {
             let texts: Vec<&str> = decoded.texts(channel).expect("texts").collect();
+            assert_eq!(texts, *in_view, "{channel:?}");
             let is_other = |text: &str| !texts.contains(&text);
             assert!(!span.has_sent_text(channel, is_other).expect("a span"), "{texts:?} in {channel:?}");
         }
@@ -296,7 +302,7 @@ fn a_span_without_a_phrase_is_passed_over() {
     let trace = trace_of(&spans.collect::<Vec<_>>());
     let may_be_in = |pattern: &str, ignore_case: bool| {
         let probe = TextProbe::of(pattern, ignore_case).expect("a probe");
-        texts_of(&trace).iter().map(|(bytes, _)| probe.may_be_in(bytes)).collect::<Vec<_>>()
+        texts_of(&trace).iter().map(|(bytes, _)| probe.may_be_in_span(bytes)).collect::<Vec<_>>()
     };
     assert_eq!(may_be_in("connection refused", true), [false, true]);
     assert_eq!(may_be_in("connection refused", false), [false, false]);
@@ -304,6 +310,37 @@ fn a_span_without_a_phrase_is_passed_over() {
     assert_eq!(may_be_in("\"content\": \"the", true), [true, false]);
     assert_eq!(may_be_in("to the host\": [2", true), [true, false]);
     assert_eq!(may_be_in("refused, or", true), [false, true]);
+    assert_eq!(may_be_in("messages", true), [true, false]);
+}
+
+#[test]
+fn a_word_may_be_in_base64_only_where_there_are_bytes() {
+    let bytes = any_value::Value::BytesValue(vec![7, 41, 9].into());
+    let list = |values| any_value::Value::ArrayValue(proto::ArrayValue { values });
+    let nested = list(vec![proto::AnyValue { value: Some(bytes.clone()) }]);
+    let map = proto::KeyValueList {
+        values: vec![proto::KeyValue {
+            key: "k".into(),
+            value: Some(proto::AnyValue { value: Some(nested.clone()) }),
+            ..Default::default()
+        }],
+    };
+    let values =
+        [bytes, nested, any_value::Value::KvlistValue(map), list(vec![]), any_value::Value::IntValue(7)];
+    let spans = values.into_iter().zip(1..).map(|(value, id)| {
+        let mut own = span(1, id, 0);
+        own.attributes.push(proto::KeyValue {
+            key: "input.value".into(),
+            value: Some(proto::AnyValue { value: Some(value) }),
+            ..Default::default()
+        });
+        own
+    });
+    let trace = trace_of(&spans.collect::<Vec<_>>());
+    assert!(assert_probed(&trace, ("BykJ", false)), "that is how they are written");
+    let probe = TextProbe::of("BykJ", false).expect("a probe");
+    let may_be_in = texts_of(&trace).iter().map(|(bytes, _)| probe.may_be_in_span(bytes)).collect::<Vec<_>>();
+    assert_eq!(may_be_in, [true, true, true, false, false]);
 }
 
 #[test]
@@ -313,7 +350,7 @@ fn a_channel_has_its_own_sources() {
     let stored = StoredTrace::new(trace.trace_id, 0, trace.document().into(), true);
     let spans = stored.spans().expect("spans").expect("no fragments");
     let has = |channel, wanted: &[u8]| {
-        let is_in = |bytes: &[u8]| bytes.windows(wanted.len()).any(|part| part == wanted);
+        let is_in = |source: &SourceRef<'_>| source.bytes().windows(wanted.len()).any(|part| part == wanted);
         spans[0].has_source(channel, is_in).expect("a span")
     };
     assert!(has(Channel::Input, b"fare") && has(Channel::Any, b"fare"));

@@ -6,4 +6,4 @@ mod searched;
 
 pub(crate) use case_folding::{CaseFolding, fold_all, has_case};
 pub(crate) use pair_finder::{PairFinder, chunk_at};
-pub(crate) use searched::find_in_searched;
+pub(crate) use searched::{find_in_searched, for_each_searched_word, is_apart};

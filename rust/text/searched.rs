@@ -3,6 +3,8 @@
 //! A text is searched as it was sent. Inside of JSON, a quotation mark, a line break or a letter beyond ASCII may be
 //! written as an escape, so a text is also searched with its escapes resolved, once and twice: as texts of JSON inside of
 //! JSON are. Of a run that is data only the beginning is searched.
+//!
+//! What is found between two bytes that are [apart](is_apart) is the same with its escapes resolved if it has none.
 
 use std::borrow::Cow;
 
@@ -16,21 +18,64 @@ const ESCAPE_LEVELS: usize = 2;
 
 /// Returns what `find` first finds in a part of `text` that is searched. It is called with one part after the other: as the
 /// text was sent, then with its escapes resolved, then with these resolved again.
-pub(crate) fn find_in_searched<T>(text: &str, mut find: impl FnMut(&str) -> Option<T>) -> Option<T> {
+pub(crate) fn find_in_searched<T>(text: &str, find: impl FnMut(&str) -> Option<T>) -> Option<T> {
+    find_in_levels(text, unescaped, find)
+}
+
+/// Calls `visit` with parts that have, between bytes that are [apart](is_apart), whatever the parts that are searched have: with
+/// the text as it was sent, and of what it is with its escapes resolved only with what these change.
+pub(crate) fn for_each_searched_word(text: &str, mut visit: impl FnMut(&str)) {
+    let _nothing_ends_it: Option<()> = find_in_levels(text, unescaped_words, |part| {
+        visit(part);
+        None
+    });
+}
+
+/// Whether no word, no escape and no run of data goes on over a byte.
+pub(crate) fn is_apart(byte: u8) -> bool {
+    byte.is_ascii() && !byte.is_ascii_alphanumeric() && !b"-_+/=\"\\".contains(&byte)
+}
+
+/// Returns what `find` first finds in `text`, or in what `resolve` makes of it, once and twice, as long as there is an escape.
+fn find_in_levels<T>(
+    text: &str,
+    resolve: impl Fn(&str) -> String,
+    mut find: impl FnMut(&str) -> Option<T>,
+) -> Option<T> {
     let mut text = Cow::Borrowed(text);
     for _ in 0..ESCAPE_LEVELS {
         let found = searched(&text).into_iter().find_map(&mut find);
         if found.is_some() || !text.contains('\\') {
             return found;
         }
-        text = Cow::Owned(unescaped(&text));
+        text = Cow::Owned(resolve(&text));
     }
     searched(&text).into_iter().find_map(find)
 }
 
-/// Returns `text` with the escapes of JSON strings resolved; what is no escape stays. Source: RFC 8259, 7.
+/// Returns `text` with its escapes resolved.
 fn unescaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
+    unescape(text, &mut out);
+    out
+}
+
+/// Returns what has an escape in `text`, from one byte that is apart to the next, with the escapes resolved, between spaces.
+fn unescaped_words(text: &str) -> String {
+    let (mut out, mut rest) = (String::new(), text);
+    while let Some(at) = rest.find('\\') {
+        let (before, after) = rest.as_bytes().split_at(at);
+        let start = before.iter().rposition(|byte| is_apart(*byte)).map_or(0, |last| last + 1);
+        let length = after.iter().position(|byte| is_apart(*byte)).unwrap_or(after.len());
+        unescape(&rest[start..at + length], &mut out);
+        out.push(' ');
+        rest = &rest[at + length..];
+    }
+    out
+}
+
+/// Appends `text` with the escapes of JSON strings resolved; what is no escape stays. Source: RFC 8259, 7.
+fn unescape(text: &str, out: &mut String) {
     let mut rest = text;
     while let Some(at) = rest.find('\\') {
         out.push_str(&rest[..at]);
@@ -38,7 +83,7 @@ fn unescaped(text: &str) -> String {
         out.push(letter);
         rest = &rest[at + 1 + length..];
     }
-    out + rest
+    out.push_str(rest);
 }
 
 /// Returns the character of the escape that follows a backslash, and the length of the escape in bytes.
@@ -88,4 +133,56 @@ fn searched(text: &str) -> Vec<&str> {
     }
     parts.push(&text[part..]);
     parts
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Returns what stands between bytes that are apart in the parts that `visit` is called with.
+    fn words(for_each: impl FnOnce(&mut dyn FnMut(&str))) -> BTreeSet<String> {
+        let mut words = BTreeSet::new();
+        for_each(&mut |part| {
+            let is_apart = |letter: char| letter.is_ascii() && is_apart(letter as u8);
+            words.extend(part.split(is_apart).map(String::from));
+        });
+        words.remove("");
+        words
+    }
+
+    fn text() -> impl Strategy<Value = String> {
+        let run = (4_090_usize..4_100).prop_map(|length| "aB+/=_-".chars().cycle().take(length).collect());
+        let piece = prop_oneof![
+            20 => r#"[ab_é中 ,{"/\\nu0e]{1,6}"#,
+            2 => Just(r"\u00e9".to_owned()),
+            2 => Just(r"\\ud83d\\ude42".to_owned()),
+            1 => Just(r"\\\".to_owned()),
+            1 => run,
+        ];
+        prop::collection::vec(piece, 0..30).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn words_are_those_of_all_that_is_searched(text in text()) {
+            let all = words(|visit| {
+                let _nothing_ends_it: Option<()> = find_in_searched(&text, |part| {
+                    visit(part);
+                    None
+                });
+            });
+            prop_assert_eq!(words(|visit| for_each_searched_word(&text, visit)), all);
+        }
+    }
+
+    #[test]
+    fn only_what_escapes_change_is_visited_again() {
+        let mut parts = Vec::new();
+        for_each_searched_word(r#"{\"city\": \"Zürich\\nLake\"}, {}"#, |part| parts.push(part.to_owned()));
+        assert_eq!(parts[1..], [r#""city" "Zürich\nLake" "#, "\"Zürich\nLake\" "]);
+    }
 }

@@ -5,9 +5,8 @@ use std::io;
 use super::postings::{CHANNELS, channel_bits};
 use super::run::{PackedRun, Run, merge};
 use super::said::Said;
-use super::tokens::for_each_token;
 use super::write::TextIndexWriter;
-use crate::text::{find_in_searched, fold_all};
+use crate::text::{fold_all, for_each_searched_word};
 use crate::trace::view::Channel;
 
 /// A run is packed when it takes more bytes: about 10,000 traces of 5 KB.
@@ -83,10 +82,9 @@ impl TextIndexBuilder {
             return;
         }
         let (run, folded) = (&mut self.run, &mut self.folded);
-        let _nothing_ends_it: Option<()> = find_in_searched(&text[known..], |part| {
+        for_each_searched_word(&text[known..], |part| {
             fold_all(part, folded);
-            for_each_token(folded, |token| run.add(row, 1 << channel, &folded.as_bytes()[token.range]));
-            None
+            run.add(row, 1 << channel, folded);
         });
     }
 

@@ -5,7 +5,7 @@ use std::io;
 use super::TextIndex;
 use super::dictionary::Dictionary;
 use super::postings::{CHANNELS, PostingList, Postings};
-use super::run::for_each_token;
+use super::run::for_each_list;
 use super::write::TextIndexWriter;
 use crate::index::{MergedRows, ones};
 
@@ -31,7 +31,7 @@ impl TextIndex {
         let dictionaries = indexes.iter().flat_map(|index| [&index.frequent, &index.rare]);
         let (mut list, mut postings, mut tokens) = (PostingList::default(), Vec::new(), 0_usize);
         let lists = dictionaries.map(Dictionary::lists).collect();
-        let is_whole = for_each_token(lists, |token, lists| {
+        let is_whole = for_each_list(lists, |token, lists| {
             postings.clear();
             for (dictionary, list) in lists {
                 let own = Postings::new(list);

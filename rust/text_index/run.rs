@@ -2,18 +2,20 @@
 
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
-use std::collections::hash_map::Entry::{Occupied, Vacant};
 use std::collections::{BinaryHeap, HashMap};
 
 use ahash::RandomState;
 
 use super::postings::{PostingList, Postings, push_number, take_number};
+use super::tokens::for_each_token;
 use super::write::TextIndexWriter;
 
 /// A token of at most so many bytes is its own key, followed by zeros, and lies in one cache line with its entry: tokens
 /// have no zero byte. Words fit, UUIDs do not.
 const SHORT: usize = 24;
 type ShortToken = [u8; SHORT];
+/// So many short tokens are looked up together.
+const WAITING: usize = 64;
 
 /// The tokens of neighbouring rows, in memory.
 #[derive(Debug, Default)]
@@ -23,6 +25,8 @@ pub(super) struct Run {
     /// The postings but for the latest of each token.
     postings: Vec<Posting>,
     long_bytes: usize,
+    /// Tokens of a text that are still to be looked up.
+    waiting: Vec<ShortToken>,
 }
 
 #[derive(Debug)]
@@ -53,24 +57,52 @@ impl Entry {
 }
 
 impl Run {
-    /// Notes that a row has a token in some channels. Rows are added in ascending order.
-    pub(super) fn add(&mut self, row: u32, channels: u8, token: &[u8]) {
-        // A run is packed long before it has as many tokens as that.
-        let number = u32::try_from(self.short.len() + self.long.len()).unwrap_or(u32::MAX);
-        let new = Entry { token: number, row, channels };
-        if token.len() <= SHORT {
+    /// Notes that a row has the tokens of a text, which is folded, in some channels. Rows are added in ascending order.
+    pub(super) fn add(&mut self, row: u32, channels: u8, text: &str) {
+        for_each_token(text, |token| {
+            let token = &text.as_bytes()[token.range];
+            if token.len() > SHORT {
+                self.add_long(row, channels, token);
+                return;
+            }
             let mut key = [0; SHORT];
             key[..token.len()].copy_from_slice(token);
-            match self.short.entry(key) {
-                Occupied(mut known) => self.postings.extend(known.get_mut().note(row, channels)),
-                Vacant(vacant) => drop(vacant.insert_entry(new)),
+            self.waiting.push(key);
+            if self.waiting.len() == WAITING {
+                self.look_up(row, channels);
             }
-        } else if let Some(known) = self.long.get_mut(token) {
+        });
+        self.look_up(row, channels);
+    }
+
+    /// Looks up the tokens that wait, one right after the other, so that the processor fetches entries of several at once.
+    fn look_up(&mut self, row: u32, channels: u8) {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        for key in waiting.drain(..) {
+            if let Some(known) = self.short.get_mut(&key) {
+                self.postings.extend(known.note(row, channels));
+            } else {
+                let entry = self.new_entry(row, channels);
+                self.short.insert(key, entry);
+            }
+        }
+        self.waiting = waiting;
+    }
+
+    fn add_long(&mut self, row: u32, channels: u8, token: &[u8]) {
+        if let Some(known) = self.long.get_mut(token) {
             self.postings.extend(known.note(row, channels));
         } else {
             self.long_bytes += token.len();
-            self.long.insert(token.into(), new);
+            let entry = self.new_entry(row, channels);
+            self.long.insert(token.into(), entry);
         }
+    }
+
+    /// Returns an entry with the next number. A run is packed long before it has more tokens than there are numbers.
+    fn new_entry(&self, row: u32, channels: u8) -> Entry {
+        let token = u32::try_from(self.short.len() + self.long.len()).unwrap_or(u32::MAX);
+        Entry { token, row, channels }
     }
 
     /// Returns about how many bytes the run takes.
@@ -156,7 +188,7 @@ impl<'a> Iterator for Cursor<'a> {
 /// Writes the tokens of runs of ascending rows.
 pub(super) fn merge(runs: &[PackedRun], writer: &mut TextIndexWriter) {
     let mut list = PostingList::default();
-    for_each_token(runs.iter().map(|run| Cursor(&run.0)).collect(), |token, lists| {
+    for_each_list(runs.iter().map(|run| Cursor(&run.0)).collect(), |token, lists| {
         list.clear();
         let postings = lists.iter().flat_map(|(_, postings)| Postings::new(postings));
         postings.for_each(|(row, channels)| list.push(row, channels));
@@ -167,7 +199,7 @@ pub(super) fn merge(runs: &[PackedRun], writer: &mut TextIndexWriter) {
 
 /// Calls `visit` with each token of several sources of ascending tokens, in order, and with the lists it has: each with the number
 /// of its source, ascending. Ends when `visit` returns false; returns whether it never did.
-pub(super) fn for_each_token<'a>(
+pub(super) fn for_each_list<'a>(
     mut sources: Vec<impl Iterator<Item = (&'a [u8], &'a [u8])>>,
     mut visit: impl FnMut(&'a [u8], &[(usize, &'a [u8])]) -> bool,
 ) -> bool {

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use ahash::RandomState;
 
+use crate::text::is_apart;
+
 /// The beginning of a text is compared with those of so many texts before it.
 const RECENT_TEXTS: usize = 4;
 
@@ -49,8 +51,7 @@ impl Said {
 }
 
 /// Returns how much of the beginning of `text` need not be searched, for `before` begins alike: all of it, or up to a
-/// byte that belongs to no token, no escape and no run of data, so that what is searched on either side is the same as
-/// in the whole.
+/// byte that [is apart](is_apart), so that what is searched on either side is the same as in the whole.
 fn shared_length(before: &str, text: &str) -> usize {
     const CHUNK: usize = 64;
     if before == text {
@@ -60,9 +61,7 @@ fn shared_length(before: &str, text: &str) -> usize {
     let equal_chunks = one.chunks(CHUNK).zip(other.chunks(CHUNK)).take_while(|(one, other)| one == other);
     let start = (equal_chunks.count() * CHUNK).min(one.len()).min(other.len());
     let equal = one[start..].iter().zip(&other[start..]).take_while(|(one, other)| one == other).count();
-    let is_apart =
-        |byte: &u8| byte.is_ascii() && !byte.is_ascii_alphanumeric() && !b"_-+/=\"\\".contains(byte);
-    other[..start + equal].iter().rposition(is_apart).map_or(0, |last| last + 1)
+    other[..start + equal].iter().rposition(|byte| is_apart(*byte)).map_or(0, |last| last + 1)
 }
 
 #[cfg(test)]

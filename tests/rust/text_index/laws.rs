@@ -141,6 +141,37 @@ proptest! {
     }
 }
 
+/// Returns a text as JSON inside of JSON, `levels` times, with other texts beside it.
+fn wrapped(text: &str, levels: usize, beside: &str) -> String {
+    (0..levels).fold(text.to_owned(), |inside, _| {
+        serde_json::json!({ "before": beside, "content": inside, "after": beside }).to_string()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    /// What texts of a row have in common is searched once.
+    #[test]
+    fn the_order_of_the_texts_of_a_row_changes_nothing(
+        inside in prop::collection::vec((text(), text(), 8..16_usize, piece(), 0..4_usize), 1..4),
+        length in prop_oneof![3 => Just(0_usize), 1 => 4_090..4_100_usize],
+    ) {
+        let run = "aB+/".chars().cycle().take(length).collect::<String>();
+        let contents: Vec<String> = inside.iter().flat_map(|(before, again, times, end, levels)| {
+            let own = format!("{}{before}{run}", again.repeat(*times));
+            let outer = match levels {
+                0 => format!("{end}{own}{end}"),
+                levels => format!("{}{end}", wrapped(&own, *levels, again)),
+            };
+            [outer, own]
+        }).collect();
+        let texts: Vec<_> = contents.into_iter().map(|content| Text { row: 0, channel: Channel::Input, content }).collect();
+        let reversed = Corpus::new(texts.iter().rev().cloned().collect(), 1).written(usize::MAX);
+        prop_assert_eq!(Corpus::new(texts, 1).written(usize::MAX), reversed);
+    }
+}
+
 #[test]
 fn of_data_only_the_beginning_is_found() {
     for length in 4_094..4_100 {

@@ -91,8 +91,8 @@ impl SourceRef<'_> {
     }
 }
 
-/// Whether a value in a field of a message is bytes, or has such a value: of a list in field 5, or of a map in field 6. Source:
-/// `AnyValue` in `common.proto`.
+/// Whether a value in a field of a message is bytes, or has such a value: of a list in field 5, or of a map in field 6. Values of
+/// what is stored nest at most [`MAX_VALUE_DEPTH`](super::limits::MAX_VALUE_DEPTH) times. Source: `AnyValue` in `common.proto`.
 fn has_bytes_value(message: &[u8], value: u32) -> bool {
     contents(message, value).any(|value| {
         value.is_ok_and(|value| {

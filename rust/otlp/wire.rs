@@ -329,7 +329,7 @@ impl ResourceGroup<'_> {
 }
 
 /// Returns the encoded size of a length-delimited field with a number below 16.
-pub(super) fn field_size(content: usize) -> usize {
+pub(crate) fn field_size(content: usize) -> usize {
     1 + encoded_len_varint(content as u64) + content
 }
 
@@ -337,7 +337,8 @@ fn present_size(content: &[u8]) -> usize {
     if content.is_empty() { 0 } else { field_size(content.len()) }
 }
 
-pub(super) fn open_field(message: &mut Vec<u8>, number: u32, content: usize) {
+/// Writes what stands before the content of a length-delimited field of so many bytes.
+pub(crate) fn open_field(message: &mut Vec<u8>, number: u32, content: usize) {
     encode_key(number, WireType::LengthDelimited, message);
     encode_varint(content as u64, message);
 }

@@ -9,6 +9,7 @@ use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint};
 
 use super::value::Value;
 use crate::otlp::proto;
+use crate::otlp::wire::{field_size, open_field};
 
 /// The fields of a `Span` and of a `Resource` that are their attributes.
 const OF_SPAN: u32 = 9;
@@ -43,7 +44,7 @@ impl Attributes {
     }
 
     pub(super) fn push(&mut self, key: &str, value: &Value<'_>) {
-        write_field(self.field, attribute_size(key, value), &mut self.content);
+        open_field(&mut self.content, self.field, attribute_size(key, value));
         write_attribute(key, value, &mut self.content);
         // The value is last, so the key is where the rest of the attribute is not.
         let end = self.content.len() - field_size(value_size(value));
@@ -76,17 +77,6 @@ impl Attributes {
     }
 }
 
-/// Returns the size of a field that has a length and so many bytes. The numbers of all fields here are below 16.
-fn field_size(bytes: usize) -> usize {
-    1 + encoded_len_varint(bytes as u64) + bytes
-}
-
-/// Writes what stands before so many bytes.
-fn write_field(number: u32, bytes: usize, content: &mut Vec<u8>) {
-    encode_key(number, WireType::LengthDelimited, content);
-    encode_varint(bytes as u64, content);
-}
-
 /// Returns the size of a `KeyValue`. A key that is empty is left out.
 fn attribute_size(key: &str, value: &Value<'_>) -> usize {
     let key = if key.is_empty() { 0 } else { field_size(key.len()) };
@@ -95,10 +85,10 @@ fn attribute_size(key: &str, value: &Value<'_>) -> usize {
 
 fn write_attribute(key: &str, value: &Value<'_>, content: &mut Vec<u8>) {
     if !key.is_empty() {
-        write_field(1, key.len(), content);
+        open_field(content, 1, key.len());
         content.extend_from_slice(key.as_bytes());
     }
-    write_field(2, value_size(value), content);
+    open_field(content, 2, value_size(value));
     write_value(value, content);
 }
 
@@ -130,7 +120,7 @@ fn write_value(value: &Value<'_>, content: &mut Vec<u8>) {
     match value {
         Value::Null => {}
         Value::Text(text) => {
-            write_field(1, text.len(), content);
+            open_field(content, 1, text.len());
             content.extend_from_slice(text.as_bytes());
         }
         Value::Bool(is) => {
@@ -146,21 +136,21 @@ fn write_value(value: &Value<'_>, content: &mut Vec<u8>) {
             content.extend_from_slice(&number.to_le_bytes());
         }
         Value::List(values) => {
-            write_field(5, values_size(value), content);
+            open_field(content, 5, values_size(value));
             for value in values {
-                write_field(1, value_size(value), content);
+                open_field(content, 1, value_size(value));
                 write_value(value, content);
             }
         }
         Value::Object(members) => {
-            write_field(6, values_size(value), content);
+            open_field(content, 6, values_size(value));
             for (key, value) in members {
-                write_field(1, attribute_size(key, value), content);
+                open_field(content, 1, attribute_size(key, value));
                 write_attribute(key, value, content);
             }
         }
         Value::Bytes(bytes) => {
-            write_field(7, bytes.len(), content);
+            open_field(content, 7, bytes.len());
             content.extend_from_slice(bytes);
         }
     }

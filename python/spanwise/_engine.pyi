@@ -825,6 +825,35 @@ class TraceStore:
 def filter_schema() -> bytes:
     """Returns the response body of `/traces/filter-schema`."""
 
+def create_object(url: str, path: str, content: bytes) -> bool:
+    """Creates an object unless there is one of its name, and returns whether it did. Durable when it returns.
+
+    Args:
+        url: the path of a folder, which is created if need be, or the URL of a bucket.
+        path: where the object is in it.
+        content: the bytes of the object.
+
+    Raises:
+        ConfigurationError: the address is invalid.
+        StoreError: the storage failed.
+    """
+
+def read_object(url: str, path: str) -> bytes | None:
+    """Returns the content of an object; None if there is none of this name.
+
+    Raises:
+        ConfigurationError: the address is invalid.
+        StoreError: the storage failed.
+    """
+
+def list_objects(url: str, folder: str) -> list[str]:
+    """Returns the paths of the objects below a folder, in order; none if there is no such folder.
+
+    Raises:
+        ConfigurationError: the address is invalid.
+        StoreError: the storage failed.
+    """
+
 def set_conventions(lines: list[tuple[str, str]]) -> None:
     """Puts names of the user's own before those of the built-in conventions, in this process.
 

@@ -10,6 +10,7 @@ mod detach;
 mod errors;
 mod facets;
 mod filter;
+mod objects;
 mod open_store;
 mod otlp;
 mod page;
@@ -37,6 +38,8 @@ mod _engine {
     use super::facets::{PyFacetPlan, PyFacets};
     #[pymodule_export]
     use super::filter::{PyFilter, PySpanFilter, filter_schema};
+    #[pymodule_export]
+    use super::objects::{create_object, list_objects, read_object};
     #[pymodule_export]
     use super::otlp::{PyIngestReport, PyLogIngestReport, PyMetricDropReport, drop_metrics, otlp_status};
     #[pymodule_export]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -10,7 +9,7 @@ from msgspec import Struct
 
 from spanwise.errors import StoreError, UnavailableError
 from spanwise.fronts.actor import STOP_SECONDS, FrontActor, FrontPlace, FrontPlan
-from spanwise.settings import Settings
+from spanwise.settings import Settings, absolute
 from spanwise.traces.admin import divided_layout
 from spanwise.traces.shards.cluster.runtime import NAMESPACE, RUNTIME
 
@@ -154,7 +153,7 @@ def _settings_of(settings: Settings, number: int) -> dict[str, Any]:
         for name in Settings.__struct_fields__
         if (value := getattr(settings, name)) != getattr(default, name)
     }
-    stores = {name: os.path.abspath(place) for name, place in settings.trace_stores.items()}  # noqa: PTH100  # as shards are named
-    own = os.path.join(os.path.abspath(settings.data_dir), "fronts", str(number))  # noqa: PTH100, PTH118
+    stores = {name: absolute(place) for name, place in settings.trace_stores.items()}
+    own = f"{absolute(settings.folder)}/fronts/{number}"
     plain: dict[str, Any] = msgspec.to_builtins(given)
     return plain | {"stores": stores, "data_dir": own}

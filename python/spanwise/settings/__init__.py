@@ -4,7 +4,7 @@ See `docs/settings.md`.
 """
 
 from spanwise.settings.load import CONFIG_VARIABLE, NO_SETTINGS, load_settings
-from spanwise.settings.service import DEFAULT_FOLDER, DEFAULT_STORE, Settings, is_bucket
+from spanwise.settings.service import DEFAULT_FOLDER, DEFAULT_STORE, Settings, absolute, is_bucket
 from spanwise.settings.table import TABLE, Setting, choices, is_number, is_switch, is_table, shown_values
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "TABLE",
     "Setting",
     "Settings",
+    "absolute",
     "choices",
     "is_bucket",
     "is_number",

@@ -26,6 +26,11 @@ def is_bucket(url: str) -> bool:
     return bool(separator) and scheme.lower() != "file"
 
 
+def absolute(place: str) -> str:
+    """Returns the absolute path of a folder, in which links are not followed, or the URL of a bucket as it is."""
+    return place if is_bucket(place) else os.path.abspath(place.removeprefix("file://"))  # noqa: PTH100
+
+
 class Settings(StoreSettings, frozen=True, kw_only=True):
     """How one service runs. Sizes are in bytes, durations in seconds."""
 
@@ -218,8 +223,12 @@ class Settings(StoreSettings, frozen=True, kw_only=True):
             raise ConfigurationError("`database_url` and `database_url_file` are both set; expected one")
         if self.database_url_file:
             return _secret(Path(self.database_url_file), "database_url_file")
-        folder = DEFAULT_FOLDER if is_bucket(self.data_dir) else self.data_dir
-        return self.database_url or f"{folder.rstrip('/')}/runs.db"
+        return self.database_url or f"{self.folder.rstrip('/')}/runs.db"
+
+    @property
+    def folder(self) -> str:
+        """Returns the data folder; the default one if the data folder is a bucket."""
+        return DEFAULT_FOLDER if is_bucket(self.data_dir) else self.data_dir
 
 
 def _secret(path: Path, name: str) -> str:

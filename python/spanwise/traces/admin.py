@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
-from spanwise._engine import Filter, Progress, TraceStore
+from spanwise._engine import Filter, Progress, TraceStore, list_objects
 from spanwise.errors import ConfigurationError
 from spanwise.settings import is_bucket
 from spanwise.traces.shards import write_layout
@@ -18,6 +18,10 @@ from spanwise.traces.store_options import folder_of, layout_of, open_store
 if TYPE_CHECKING:
     from spanwise.settings import Settings
     from spanwise.traces.shards import Layout
+
+
+_PARTS = ("layout", "manifest", "segments", "shards", "wal")
+"""What objects of stores begin with."""
 
 
 class StoreSize(msgspec.Struct, frozen=True):
@@ -118,15 +122,11 @@ def backup_store(url: str, target: str, progress: Progress | None = None, *, ind
     """
     if (layout := layout_of(url)) is None:
         return _decode(TraceStore.backup(url, target, progress, indexes))
-    if is_bucket(target):
-        raise ConfigurationError(f"stores in buckets have no shards yet: expected a folder, got `{target}`")
-    copy = folder_of(target)
-    if copy.is_dir() and any(copy.iterdir()):
-        raise ConfigurationError(f"expected an empty folder for the copy, found `{target}` in use")
-    pairs = zip(layout.folders(folder_of(url)), layout.folders(copy), strict=True)
-    copied = added_up([_decode(TraceStore.backup(str(shard), str(own), progress, indexes)) for shard, own in pairs])
+    _expect_empty(target)
+    pairs = zip(layout.places(url), layout.places(target), strict=True)
+    copied = added_up([_decode(TraceStore.backup(shard, own, progress, indexes)) for shard, own in pairs])
     # It comes last: a copy without it is none.
-    write_layout(copy, layout)
+    write_layout(target, layout)
     return copied
 
 
@@ -138,7 +138,16 @@ def check_store(url: str, progress: Progress | None = None) -> dict[str, Any]:
     """
     if (layout := layout_of(url)) is None:
         return _decode(TraceStore.check(url, progress))
-    return added_up([_decode(TraceStore.check(str(shard), progress)) for shard in layout.folders(folder_of(url))])
+    return added_up([_decode(TraceStore.check(shard, progress)) for shard in layout.places(url)])
+
+
+def _expect_empty(target: str) -> None:
+    if is_bucket(target):
+        found = next((path for part in _PARTS for path in list_objects(target, part)), None)
+        if found is not None:
+            raise ConfigurationError(f"expected an empty bucket for the copy, found `{found}` in `{target}`")
+    elif (folder := folder_of(target)).is_dir() and any(folder.iterdir()):
+        raise ConfigurationError(f"expected an empty folder for the copy, found `{target}` in use")
 
 
 def _decode(report: bytes) -> dict[str, Any]:

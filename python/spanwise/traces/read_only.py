@@ -10,7 +10,7 @@ from spanwise.traces.admin import expect_store
 from spanwise.traces.process_tables import set_process_tables
 from spanwise.traces.search.page import PageRequest, search_page
 from spanwise.traces.shards import LocalShard, open_shards
-from spanwise.traces.store_options import folder_of, layout_of
+from spanwise.traces.store_options import layout_of
 
 if TYPE_CHECKING:
     from spanwise.models import SearchRequest
@@ -67,4 +67,4 @@ def _open_read_only(settings: Settings) -> Store:
     if (layout := layout_of(url)) is None:
         return TraceStore.open_read_only(url)
     number = layout.number
-    return open_shards(folder_of(url), layout, lambda place: LocalShard(TraceStore.open_read_only(place), number))
+    return open_shards(url, layout, lambda place: LocalShard(TraceStore.open_read_only(place), number))

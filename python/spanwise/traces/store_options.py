@@ -18,7 +18,7 @@ from spanwise.errors import ConfigurationError, StoreError
 from spanwise.settings import is_bucket
 from spanwise.settings.budgets import HEAD_MEMORY_FACTOR, max_index_bytes, max_segment_traces, max_segments
 from spanwise.traces.process_tables import set_process_tables
-from spanwise.traces.shards import LocalShard, guard_folder, newest_layout, open_layout, open_shards
+from spanwise.traces.shards import LocalShard, guard_store, newest_layout, open_layout, open_shards
 from spanwise.traces.shards.cluster.opening import ray_opener
 
 if TYPE_CHECKING:
@@ -98,21 +98,23 @@ def open_store(url: str, settings: Settings, *, existing: bool = False, progress
     if settings.followers and not settings.cluster:
         raise ConfigurationError("`followers` are processes that Ray runs: set `cluster`, too, expected 0 without it")
     shards = 1 if layout is None else len(layout.shards)
-    options = msgspec.json.encode(_options(url, settings, shards) | {"existing": existing and layout is None})
+
+    def options(place: str) -> bytes:
+        return msgspec.json.encode(_options(place, settings, shards) | {"existing": existing and layout is None})
+
     if layout is None:
-        store: Store = TraceStore.open(url, options, progress)
+        store: Store = TraceStore.open(url, options(url), progress)
     else:
         if settings.shards not in {1, shards}:
             _log.warning("the store in `%s` keeps its %d shards: `shards` is %d", url, shards, settings.shards)
         number = layout.number
-        guard_folder(folder_of(url))
-        followed = msgspec.json.encode(_follower_options(settings, shards))
+        guard_store(url)
         store = open_shards(
-            folder_of(url),
+            url,
             layout,
-            ray_opener(folder_of(url), layout, (options, followed), settings)
+            ray_opener(url, layout, (options, lambda place: _follower_options(place, settings, shards)), settings)
             if in_cluster
-            else lambda place: LocalShard(TraceStore.open(place, options, progress), number),
+            else lambda place: LocalShard(TraceStore.open(place, options(place), progress), number),
             max_decoding_bytes=settings.decode_buffer_bytes,
             search_seconds=settings.search_deadline_seconds,
         )
@@ -120,7 +122,7 @@ def open_store(url: str, settings: Settings, *, existing: bool = False, progress
     return store
 
 
-def _options(url: str, settings: Settings, shards: int) -> dict[str, object]:
+def _options(place: str, settings: Settings, shards: int) -> dict[str, object]:
     """Returns the options of a store, or of one of so many shards of it, which divide its memory and disk evenly."""
     unsealed_bytes = settings.unsealed_bytes // shards
     options: dict[str, object] = {
@@ -139,8 +141,8 @@ def _options(url: str, settings: Settings, shards: int) -> dict[str, object]:
         "retain_seconds": settings.retain_seconds or None,
         "retain_bytes": settings.retain_bytes // shards or None,
     }
-    if is_bucket(url):
-        options |= {"cache_dir": str(_cache(url, settings)), "cache_bytes": settings.cache_bytes}
+    if is_bucket(place):
+        options |= {"cache_dir": str(_cache(place, settings)), "cache_bytes": settings.cache_bytes // shards}
     return options
 
 
@@ -157,18 +159,10 @@ def layout_of(url: str, new_shards: int = 1) -> Layout | None:
         new_shards: how many shards a store gets that does not exist yet.
 
     Raises:
-        ConfigurationError: there is a store that is not divided, or it cannot be divided there, and `new_shards` is
-            more than one.
+        ConfigurationError: there is a store that is not divided, and `new_shards` is more than one.
         StoreError: the layout is damaged, or the storage failed.
     """
-    if is_bucket(url):
-        if new_shards > 1:
-            raise ConfigurationError(
-                f"stores in buckets have no shards yet: expected `shards` to be 1, got {new_shards}"
-            )
-        return None
-    folder = folder_of(url)
-    return open_layout(folder, new_shards) if new_shards > 1 else newest_layout(folder)
+    return open_layout(url, new_shards) if new_shards > 1 else newest_layout(url)
 
 
 def follow_store(url: str, settings: Settings) -> Store:
@@ -183,17 +177,13 @@ def follow_store(url: str, settings: Settings) -> Store:
         StoreError: another reader uses the cache, the store is damaged, the storage failed, or a store that is to have
             shards is not there yet.
     """
-    options = _follower_options(settings, 1)
     set_process_tables(settings)
+    layout = layout_of(url)
+    shards = 1 if layout is None else len(layout.shards)
 
     def follow(place: str) -> TraceStore:
-        own = dict(options)
-        if is_bucket(url) or settings.cache_dir:
-            # A writer on this machine has that one.
-            own |= {"cache_dir": f"{_cache(place, settings)}-reader", "cache_bytes": settings.cache_bytes}
-        return TraceStore.follow(place, msgspec.json.encode(own))
+        return TraceStore.follow(place, _follower_options(place, settings, shards))
 
-    layout = layout_of(url)
     if layout is None and settings.shards > 1:
         raise StoreError(f"there is no store of shards at `{url}` yet: start its writer before this reader")
     if layout is None:
@@ -201,7 +191,7 @@ def follow_store(url: str, settings: Settings) -> Store:
     else:
         number = layout.number
         store = open_shards(
-            folder_of(url),
+            url,
             layout,
             lambda place: LocalShard(follow(place), number),
             search_seconds=settings.search_deadline_seconds,
@@ -212,13 +202,17 @@ def follow_store(url: str, settings: Settings) -> Store:
     return store
 
 
-def _follower_options(settings: Settings, shards: int) -> dict[str, object]:
+def _follower_options(place: str, settings: Settings, shards: int) -> bytes:
     """Returns the options of a reader of a store, or of the reader of one of so many shards of it."""
-    return {
+    options: dict[str, object] = {
         "follow_milliseconds": round(settings.follow_seconds * 1000),
         "max_index_bytes": max_index_bytes() // shards,
         "indexes": _index_kinds(settings),
     }
+    if is_bucket(place) or settings.cache_dir:
+        # A writer on this machine has that one.
+        options |= {"cache_dir": f"{_cache(place, settings)}-reader", "cache_bytes": settings.cache_bytes // shards}
+    return msgspec.json.encode(options)
 
 
 def _index_kinds(settings: Settings) -> list[str]:
@@ -278,8 +272,7 @@ def _ingest_obstacle(stats: _Stats, url: str | None, settings: Settings) -> str 
     if url is None or is_bucket(url):
         return None
     layout = layout_of(url)
-    folders = [folder_of(url)] if layout is None else layout.folders(folder_of(url))
-    wals = [folder / _WAL for folder in folders]
+    wals = [folder_of(place) / _WAL for place in ([url] if layout is None else layout.places(url))]
     if not all(_is_writable(wal) for wal in wals):
         return "the write-ahead log of a store cannot be written"
     if shutil.disk_usage(wals[0]).free < settings.min_free_bytes:

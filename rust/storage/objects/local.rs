@@ -280,7 +280,7 @@ impl Objects for LocalFolder {
 }
 
 /// Creates a folder and its missing parents, and makes each durable before anything depends on it.
-fn create_folder(folder: &Path) -> io::Result<()> {
+pub(super) fn create_folder(folder: &Path) -> io::Result<()> {
     let mut missing = Vec::new();
     let mut present = Some(folder);
     while let Some(ancestor) = present.filter(|path| !path.as_os_str().is_empty() && !path.is_dir()) {

@@ -9,6 +9,7 @@ pub mod local;
 pub(crate) mod location;
 pub(crate) mod lock;
 pub(crate) mod metered;
+pub mod single;
 
 use std::fmt::Debug;
 use std::sync::Arc;

@@ -6,7 +6,7 @@ return plain bytes and small values, so that a shard may be in another process. 
 answer.
 """
 
-from spanwise.traces.shards.layout import Layout, guard_folder, newest_layout, open_layout, write_layout
+from spanwise.traces.shards.layout import Layout, guard_store, newest_layout, open_layout, write_layout
 from spanwise.traces.shards.local import LocalShard
 from spanwise.traces.shards.opening import open_shards
 from spanwise.traces.shards.shard import Ask, Shard
@@ -18,7 +18,7 @@ __all__ = [
     "LocalShard",
     "Shard",
     "ShardedStore",
-    "guard_folder",
+    "guard_store",
     "newest_layout",
     "open_layout",
     "open_shards",

@@ -1,4 +1,4 @@
-"""Opens the shards of a store in a folder, wherever they run."""
+"""Opens the shards of a store, wherever they run."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from spanwise.traces.shards.store import ShardedStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from spanwise.traces.shards.layout import Layout
     from spanwise.traces.shards.shard import Shard
 
 
 def open_shards(
-    folder: Path,
+    url: str,
     layout: Layout,
     open_one: Callable[[str], Shard],
     *,
@@ -27,18 +26,18 @@ def open_shards(
     """Returns the open store of a layout. Its shards are opened at once.
 
     Args:
-        folder: the folder of the store.
+        url: the path of the folder of the store, or the URL of its bucket.
         layout: its layout.
-        open_one: opens the shard in a folder.
+        open_one: opens the shard at a path or URL.
         max_decoding_bytes: about how much memory the requests take together that are being decoded.
         search_seconds: the deadline of a search.
 
     Raises:
         SpanwiseError: what `open_one` raises. No shard is open then.
     """
-    folders = layout.folders(folder)
-    with ThreadPoolExecutor(len(folders), thread_name_prefix="spanwise-open") as threads:
-        openings = [threads.submit(open_one, str(shard)) for shard in folders]
+    places = layout.places(url)
+    with ThreadPoolExecutor(len(places), thread_name_prefix="spanwise-open") as threads:
+        openings = [threads.submit(open_one, place) for place in places]
         wait(openings)
     if any(opening.exception() is not None for opening in openings):
         for opening in openings:

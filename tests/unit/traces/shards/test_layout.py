@@ -31,19 +31,19 @@ def test_another_number_of_shards_is_rejected(count: int) -> None:
 
 def test_a_layout_is_created_once_whoever_comes_first(tmp_path: Path) -> None:
     layouts: list[Layout] = []
-    threads = [threading.Thread(target=lambda: layouts.append(open_layout(tmp_path, 4))) for _ in range(8)]
+    threads = [threading.Thread(target=lambda: layouts.append(open_layout(str(tmp_path), 4))) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert len(layouts) == 8
     assert len(set(layouts)) == 1
-    assert open_layout(tmp_path, 2) == layouts[0]
+    assert open_layout(str(tmp_path), 2) == layouts[0]
     assert [path.name for path in (tmp_path / "layout").iterdir()] == ["00000000000000000001.json"]
 
 
 def test_a_program_that_knows_no_shards_opens_no_folder_with_shards(tmp_path: Path) -> None:
-    open_layout(tmp_path, 2)
+    open_layout(str(tmp_path), 2)
     files = {path for path in tmp_path.rglob("*") if path.is_file()}
     for open_one in (TraceStore.open, TraceStore.open_read_only):
         with pytest.raises(ConfigurationError, match=r"manifest/00000000000000000001\.json` has format 1000000"):
@@ -52,11 +52,11 @@ def test_a_program_that_knows_no_shards_opens_no_folder_with_shards(tmp_path: Pa
 
 
 def test_the_greatest_number_holds(tmp_path: Path) -> None:
-    first = open_layout(tmp_path, 1)
+    first = open_layout(str(tmp_path), 1)
     (tmp_path / "layout" / "00000000000000000002.json").write_bytes(
         b'{"number":2,"shards":[{"prefix":"0","store":"a"},{"prefix":"1","store":"b"}],"format":1,"hash":"crc32c"}'
     )
-    assert (first.number, open_layout(tmp_path, 1).number) == (1, 2)
+    assert (first.number, open_layout(str(tmp_path), 1).number) == (1, 2)
 
 
 @pytest.mark.parametrize(
@@ -73,10 +73,10 @@ def test_what_is_no_layout_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "layout").mkdir()
     (tmp_path / "layout" / "00000000000000000001.json").write_bytes(content)
     with pytest.raises(StoreDamagedError, match="is no layout"):
-        open_layout(tmp_path, 1)
+        open_layout(str(tmp_path), 1)
 
 
 def test_a_store_that_is_not_sharded_stays_as_it_is(tmp_path: Path) -> None:
     TraceStore.open(str(tmp_path)).close()
     with pytest.raises(ConfigurationError, match="is not divided"):
-        open_layout(tmp_path, 2)
+        open_layout(str(tmp_path), 2)

@@ -69,12 +69,6 @@ def test_a_store_that_is_not_divided_stays_whole(tmp_path: Path) -> None:
         open_store(divided.trace_store, divided)
 
 
-def test_buckets_have_no_shards_yet() -> None:
-    settings = Settings(data_dir="s3://bucket/spanwise", shards=4)
-    with pytest.raises(ConfigurationError, match="stores in buckets have no shards yet"):
-        open_store(settings.trace_store, settings)
-
-
 def test_a_second_writer_opens_no_shard(settings: Settings) -> None:
     store = open_store(settings.trace_store, settings)
     with pytest.raises(StoreLockedError):

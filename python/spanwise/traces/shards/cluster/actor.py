@@ -42,7 +42,7 @@ class ShardPlan(Struct, frozen=True):
     """What the process of a shard needs to know.
 
     Attributes:
-        place: the folder of its store.
+        place: the absolute path of its store, or its URL.
         layout: the number of the layout that says which traces it has.
         options: the options of the store, as `TraceStore.open` takes them, or `TraceStore.follow`.
         tables: the conventions and prices.

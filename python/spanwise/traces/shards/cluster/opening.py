@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from spanwise.settings import absolute
 from spanwise.traces.process_tables import ProcessTables
 from spanwise.traces.shards.cluster.actor import ShardPlan
 from spanwise.traces.shards.cluster.runtime import LOCAL, RUNTIME
@@ -15,7 +16,6 @@ from spanwise.traces.shards.guarded import GuardedShard
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from spanwise.settings import Settings
     from spanwise.traces.shards.layout import Layout
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def process_name(store: str) -> str:
-    """Returns by which name the process of a shard is found in a Ray cluster, of the shard that has this folder."""
+    """Returns by which name the process of a shard is found in a Ray cluster, of the shard of this name."""
     return f"shard-{store}"
 
 
@@ -33,25 +33,25 @@ def follower_name(store: str) -> str:
 
 
 def ray_opener(
-    folder: Path, layout: Layout, options: tuple[bytes, bytes], settings: Settings
+    url: str, layout: Layout, options: tuple[Callable[[str], bytes], Callable[[str], bytes]], settings: Settings
 ) -> Callable[[str], Shard]:
-    """Returns what opens the shard in a folder, in a process that Ray runs, and its follower if the settings say so.
+    """Returns what opens the shard at a path or URL, in a process that Ray runs, and its follower if there is one.
 
     A Ray that was started for this process ends with it. In a Ray cluster the processes of shards outlive it: any
     number of services use them.
 
     Args:
-        folder: the folder of the store.
+        url: the path of the folder of the store, or the URL of its bucket.
         layout: its layout.
-        options: the options of every shard, as `TraceStore.open` takes them, and those of every follower, as
-            `TraceStore.follow` does.
+        options: return the options of a shard at a path or URL, as `TraceStore.open` takes them, and those of its
+            follower, as `TraceStore.follow` does.
         settings: say which Ray.
 
     Raises:
         ConfigurationError: a file with prices cannot be read.
     """
     count = len(layout.shards)
-    numbers = {str(path): number for number, path in enumerate(layout.folders(folder))}
+    numbers = {place: number for number, place in enumerate(layout.places(url))}
     tables = ProcessTables.of(settings)
     is_local = settings.cluster == LOCAL
     threads = math.ceil((os.cpu_count() or 1) / count) if is_local else None
@@ -59,13 +59,14 @@ def ray_opener(
     def open_one(place: str) -> Shard:
         number = numbers[place]
         name = f"shard `{layout.prefixes[number]}`"
-        path = os.path.abspath(place)  # noqa: PTH100  # as the layout names it, links are not followed
-        store = os.path.basename(path)  # noqa: PTH119
-        plan = ShardPlan(path, layout.number, options[0], tables, settings.page_buffer_bytes, threads)
+        store = layout.shards[number].store
+        path = absolute(place)
+        options_of_writer, options_of_follower = options
+        plan = ShardPlan(path, layout.number, options_of_writer(path), tables, settings.page_buffer_bytes, threads)
         writer = start(plan, name, None if is_local else process_name(store), number)
         if not settings.followers:
             return GuardedShard(layout.prefixes[number], writer)
-        plan = replace(plan, options=options[1], follows=True)
+        plan = replace(plan, options=options_of_follower(path), follows=True)
         try:
             # On the node after that of the shard.
             follower = start(plan, f"the follower of {name}", None if is_local else follower_name(store), number + 1)

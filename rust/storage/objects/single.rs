@@ -1,0 +1,45 @@
+//! Single objects at the address of a store, for what is beside the store itself: which shards it has.
+
+use bytes::Bytes;
+
+use crate::error::{Error, Result};
+use crate::storage::objects::local::create_folder;
+use crate::storage::objects::location::StoreLocation;
+use crate::storage::objects::{ListedObject, PutError};
+use crate::storage::options::Options;
+
+/// Creates an object unless there is one of its name, and returns whether it did. It is durable when this returns.
+///
+/// # Errors
+/// [`Error::Options`] if the address is not usable, [`Error::Storage`].
+pub fn create_object(url: &str, path: &str, content: Vec<u8>) -> Result<bool> {
+    let location = StoreLocation::parse(url)?;
+    if let Some(folder) = location.folder().map(|root| root.join(path))
+        && let Some(parent) = folder.parent()
+    {
+        create_folder(parent).map_err(|error| Error::storage(folder.display().to_string(), error))?;
+    }
+    match location.open_existing()?.put_new(path, content.into()) {
+        Ok(()) => Ok(true),
+        Err(PutError::Exists) => Ok(false),
+        Err(PutError::Failed(error) | PutError::NotSynced(error)) => Err(error),
+    }
+}
+
+/// Returns the content of an object, or `None` if there is none of this name.
+///
+/// # Errors
+/// As [`create_object`].
+pub fn read_object(url: &str, path: &str) -> Result<Option<Bytes>> {
+    let objects = StoreLocation::parse(url)?.open_to_follow(&Options::default())?;
+    objects.map_or(Ok(None), |objects| objects.get(path))
+}
+
+/// Returns the objects below `folder`, in no particular order; none if there is no such folder.
+///
+/// # Errors
+/// As [`create_object`].
+pub fn list_objects(url: &str, folder: &str) -> Result<Vec<ListedObject>> {
+    let objects = StoreLocation::parse(url)?.open_to_follow(&Options::default())?;
+    objects.map_or(Ok(Vec::new()), |objects| objects.list(folder))
+}

@@ -10,7 +10,7 @@ import pytest
 
 from spanwise import Filter, TraceStore
 from spanwise.bench import results
-from spanwise.bench.contents import Subject, questions
+from spanwise.bench.contents import Subject, questions, windows
 from spanwise.bench.contents.literals import ContentLiterals
 from spanwise.bench.data import rows
 from spanwise.bench.data.shape import Shape
@@ -105,14 +105,30 @@ def test_one_trace_that_is_missing_is_noticed(tmp_path: Path) -> None:
         texts.run(plan)
 
 
-def test_more_traces_than_a_peer_holds_are_compared_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows, "CHUNK", 300)
+@pytest.fixture
+def windowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
+    monkeypatch.setattr(rows, "CHUNK", 50)
     monkeypatch.setattr(asked, "MAX_PEER_TRACES", 500)
-    monkeypatch.setattr(asked, "_CHUNKS_AT_ONCE", 2)
-    plan = plan_at(tmp_path, "duckdb")
-    spans.run(plan)
-    assert plan.results.spans is not None
-    assert all(row.total is not None and not row.peers for row in plan.results.spans.rows)
+    monkeypatch.setattr(windows, "TRACES", 100)
+    return plan_at(tmp_path, "duckdb")
+
+
+def test_more_traces_than_a_peer_holds_are_compared_in_windows(windowed: Plan) -> None:
+    spans.run(windowed)
+    assert windowed.results.spans is not None
+    assert all(row.total is not None and not row.peers for row in windowed.results.spans.rows)
+    first, second, third, last = windows.windows(SHAPE)
+    assert first.end < second.begin < second.end < third.begin < third.end < last.begin
+    assert len(last.chunks) < rows.chunks(SHAPE) == last.chunks.stop
+
+
+def test_traces_that_are_missing_in_a_window_are_noticed(windowed: Plan) -> None:
+    last = windows.windows(SHAPE)[-1]
+    store = TraceStore.open(str(windowed.store))
+    store.delete(Filter.compile({"op": "GTE", "key": "start_time", "value": last.begin}))
+    store.close()
+    with pytest.raises(WrongResultError, match="spanwise finds 0 traces"):
+        spans.run(windowed)
 
 
 # The report

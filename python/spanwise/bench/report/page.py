@@ -81,8 +81,9 @@ spanwise bench                       # 20,000 traces, about five minutes
   part where they are installed, and where they can answer: chDB holds the same tables on disk, with an index of
   words, and is not asked for order and structure; Tantivy indexes words with their positions, and is asked only for
   words that stand nowhere as parts of others. No peer holds more than 1,000,000 traces: above that DuckDB compares
-  the answers a part of the traces at a time. The indexes of documents are made by one thread of low priority; the
-  times are those of making each kind alone, the reading of the documents included.
+  the answers about four windows of time with 250,000 traces each, and later answers are compared with our first. The
+  indexes of documents are made by one thread of low priority; the times are those of making each kind alone, the
+  reading of the documents included.
 - **Masks** are made over one Arrow batch of the newest rows, for every operator and every type of column that a filter
   takes, and compared with those of PyArrow and Polars in every round. Every sixteenth number and time is missing there.
 - **Span trees** are timed over HTTP: a real `spanwise serve` on the loopback, one client, one connection, until the

@@ -11,15 +11,12 @@ import gc
 import time
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from spanwise.bench.contents import LIMIT, MAX_PEER_TRACES, Contents, compare, installed_peers, open_peer, questions
+from spanwise.bench.contents import MAX_PEER_TRACES, Contents, compare, installed_peers, open_peer, questions
 from spanwise.bench.contents.literals import ContentLiterals
 from spanwise.bench.contents.spanwise import SpanwiseEngine
+from spanwise.bench.contents.windows import windows
 from spanwise.bench.data import rows
 from spanwise.bench.data.tables import TableWriter
-from spanwise.bench.peers import QueryResult
 from spanwise.bench.results import Asked
 from spanwise.bench.rounds import OURS
 from spanwise.bench.stages.indexes import open_indexed
@@ -31,17 +28,19 @@ if TYPE_CHECKING:
 
     from spanwise.bench.contents import Engine, Question, Subject
     from spanwise.bench.data.tables import Tables
+    from spanwise.bench.peers import QueryResult
     from spanwise.bench.plan import Plan
 
     Expected = dict[str, QueryResult]
+    """The answers by the titles of the questions."""
 
 _MIN_ROUNDS = 3
-_CHUNKS_AT_ONCE = 25
-"""So many chunks are compared at a time where no peer could hold all of them."""
 
 
 def ask(plan: Plan, about: Subject) -> list[Asked]:
     """Compares the answers to all questions with those of DuckDB, then times them.
+
+    What no peer can hold is compared in parts of the time.
 
     Raises:
         WrongResultError: an answer differs from that of DuckDB.
@@ -55,7 +54,11 @@ def ask(plan: Plan, about: Subject) -> list[Asked]:
             plan.log(f"{about}: loading {name}")
             peers[name] = open_peer(name, _contents(plan, writer, range(rows.chunks(plan.shape))))
         plan.log(f"{about}: comparing {len(asked)} answers")
-        expected = _expected(plan, writer, asked, peers)
+        if "duckdb" in peers:
+            expected = {question.title: peers["duckdb"].prepare(question)() for question in asked}
+        else:
+            expected = {}
+            _compare_in_windows(plan, writer, asked)
         timed = [Asked(question.title, question.kind, None, [], [], [], {}) for question in asked]
         _check(plan, asked, expected, timed)
         begun = time.perf_counter()
@@ -79,25 +82,25 @@ def _contents(plan: Plan, writer: TableWriter, chunks: range) -> Contents:
     return Contents(plan.rows(), tables, plan.folder)
 
 
-def _expected(plan: Plan, writer: TableWriter, asked: list[Question], peers: dict[str, Engine]) -> Expected:
-    """Returns the answers of DuckDB, which holds as many traces at a time as fit into memory."""
-    if "duckdb" in peers:
-        return {question.title: peers["duckdb"].prepare(question)() for question in asked}
-    newest_first = plan.rows()["trace_id"]
-    found = {question.title: QueryResult([], 0) for question in asked}
-    every = range(rows.chunks(plan.shape))
-    for first in every[::_CHUNKS_AT_ONCE]:
-        engine = open_peer("duckdb", _contents(plan, writer, every[first : first + _CHUNKS_AT_ONCE]))
-        for question in asked:
-            before, own = found[question.title], engine.prepare(question)()
-            ids = newest_first.filter(pc.is_in(newest_first, pa.array([*before.ids, *own.ids], pa.string())))
-            found[question.title] = QueryResult(ids[:LIMIT].to_pylist(), before.total + own.total)
-        engine.close()
-    return found
+def _compare_in_windows(plan: Plan, writer: TableWriter, asked: list[Question]) -> None:
+    """Compares the answers about some parts of the time with those of DuckDB."""
+    spanwise = SpanwiseEngine(open_indexed(plan.store))
+    try:
+        for window in windows(plan.shape):
+            plan.log(f"comparing from {window.begin} to {window.end}")
+            peer = open_peer("duckdb", _contents(plan, writer, window.chunks))
+            for question in map(window.narrowed, asked):
+                compare(question, peer.prepare(question)(), OURS, spanwise.prepare(question)())
+            peer.close()
+    finally:
+        spanwise.close()
 
 
 def _check(plan: Plan, asked: list[Question], expected: Expected, timed: list[Asked]) -> None:
-    """Compares our answers, and notes how many traces they find. A question that is rejected has no answer."""
+    """Compares our answers, and notes how many traces they find. A question that is rejected has no answer.
+
+    What is not expected yet is what the first answer says: later ones have to be the same.
+    """
     spanwise = SpanwiseEngine(open_indexed(plan.store))
     try:
         for question, row in zip(asked, timed, strict=True):
@@ -105,7 +108,7 @@ def _check(plan: Plan, asked: list[Question], expected: Expected, timed: list[As
                 found = spanwise.prepare(question)()
             except PayloadTooLargeError:
                 continue
-            compare(question, expected[question.title], OURS, found)
+            compare(question, expected.setdefault(question.title, found), OURS, found)
             row.total = found.total
     finally:
         spanwise.close()
@@ -118,17 +121,16 @@ def _round(plan: Plan, asked: list[tuple[Question, Asked]], peers: dict[str, Eng
     gc.disable()
     try:
         for number, (question, row) in enumerate(asked):
-            wanted = expected[question.title]
             if row.total is not None:
                 for times in (row.first, row.again):
                     elapsed, found = _timed(spanwise.prepare(question))
-                    compare(question, wanted, OURS, found)
+                    compare(question, expected[question.title], OURS, found)
                     times.append(elapsed)
                 row.next_page.append(_timed(spanwise.prepare(question, page=2))[0])
             names = list(peers)
             rotation = (number + len(row.first)) % max(1, len(names))
             for name in names[rotation:] + names[:rotation]:
-                _ask_peer(plan, (name, peers[name]), (question, row), wanted)
+                _ask_peer(plan, (name, peers[name]), (question, row), expected[question.title])
     finally:
         gc.enable()
         spanwise.close()

@@ -5,6 +5,7 @@ For rows without documents, `row_segments.py` writes the files of the store dire
 
 from __future__ import annotations
 
+import json
 import shutil
 import time
 from collections import deque
@@ -31,9 +32,12 @@ if TYPE_CHECKING:
     from spanwise.bench.data.shape import Documents
     from spanwise.bench.plan import Plan
 
-BYTES_PER_TRACE: dict[Documents, int] = {"real": 8_000, "small": 1_200, "none": 260}
-"""The disk space needed per trace during the build: somewhat more than twice the final size."""
-_SPARE_BYTES = 3 << 30
+BYTES_PER_TRACE: dict[Documents, int] = {"real": 4_000, "small": 1_200, "none": 260}
+"""The disk space needed per trace: somewhat more than the store and its indexes take in the end."""
+_SPARE_BYTES = 4 << 30
+"""What comes in is compressed later; sending waits while less than this is free."""
+_DISK_SECONDS = 1.0
+_WITHOUT_INDEXES = json.dumps({"indexes": []}).encode()
 _SENDERS = 4
 _RETRY_SECONDS = 0.02
 _CHUNKS_PER_LOG_LINE = 20
@@ -90,7 +94,7 @@ def _write_row_segments(plan: Plan) -> tuple[_BuildProgress, float]:
 
 def _send(plan: Plan) -> tuple[_BuildProgress, float]:
     """Fills and compacts the store; returns the progress, and the seconds for compacting."""
-    store = TraceStore.open(str(plan.store))
+    store = TraceStore.open(str(plan.store), _WITHOUT_INDEXES)
     try:
         progress = _fill(plan, store)
         plan.log("build: compacting")
@@ -109,6 +113,8 @@ def _fill(plan: Plan, store: TraceStore) -> _BuildProgress:
     with ThreadPoolExecutor(_SENDERS) as senders:
         for chunk in range(progress.chunks, chunks(plan.shape)):
             begun = time.perf_counter()
+            while shutil.disk_usage(plan.folder).free < _SPARE_BYTES:
+                time.sleep(_DISK_SECONDS)
             sending: deque[Future[None]] = deque()
             for request in writer.requests(draw(plan.shape, chunk), chunk):
                 sending.append(senders.submit(send, store, request))

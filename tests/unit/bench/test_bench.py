@@ -319,7 +319,7 @@ def test_a_disk_that_is_too_full_is_named_before_anything_is_written(
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1 << 30))
     plan = plan_of(Shape(1_000_000, "real", 7), tmp_path)
     with pytest.raises(
-        ConfigurationError, match=r"1,000,000 traces .* need 10,\d\d\d MiB of disk .* 1,024 MiB are free"
+        ConfigurationError, match=r"1,000,000 traces .* need 7,\d\d\d MiB of disk .* 1,024 MiB are free"
     ):
         build.run(plan)
 

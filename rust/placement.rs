@@ -60,6 +60,11 @@ impl ShardMap {
         Ok(Self { starts: starts.collect() })
     }
 
+    /// Returns the map of a single shard.
+    pub fn whole() -> Self {
+        Self { starts: vec![(0, 0)] }
+    }
+
     /// Returns how many shards there are.
     pub fn shards(&self) -> usize {
         self.starts.len()
@@ -84,6 +89,11 @@ mod tests {
             assert!(matches!(ShardMap::new(prefixes), Err(Error::Options(_))), "{prefixes:?}");
         }
         assert!(ShardMap::new(&["0".repeat(17)]).is_err());
+    }
+
+    #[test]
+    fn the_whole_has_the_empty_prefix() {
+        assert_eq!(ShardMap::new(&[""]).expect("a map"), ShardMap::whole());
     }
 
     #[test]

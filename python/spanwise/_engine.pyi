@@ -390,6 +390,14 @@ class RequestSplitter:
     def shard_of(self, trace_id: str) -> int | None:
         """Returns the number of the shard of a trace, given by its id in hexadecimal digits; `None` if it is no id."""
 
+    def import_spans(self, stores: Sequence[TraceStore], stream: _ArrowStream, source: str) -> bytes:
+        """Imports a stream of spans into the stores of the shards, as `TraceStore.import_spans` does into one.
+
+        Raises:
+            ConfigurationError: there are more or fewer stores than prefixes, or one is open for reading only.
+            SpanwiseError: as `TraceStore.import_spans`.
+        """
+
     def split(self, body: bytes, content_type: str, content_encoding: str | None = None) -> SplitRequest:
         """Decodes, checks and divides the spans of one OTLP request.
 

@@ -12,6 +12,7 @@ use crate::bulk::records::{self, RecordSpans};
 use crate::bulk::{self, Download, DownloadProgress, Format, SpanFileJoiner, encoded::batch_of};
 use crate::error::{Error, Result};
 use crate::otlp::{self, Encoding};
+use crate::placement::ShardMap;
 use crate::schema;
 use crate::storage::TraceStore;
 use crate::time::now_micros;
@@ -152,11 +153,12 @@ pub(super) fn trace_schema() -> PySchema {
 
 /// Imports all batches of `reader`; returns the report as JSON.
 pub(super) fn import_all(
-    store: &TraceStore,
+    map: &ShardMap,
+    stores: &[&TraceStore],
     reader: Box<dyn RecordBatchReader + Send>,
     source: &str,
 ) -> Result<Vec<u8>> {
     let batches = reader.map(|batch| batch.map_err(|error| Error::Batch(error.to_string())));
-    let report = bulk::import(store, batches, &bulk::ImportOptions::of(source))?;
+    let report = bulk::import_into_shards(map, stores, batches, &bulk::ImportOptions::of(source))?;
     serde_json::to_vec(&report).map_err(|error| Error::storage("the report", error))
 }

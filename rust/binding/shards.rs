@@ -4,9 +4,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use pyo3::prelude::*;
+use pyo3_arrow::PyRecordBatchReader;
 
 use super::aggregate::PyAggregation;
 use super::attributes::PyAttributeKeys;
+use super::bulk::import_all;
 use super::detach::detached;
 use super::facets::{PyFacets, facet_request};
 use super::filter::{PyFilter, PySpanFilter};
@@ -269,6 +271,23 @@ impl PyRequestSplitter {
     /// Returns the number of the shard of a trace, given by its id in hexadecimal digits; `None` if it is no id.
     fn shard_of(&self, trace_id: &str) -> Option<usize> {
         TraceId::from_hex(trace_id).map(|trace_id| self.shards.shard_of(trace_id))
+    }
+
+    /// Imports a stream of spans into the stores of the shards, as `TraceStore.import_spans` does into one.
+    #[allow(clippy::needless_pass_by_value, reason = "pyo3 extracts owned values")]
+    fn import_spans(
+        &self,
+        py: Python<'_>,
+        stores: Vec<Bound<'_, PyTraceStore>>,
+        stream: PyRecordBatchReader,
+        source: &str,
+    ) -> PyResult<Vec<u8>> {
+        let reader = stream.into_reader()?;
+        let opened: Vec<Arc<OpenStore>> = stores.iter().map(|store| store.get().opened.clone()).collect();
+        detached(py, || {
+            let stores = opened.iter().map(|store| store.writer()).collect::<Result<Vec<_>>>()?;
+            import_all(&self.shards, &stores, reader, source)
+        })
     }
 
     /// Decodes, checks and divides the spans of one OTLP request.

@@ -19,6 +19,7 @@ use super::tail::PyTailFeed;
 use crate::bulk::{self, Format};
 use crate::error::Result;
 use crate::otlp::{Encoding, SpanId, TraceId};
+use crate::placement::ShardMap;
 use crate::search::{
     self, CancellationToken, Detail, FacetPlan, Page, PageRequest, PreparedAggregation, RunView, Sort,
     SpanPageRequest,
@@ -368,7 +369,7 @@ impl PyTraceStore {
     #[pyo3(signature = (stream, source = ""))]
     fn import_spans(&self, py: Python<'_>, stream: PyRecordBatchReader, source: &str) -> PyResult<Vec<u8>> {
         let reader = stream.into_reader()?;
-        detached(py, || import_all(self.opened.writer()?, reader, source))
+        detached(py, || import_all(&ShardMap::whole(), &[self.opened.writer()?], reader, source))
     }
 
     /// Deletes the matching traces and returns their number; a dry run only counts them.

@@ -6,6 +6,9 @@
 //! of one trace that lie further apart than a step are merged with what earlier steps stored, so their trace is
 //! rewritten; only a few steps have to fit into memory.
 //!
+//! Of a store that is divided, each shard gets its part of a step, one after the other, and remembers itself how far it
+//! has come: an import that is run again skips steps for the shards that have them.
+//!
 //! Three threads work at once, so that the processor has work while one of them waits for the disk: the caller's reads
 //! batches, the next one decodes and gathers their spans, and the last one writes steps.
 
@@ -20,6 +23,7 @@ use serde::Serialize;
 use super::decode::decode_batch;
 use crate::error::{Error, Result};
 use crate::otlp::TraceId;
+use crate::placement::ShardMap;
 use crate::storage::{ImportRecord, TraceStore};
 use crate::time::{NANOS_PER_MICRO, now_micros};
 use crate::trace::{Span, Trace};
@@ -85,6 +89,26 @@ pub fn import(
     batches: impl Iterator<Item = Result<RecordBatch>>,
     options: &ImportOptions,
 ) -> Result<ImportReport> {
+    import_into_shards(&ShardMap::whole(), &[store], batches, options)
+}
+
+/// Imports the spans of `batches` into the stores of shards, in the order of `map`, as [`import`] does into one.
+///
+/// # Errors
+/// As [`import`]; [`Error::Options`] if there are more or fewer stores than shards.
+pub fn import_into_shards(
+    map: &ShardMap,
+    stores: &[&TraceStore],
+    batches: impl Iterator<Item = Result<RecordBatch>>,
+    options: &ImportOptions,
+) -> Result<ImportReport> {
+    if stores.len() != map.shards() {
+        return Err(Error::Options(format!(
+            "expected {} stores of shards, got {}",
+            map.shards(),
+            stores.len()
+        )));
+    }
     let source = options.source.as_str();
     let is_plain = |letter: u8| letter.is_ascii_alphanumeric() || b"-_".contains(&letter);
     if source.len() > MAX_SOURCE_CHARS || !source.bytes().all(is_plain) {
@@ -92,13 +116,13 @@ pub fn import(
             "expected the name of an import to be up to {MAX_SOURCE_CHARS} letters, digits, `-` or `_`"
         )));
     }
-    let progress = store.import_so_far(source).unwrap_or_default();
-    let progress = ImportRecord { source: source.to_owned(), ..progress };
-    let builder = StepBuilder::new(options, progress.spans);
+    let shards: Vec<Shard<'_>> = stores.iter().map(|store| Shard::of(store, source)).collect();
+    let resumed = shards.iter().map(|shard| shard.progress.spans).min().unwrap_or_default();
+    let builder = StepBuilder::new(options, resumed);
     let (read, unread) = bounded(1);
     let (steps, due) = bounded(0);
     std::thread::scope(|scope| {
-        let writing = scope.spawn(|| write(store, progress.clone(), due));
+        let writing = scope.spawn(|| write(map, shards, due));
         let building = scope.spawn(move || builder.run(unread, &steps));
         // Batches come from Python, which delivers Ctrl-C to the thread that called.
         read_all(batches, &read);
@@ -112,7 +136,7 @@ pub fn import(
         report.rejections.extend(surplus);
         report.rejections.sort_by_key(|rejection| rejection.span);
         report.rejections.truncate(MAX_LISTED_REJECTIONS);
-        report.resumed = progress.spans;
+        report.resumed = resumed;
         Ok(report)
     })
 }
@@ -130,20 +154,57 @@ fn read_all(batches: impl Iterator<Item = Result<RecordBatch>>, read: &Sender<Re
     }
 }
 
+/// When a trace was first received, and its spans.
+type Gathered = (i64, Vec<Arc<Span>>);
+
 /// The traces of a step, and the progress of the import after it.
 struct ImportStep {
-    traces: Vec<(i64, Vec<Arc<Span>>)>,
+    traces: Vec<Gathered>,
     /// Spans of the import up to and including this step.
     through: u64,
-    accepted: u64,
     rejected: u64,
     is_last: bool,
+}
+
+/// A store that an import writes to, and how far it has come there.
+struct Shard<'a> {
+    store: &'a TraceStore,
+    progress: ImportRecord,
+}
+
+impl<'a> Shard<'a> {
+    fn of(store: &'a TraceStore, source: &str) -> Self {
+        let known = store.import_so_far(source).unwrap_or_default();
+        Self { store, progress: ImportRecord { source: source.to_owned(), ..known } }
+    }
+
+    /// Loads the traces of a step, which ends `through` so many spans of the import, unless they are here already.
+    /// Returns how many spans were left out because their trace has too many.
+    fn load(&mut self, traces: Vec<Gathered>, rejected: u64, step: (u64, bool)) -> Result<u64> {
+        let (through, is_last) = step;
+        if self.progress.spans >= through && !is_last {
+            return Ok(0);
+        }
+        let accepted: usize = traces.iter().map(|(_, spans)| spans.len()).sum();
+        let traces = traces.into_par_iter().filter_map(|(created_at, spans)| {
+            let trace_id = spans.first()?.trace_id;
+            Some(Trace::new(trace_id, created_at).with(spans))
+        });
+        self.progress.spans = self.progress.spans.max(through);
+        self.progress.accepted += accepted as u64;
+        self.progress.rejected += rejected;
+        let remembered = (!is_last).then(|| self.progress.clone());
+        let surplus = self.store.bulk_load(traces.collect(), &self.progress.source, remembered)?;
+        self.progress.accepted -= surplus;
+        self.progress.rejected += surplus;
+        Ok(surplus)
+    }
 }
 
 /// Gathers the spans of the next step by trace.
 struct StepBuilder<'a> {
     options: &'a ImportOptions,
-    by_trace: HashMap<TraceId, (i64, Vec<Arc<Span>>)>,
+    by_trace: HashMap<TraceId, Gathered>,
     spans: usize,
     bytes: usize,
     rejected: u64,
@@ -217,38 +278,38 @@ impl<'a> StepBuilder<'a> {
     /// Sends the gathered step to the writer; returns false if the writer has stopped.
     fn send(&mut self, steps: &Sender<ImportStep>, is_last: bool) -> bool {
         let traces = std::mem::take(&mut self.by_trace).into_values().collect();
-        let (accepted, rejected) = (self.spans as u64, self.rejected);
+        let rejected = self.rejected;
         (self.spans, self.bytes, self.rejected) = (0, 0, 0);
-        steps.send(ImportStep { traces, through: self.seen, accepted, rejected, is_last }).is_ok()
+        steps.send(ImportStep { traces, through: self.seen, rejected, is_last }).is_ok()
     }
 }
 
 /// Writes steps until the channel closes. Returns the report, and a rejection for every step in which traces
 /// exceeded their limit of spans.
 fn write(
-    store: &TraceStore,
-    mut progress: ImportRecord,
+    map: &ShardMap,
+    mut shards: Vec<Shard<'_>>,
     steps: Receiver<ImportStep>,
 ) -> Result<(ImportReport, Vec<Rejection>)> {
     let mut over_limit = Vec::new();
-    for ImportStep { traces, through, accepted, rejected, is_last } in steps {
-        let traces = traces.into_par_iter().filter_map(|(created_at, spans)| {
-            let trace_id = spans.first()?.trace_id;
-            Some(Trace::new(trace_id, created_at).with(spans))
-        });
-        progress.spans = progress.spans.max(through);
-        progress.accepted += accepted;
-        progress.rejected += rejected;
-        let remembered = (!is_last).then(|| progress.clone());
-        let surplus = store.bulk_load(traces.collect(), &progress.source, remembered)?;
+    for ImportStep { traces, through, rejected, is_last } in steps {
+        let mut parts: Vec<Vec<Gathered>> = shards.iter().map(|_| Vec::new()).collect();
+        for trace in traces {
+            let shard = trace.1.first().map_or(0, |span| map.shard_of(span.trace_id));
+            parts[shard].push(trace);
+        }
+        let mut surplus = 0;
+        for (number, (shard, part)) in shards.iter_mut().zip(parts).enumerate() {
+            // What is no span is on no shard: the first one counts it.
+            surplus += shard.load(part, if number == 0 { rejected } else { 0 }, (through, is_last))?;
+        }
         if surplus > 0 {
-            progress.accepted -= surplus;
-            progress.rejected += surplus;
             let reason =
                 format!("{surplus} spans of traces that have {} spans already", crate::trace::MAX_SPANS);
             over_limit.push(Rejection { span: through, reason });
         }
     }
-    let ImportRecord { accepted, rejected, .. } = progress;
+    let sum = |count: fn(&ImportRecord) -> u64| shards.iter().map(|shard| count(&shard.progress)).sum();
+    let (accepted, rejected) = (sum(|progress| progress.accepted), sum(|progress| progress.rejected));
     Ok((ImportReport { accepted, rejected, ..ImportReport::default() }, over_limit))
 }

@@ -24,7 +24,7 @@ pub mod spans;
 
 pub use columns::span_schema;
 pub use download::{Download, Format};
-pub use import::{ImportOptions, ImportReport, Rejection, import};
+pub use import::{ImportOptions, ImportReport, Rejection, import, import_into_shards};
 pub use join::SpanFileJoiner;
 pub use matches::DownloadProgress;
 pub use scan::{Scan, scan};

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import pyarrow as pa
+
     from spanwise._engine import (
         Aggregation,
         AttributeKeys,
@@ -108,6 +110,10 @@ class Store(Protocol):
 
     def ingest_logs(self, body: bytes, content_type: str, content_encoding: str | None = None) -> LogIngestReport:
         """Stores what the log records of one OTLP request say of spans, and returns once it is durable."""
+        ...
+
+    def import_spans(self, stream: pa.RecordBatchReader, source: str = "") -> bytes:
+        """Imports the spans of a stream of Arrow record batches; returns a report as JSON. See the engine's."""
         ...
 
     def search_runs(  # noqa: PLR0913, PLR0917  # the signature of the engine

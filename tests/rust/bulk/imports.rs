@@ -1,13 +1,15 @@
 //! Imports: what is stored, what is rejected, and where an interrupted import resumes.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BinaryArray, RecordBatch, StringArray};
 use arrow_cast::cast;
 use arrow_schema::{DataType, Field, Schema};
-use spanwise::bulk::{ImportOptions, ImportReport, import};
+use spanwise::bulk::{ImportOptions, ImportReport, import, import_into_shards};
 use spanwise::error::{Error, Result};
 use spanwise::otlp::proto;
+use spanwise::placement::ShardMap;
 use spanwise::storage::{ImportRecord, TraceStore};
 use spanwise::trace::Trace;
 use tempfile::TempDir;
@@ -49,6 +51,44 @@ fn imported_spans_equal_ingested_ones_except_for_created_at() {
 fn open_again(store: &TraceStore, folder: &TempDir) -> TraceStore {
     store.close().expect("closed");
     open(folder)
+}
+
+#[test]
+fn shards_have_together_what_one_store_has() {
+    let folder = TempDir::new().expect("a folder");
+    let whole = open(&folder);
+    let folders: Vec<_> = (0..3).map(|_| TempDir::new().expect("a folder")).collect();
+    let stores: Vec<_> = folders.iter().map(open).collect();
+    let map = ShardMap::new(&["0", "10", "11"]).expect("a map");
+    let spans: Vec<_> = (1..=200).map(|number| span(number % 40 + 1, number, 0)).collect();
+    let nameless = proto::Span { trace_id: vec![0; 16].into(), ..span(1, 7, 0) };
+    let batches = || {
+        [batch(&spans[..90], 17), batch(&spans[90..], 17), batch(std::slice::from_ref(&nameless), 17)].map(Ok)
+    };
+    let options = ImportOptions { step_spans: 64, ..ImportOptions::of("") };
+    let expected = import(&whole, batches().into_iter(), &options).expect("imported");
+    let targets: Vec<_> = stores.iter().collect();
+    let report = import_into_shards(&map, &targets, batches().into_iter(), &options).expect("imported");
+    assert_eq!((report.accepted, report.rejected), (200, 1));
+    assert_eq!(report, expected);
+    let mut together = BTreeMap::new();
+    for (number, store) in stores.iter().enumerate() {
+        let own = contents(&store.snapshot());
+        assert!(!own.is_empty());
+        assert!(own.keys().all(|trace_id| map.shard_of(*trace_id) == number));
+        together.extend(own);
+    }
+    assert_eq!(together, contents(&whole.snapshot()));
+}
+
+#[test]
+fn stores_are_as_many_as_shards() {
+    let folder = TempDir::new().expect("a folder");
+    let (store, map) = (open(&folder), ShardMap::new(&["0", "1"]).expect("a map"));
+    let failed = import_into_shards(&map, &[&store], std::iter::empty(), &ImportOptions::of(""));
+    assert!(
+        matches!(failed, Err(Error::Options(message)) if message == "expected 2 stores of shards, got 1")
+    );
 }
 
 #[test]

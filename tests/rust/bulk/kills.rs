@@ -1,20 +1,23 @@
-//! An import that is killed and repeated loses and duplicates nothing.
+//! An import into shards that is killed and repeated loses and duplicates nothing.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use spanwise::bulk::{ImportOptions, import};
+use spanwise::bulk::{ImportOptions, import_into_shards};
 use spanwise::otlp::proto;
+use spanwise::placement::ShardMap;
 use spanwise::storage::{Options, TraceStore};
 use tempfile::TempDir;
 
 use super::batch;
-use crate::support::contents::{contents, open};
+use crate::support::contents::contents;
 use crate::support::random::Random;
 use crate::support::spans::span;
 
 const STORE: &str = "SPANWISE_TEST_IMPORT";
+const SHARDS: [&str; 3] = ["0", "10", "11"];
 const TRACES: u64 = 40;
 const SPANS: u64 = 12;
 
@@ -23,12 +26,22 @@ fn spans() -> Vec<proto::Span> {
     (1..=SPANS).flat_map(|id| (1..=TRACES).map(move |trace| span(trace, id, 0))).collect()
 }
 
+/// Opens a store for each prefix, in a folder of its own.
+fn stores(folder: &Path) -> Vec<TraceStore> {
+    let open_one = |prefix: &&str| {
+        let place = folder.join(format!("shard-{prefix}"));
+        TraceStore::open(place.to_str().expect("a path"), Options::default()).expect("a store")
+    };
+    SHARDS.iter().map(open_one).collect()
+}
+
 /// Imports in steps of a few traces.
-fn run(store: &TraceStore) -> (u64, u64) {
-    let spans = spans();
+fn run(stores: &[TraceStore]) -> (u64, u64) {
+    let (spans, map) = (spans(), ShardMap::new(&SHARDS).expect("a map"));
+    let stores: Vec<&TraceStore> = stores.iter().collect();
     let options = ImportOptions { step_spans: 16, ..ImportOptions::of("the-same") };
     let batches = spans.chunks(50).map(|spans| Ok(batch(spans, 0)));
-    let report = import(store, batches, &options).expect("imported");
+    let report = import_into_shards(&map, &stores, batches, &options).expect("imported");
     (report.accepted, report.resumed)
 }
 
@@ -36,7 +49,7 @@ fn run(store: &TraceStore) -> (u64, u64) {
 #[ignore = "this is the process that is killed"]
 fn importing_process() {
     let Ok(url) = std::env::var(STORE) else { return };
-    run(&TraceStore::open(&url, Options::default()).expect("a store"));
+    run(&stores(Path::new(&url)));
 }
 
 fn killed_after(folder: &Path, wait: Duration) {
@@ -59,10 +72,11 @@ fn a_repeatedly_killed_import_loses_and_duplicates_nothing() {
     for _ in 0..6 {
         killed_after(folder.path(), Duration::from_millis(20 + random.below(200)));
     }
-    let store = open(&folder);
-    let (accepted, _resumed) = run(&store);
+    let stores = stores(folder.path());
+    let (accepted, _resumed) = run(&stores);
     assert_eq!(accepted, TRACES * SPANS);
-    let held = contents(&store.snapshot());
-    assert_eq!(held.len() as u64, TRACES);
-    assert!(held.values().all(|(_, spans)| spans.len() as u64 == SPANS));
+    let held: Vec<_> = stores.iter().map(|store| contents(&store.snapshot())).collect();
+    assert!(held.iter().all(|held| !held.is_empty()));
+    assert_eq!(held.iter().map(BTreeMap::len).sum::<usize>() as u64, TRACES);
+    assert!(held.iter().flat_map(BTreeMap::values).all(|(_, spans)| spans.len() as u64 == SPANS));
 }

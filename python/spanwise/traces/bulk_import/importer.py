@@ -11,8 +11,7 @@ import msgspec
 import pyarrow as pa
 from msgspec import structs
 
-from spanwise._engine import TraceStore
-from spanwise.errors import ConfigurationError, SpanwiseError
+from spanwise.errors import SpanwiseError
 from spanwise.traces.bulk_import.source import SCHEMA, RejectedSpans
 from spanwise.traces.store_options import open_store
 
@@ -71,14 +70,10 @@ def import_spans(settings: Settings, sources: Sequence[Source], advance: Callabl
     """
     stream = _SourceStream(sources, advance)
     # Indexes would take as much of the processor as all else, and the last ones are given up when a store is closed.
-    unindexed = structs.replace(settings, index_spans=False, index_texts=False, index_attributes=False)
-    store = open_store(settings.trace_store, unindexed)
-    if not isinstance(store, TraceStore):
-        store.close()
-        raise ConfigurationError(
-            f"the store in `{settings.trace_store}` is divided among shards, which nothing is imported into yet: "
-            "export what you have to its service by OTLP"
-        )
+    alone = structs.replace(
+        settings, index_spans=False, index_texts=False, index_attributes=False, cluster="", followers=0
+    )
+    store = open_store(settings.trace_store, alone)
     try:
         reader = pa.RecordBatchReader.from_batches(SCHEMA, stream.batches())
         try:

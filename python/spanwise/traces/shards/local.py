@@ -51,6 +51,11 @@ class LocalShard:
         self._feed = store.tail_feed()
         self._tails: dict[int, Tail] = {}
 
+    @property
+    def store(self) -> TraceStore:
+        """Returns the store."""
+        return self._store
+
     def begin_answer(self, ask: Ask, question: bytes, *, is_first: bool, run: Run) -> Call[bytes]:
         """See `Shard.begin_answer`."""
         return run(self.answer, ask, question, is_first)

@@ -13,6 +13,7 @@ from spanwise._engine import Gathering, RequestSplitter, SpanFileJoiner
 from spanwise.errors import UnavailableError
 from spanwise.traces.shards.counts import ShardedAggregation, ShardedFacets
 from spanwise.traces.shards.guarded import GuardedShard
+from spanwise.traces.shards.local import LocalShard
 from spanwise.traces.shards.scatter import Scatter
 from spanwise.traces.shards.shard import ShardLostError, Waiting
 from spanwise.traces.shards.tail import ShardedTailFeed
@@ -20,6 +21,8 @@ from spanwise.traces.shards.writes import all_of, outcome_of, store_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    import pyarrow as pa
 
     from spanwise._engine import (
         Aggregation,
@@ -226,6 +229,16 @@ class ShardedStore:
         """See `TraceStore.ingest_logs`, and `ingest`."""
         split = self._split(self._splitter.split_logs, body, content_type, content_encoding)
         return split.log_report(self._store(split))
+
+    def import_spans(self, stream: pa.RecordBatchReader, source: str = "") -> bytes:
+        """See `TraceStore.import_spans`. The shards are those of this process.
+
+        Raises:
+            ConfigurationError: they are not.
+            SpanwiseError: see there.
+        """
+        stores = [shard.store for shard in self._shards if isinstance(shard, LocalShard)]
+        return self._splitter.import_spans(stores, stream, source)
 
     def _split(self, split: Callable[..., SplitRequest], *request: bytes | str | None) -> SplitRequest:
         with self._lock:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from spanwise import TraceStore
+from spanwise.cli import commands
 from spanwise.errors import ConfigurationError, StoreError, StoreLockedError
 from spanwise.settings import Settings
 from spanwise.traces.admin import ExistingStore, backup_store, check_store
-from spanwise.traces.bulk_import.importer import import_spans
 from spanwise.traces.read_only import export_traces, find_trace
 from spanwise.traces.shards import ShardedStore
 from spanwise.traces.store_options import follow_store, not_ready, open_store
@@ -119,8 +121,21 @@ def test_commands_do_each_shard_in_turn(settings: Settings, tmp_path: Path) -> N
         assert store.count(b"null") == 10
     with pytest.raises(ConfigurationError, match="expected an empty folder"):
         backup_store(settings.trace_store, copy.trace_store)
-    with pytest.raises(ConfigurationError, match="which nothing is imported into yet"):
-        import_spans(settings, [], lambda _: None)
+
+
+def test_spans_are_imported_into_the_shards_of_their_traces(settings: Settings, tmp_path: Path) -> None:
+    exported = tmp_path / "traces.parquet"
+    exported.write_bytes(b"".join(export_traces(settings, b"null", "parquet")))
+    copy = settings_of(tmp_path / "copy", 3)
+    open_store(copy.trace_store, copy).close()
+    for _again in range(2):
+        done = CliRunner().invoke(commands, ["import", copy.data_dir, str(exported), "--json"])
+        assert done.exit_code == 0, done.output
+        assert json.loads(done.stdout)["accepted"] == 20
+    store = open_store(copy.trace_store, copy)
+    assert store.search_runs(EVERYTHING, 1, 100).total_count == 20
+    assert all(store.trace(f"{number:032x}", EVERYTHING) is not None for number in range(1, 21))
+    store.close()
 
 
 def test_shards_in_processes_need_an_extra(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,19 +2,18 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use arrow_array::RecordBatchReader;
 use bytes::Bytes;
 use pyo3::prelude::*;
-use pyo3_arrow::{PyRecordBatch, PySchema};
+use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader, PySchema};
 
 use super::detach::detached;
+use super::open_store::OpenStore;
 use crate::bulk::records::{self, RecordSpans};
 use crate::bulk::{self, Download, DownloadProgress, Format, SpanFileJoiner, encoded::batch_of};
 use crate::error::{Error, Result};
 use crate::otlp::{self, Encoding};
 use crate::placement::ShardMap;
 use crate::schema;
-use crate::storage::TraceStore;
 use crate::time::now_micros;
 
 /// A download in progress: an iterator over the chunks of a file.
@@ -151,14 +150,19 @@ pub(super) fn trace_schema() -> PySchema {
     PySchema::new(schema::trace_schema())
 }
 
-/// Imports all batches of `reader`; returns the report as JSON.
+/// Imports all batches of `stream` into the stores of the shards of `map`; returns the report as JSON.
 pub(super) fn import_all(
+    py: Python<'_>,
     map: &ShardMap,
-    stores: &[&TraceStore],
-    reader: Box<dyn RecordBatchReader + Send>,
+    stores: &[&OpenStore],
+    stream: PyRecordBatchReader,
     source: &str,
-) -> Result<Vec<u8>> {
-    let batches = reader.map(|batch| batch.map_err(|error| Error::Batch(error.to_string())));
-    let report = bulk::import_into_shards(map, stores, batches, &bulk::ImportOptions::of(source))?;
-    serde_json::to_vec(&report).map_err(|error| Error::storage("the report", error))
+) -> PyResult<Vec<u8>> {
+    let reader = stream.into_reader()?;
+    detached(py, || {
+        let stores = stores.iter().map(|store| store.writer()).collect::<Result<Vec<_>>>()?;
+        let batches = reader.map(|batch| batch.map_err(|error| Error::Batch(error.to_string())));
+        let report = bulk::import_into_shards(map, &stores, batches, &bulk::ImportOptions::of(source))?;
+        serde_json::to_vec(&report).map_err(|error| Error::storage("the report", error))
+    })
 }

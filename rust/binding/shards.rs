@@ -282,12 +282,8 @@ impl PyRequestSplitter {
         stream: PyRecordBatchReader,
         source: &str,
     ) -> PyResult<Vec<u8>> {
-        let reader = stream.into_reader()?;
-        let opened: Vec<Arc<OpenStore>> = stores.iter().map(|store| store.get().opened.clone()).collect();
-        detached(py, || {
-            let stores = opened.iter().map(|store| store.writer()).collect::<Result<Vec<_>>>()?;
-            import_all(&self.shards, &stores, reader, source)
-        })
+        let opened: Vec<&OpenStore> = stores.iter().map(|store| store.get().opened.as_ref()).collect();
+        import_all(py, &self.shards, &opened, stream, source)
     }
 
     /// Decodes, checks and divides the spans of one OTLP request.

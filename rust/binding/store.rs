@@ -368,8 +368,7 @@ impl PyTraceStore {
     /// Imports the spans of a stream of Arrow batches; returns a report as JSON.
     #[pyo3(signature = (stream, source = ""))]
     fn import_spans(&self, py: Python<'_>, stream: PyRecordBatchReader, source: &str) -> PyResult<Vec<u8>> {
-        let reader = stream.into_reader()?;
-        detached(py, || import_all(&ShardMap::whole(), &[self.opened.writer()?], reader, source))
+        import_all(py, &ShardMap::whole(), &[&self.opened], stream, source)
     }
 
     /// Deletes the matching traces and returns their number; a dry run only counts them.

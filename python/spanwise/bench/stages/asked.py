@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import time
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from spanwise.bench.contents import MAX_PEER_TRACES, Contents, compare, installed_peers, open_peer, questions
@@ -35,6 +36,12 @@ if TYPE_CHECKING:
     """The answers by the titles of the questions."""
 
 _MIN_ROUNDS = 3
+_KINDS: dict[Subject, tuple[str, ...]] = {
+    "texts": ("spans", "texts"),
+    "spans": ("spans",),
+    "attributes": ("spans", "attributes"),
+}
+"""The indexes that answer the questions about a subject."""
 
 
 def ask(plan: Plan, about: Subject) -> list[Asked]:
@@ -54,25 +61,31 @@ def ask(plan: Plan, about: Subject) -> list[Asked]:
             plan.log(f"{about}: loading {name}")
             peers[name] = open_peer(name, _contents(plan, writer, range(rows.chunks(plan.shape))))
         plan.log(f"{about}: comparing {len(asked)} answers")
-        if "duckdb" in peers:
-            expected = {question.title: peers["duckdb"].prepare(question)() for question in asked}
-        else:
-            expected = {}
-            _compare_in_windows(plan, writer, asked)
         timed = [Asked(question.title, question.kind, None, [], [], [], {}) for question in asked]
-        _check(plan, asked, expected, timed)
+        with closing(_open(plan, about)) as ours:
+            if "duckdb" in peers:
+                expected = {question.title: peers["duckdb"].prepare(question)() for question in asked}
+            else:
+                expected = {}
+                _compare_in_windows(plan, ours, writer, asked)
+            _check(ours, asked, expected, timed)
         begun = time.perf_counter()
         for number in range(plan.effort.runs):
             if number >= _MIN_ROUNDS and time.perf_counter() - begun > plan.effort.query_seconds * len(asked):
                 break
             plan.log(f"{about}: round {number + 1}")
-            _round(plan, list(zip(asked, timed, strict=True)), peers, expected)
+            with closing(_open(plan, about)) as ours:
+                _round(plan, ours, list(zip(asked, timed, strict=True)), peers, expected)
     finally:
         for peer in peers.values():
             peer.close()
     for row in timed:
         plan.log(f"{about}: {_line(row)}")
     return timed
+
+
+def _open(plan: Plan, about: Subject) -> SpanwiseEngine:
+    return SpanwiseEngine(open_indexed(plan.store, _KINDS[about]))
 
 
 def _contents(plan: Plan, writer: TableWriter, chunks: range) -> Contents:
@@ -82,58 +95,53 @@ def _contents(plan: Plan, writer: TableWriter, chunks: range) -> Contents:
     return Contents(plan.rows(), tables, plan.folder)
 
 
-def _compare_in_windows(plan: Plan, writer: TableWriter, asked: list[Question]) -> None:
+def _compare_in_windows(plan: Plan, ours: SpanwiseEngine, writer: TableWriter, asked: list[Question]) -> None:
     """Compares the answers about some parts of the time with those of DuckDB."""
-    spanwise = SpanwiseEngine(open_indexed(plan.store))
-    try:
-        for window in windows(plan.shape):
-            plan.log(f"comparing from {window.begin} to {window.end}")
-            peer = open_peer("duckdb", _contents(plan, writer, window.chunks))
+    for window in windows(plan.shape):
+        plan.log(f"comparing from {window.begin} to {window.end}")
+        with closing(open_peer("duckdb", _contents(plan, writer, window.chunks))) as peer:
             for question in map(window.narrowed, asked):
-                compare(question, peer.prepare(question)(), OURS, spanwise.prepare(question)())
-            peer.close()
-    finally:
-        spanwise.close()
+                compare(question, peer.prepare(question)(), OURS, ours.prepare(question)())
 
 
-def _check(plan: Plan, asked: list[Question], expected: Expected, timed: list[Asked]) -> None:
+def _check(ours: SpanwiseEngine, asked: list[Question], expected: Expected, timed: list[Asked]) -> None:
     """Compares our answers, and notes how many traces they find. A question that is rejected has no answer.
 
     What is not expected yet is what the first answer says: later ones have to be the same.
     """
-    spanwise = SpanwiseEngine(open_indexed(plan.store))
-    try:
-        for question, row in zip(asked, timed, strict=True):
-            try:
-                found = spanwise.prepare(question)()
-            except PayloadTooLargeError:
-                continue
-            compare(question, expected.setdefault(question.title, found), OURS, found)
-            row.total = found.total
-    finally:
-        spanwise.close()
+    for question, row in zip(asked, timed, strict=True):
+        try:
+            found = ours.prepare(question)()
+        except PayloadTooLargeError:
+            continue
+        compare(question, expected.setdefault(question.title, found), OURS, found)
+        row.total = found.total
 
 
-def _round(plan: Plan, asked: list[tuple[Question, Asked]], peers: dict[str, Engine], expected: Expected) -> None:
+def _round(
+    plan: Plan,
+    ours: SpanwiseEngine,
+    asked: list[tuple[Question, Asked]],
+    peers: dict[str, Engine],
+    expected: Expected,
+) -> None:
     """Asks every question of every engine."""
-    spanwise = SpanwiseEngine(open_indexed(plan.store))
     gc.collect()
     gc.disable()
     try:
         for number, (question, row) in enumerate(asked):
             if row.total is not None:
                 for times in (row.first, row.again):
-                    elapsed, found = _timed(spanwise.prepare(question))
+                    elapsed, found = _timed(ours.prepare(question))
                     compare(question, expected[question.title], OURS, found)
                     times.append(elapsed)
-                row.next_page.append(_timed(spanwise.prepare(question, page=2))[0])
+                row.next_page.append(_timed(ours.prepare(question, page=2))[0])
             names = list(peers)
             rotation = (number + len(row.first)) % max(1, len(names))
             for name in names[rotation:] + names[:rotation]:
                 _ask_peer(plan, (name, peers[name]), (question, row), expected[question.title])
     finally:
         gc.enable()
-        spanwise.close()
 
 
 def _ask_peer(plan: Plan, peer: tuple[str, Engine], asked: tuple[Question, Asked], wanted: QueryResult) -> None:

@@ -34,21 +34,20 @@ def run(plan: Plan) -> None:
             made.unlink()
     seconds = {}
     for number, kind in enumerate(KINDS):
-        options = json.dumps({"indexes": KINDS[: number + 1]}).encode()
         begun = time.perf_counter()
-        open_indexed(plan.store, KINDS[: number + 1], options).close()
+        open_indexed(plan.store, KINDS[: number + 1]).close()
         seconds[kind] = time.perf_counter() - begun
         plan.log(f"indexes: {kind} of {plan.shape.traces:,} traces made in {seconds[kind]:.1f} s")
     plan.results.indexes = IndexSizes(_sizes(plan.store), seconds, machine.circumstances(load))
 
 
-def open_indexed(store: Path, kinds: tuple[str, ...] = KINDS, options: bytes | None = None) -> TraceStore:
-    """Opens a store, and waits until every segment has its indexes.
+def open_indexed(store: Path, kinds: tuple[str, ...] = KINDS) -> TraceStore:
+    """Opens a store, and waits until every segment has the indexes of these kinds. It makes no others.
 
     Raises:
         ConfigurationError: an index could not be made.
     """
-    opened = TraceStore.open(str(store), options)
+    opened = TraceStore.open(str(store), json.dumps({"indexes": kinds}).encode())
     while True:
         stats = json.loads(opened.stats())
         if not any(stats[f"segments_without_{kind}"] for kind in kinds):

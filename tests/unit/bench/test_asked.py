@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -119,7 +120,19 @@ def test_more_traces_than_a_peer_holds_are_compared_in_windows(windowed: Plan) -
     assert all(row.total is not None and not row.peers for row in windowed.results.spans.rows)
     first, second, third, last = windows.windows(SHAPE)
     assert first.end < second.begin < second.end < third.begin < third.end < last.begin
-    assert len(last.chunks) < rows.chunks(SHAPE) == last.chunks.stop
+    assert len(last.chunks) < rows.chunks(SHAPE) == last.chunks[-1] + 1
+
+
+@pytest.mark.usefixtures("windowed")
+def test_a_window_has_the_sessions_that_began_long_before_it() -> None:
+    every = [rows.draw(SHAPE, chunk).starts for chunk in range(rows.chunks(SHAPE))]
+    for window in windows.windows(SHAPE):
+        begin, end = (
+            int(datetime.fromisoformat(moment).replace(tzinfo=UTC).timestamp() * 1_000_000)
+            for moment in (window.begin, window.end)
+        )
+        reached = [chunk for chunk, starts in enumerate(every) if ((starts >= begin) & (starts < end)).any()]
+        assert set(reached) <= set(window.chunks)
 
 
 def test_traces_that_are_missing_in_a_window_are_noticed(windowed: Plan) -> None:

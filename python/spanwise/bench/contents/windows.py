@@ -17,19 +17,18 @@ if TYPE_CHECKING:
 WINDOWS = 4
 TRACES = 250_000
 """The traces of a window, roughly: sessions that began before it reach into it."""
-_LONGEST_SESSION = timedelta(hours=12)
 
 
 class Window(NamedTuple):
     """A part of the time that a data set covers.
 
     Attributes:
-        chunks: the chunks that have all traces of the window, and others before it.
+        chunks: the chunks that have any trace of the window.
         begin: its first moment, in ISO 8601 without an offset, UTC.
         end: the first moment after it, likewise.
     """
 
-    chunks: range
+    chunks: tuple[int, ...]
     begin: str
     end: str
 
@@ -47,13 +46,17 @@ def windows(shape: Shape) -> list[Window]:
     every = rows.chunks(shape)
     width = min(every, max(1, TRACES // rows.CHUNK))
     firsts = dict.fromkeys((every - width) * number // (WINDOWS - 1) for number in range(WINDOWS))
-    return [_window(shape, range(first, first + width)) for first in firsts]
+    # A session may be days long, and is in the chunk in whose time it began.
+    starts = [rows.draw(shape, chunk).starts for chunk in range(every)]
+    reached = [(int(own.min()), int(own.max())) for own in starts]
+    return [_window(shape, reached, range(first, first + width)) for first in firsts]
 
 
-def _window(shape: Shape, own: range) -> Window:
-    every = timedelta(days=DAYS)
+def _window(shape: Shape, reached: list[tuple[int, int]], own: range) -> Window:
+    """Returns the window of some chunks, of which it is known when their first and last traces start."""
     begin, end = (
-        LATEST.replace(tzinfo=None) - every * (1 - chunk * rows.CHUNK / shape.traces) for chunk in (own.start, own.stop)
+        LATEST - timedelta(days=DAYS) * (1 - chunk * rows.CHUNK / shape.traces) for chunk in (own.start, own.stop)
     )
-    before = -(-shape.traces * (_LONGEST_SESSION / every) // rows.CHUNK)
-    return Window(range(max(0, own.start - int(before)), own.stop), begin.isoformat(), end.isoformat())
+    first, after = (int(moment.timestamp() * 1_000_000) for moment in (begin, end))
+    chunks = (chunk for chunk, (earliest, latest) in enumerate(reached) if earliest < after and latest >= first)
+    return Window(tuple(chunks), *(moment.replace(tzinfo=None).isoformat() for moment in (begin, end)))

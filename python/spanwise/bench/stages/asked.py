@@ -25,7 +25,7 @@ from spanwise.bench.tables import median
 from spanwise.errors import PayloadTooLargeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from spanwise.bench.contents import Engine, Question, Subject
     from spanwise.bench.data.tables import Tables
@@ -88,7 +88,7 @@ def _open(plan: Plan, about: Subject) -> SpanwiseEngine:
     return SpanwiseEngine(open_indexed(plan.store, _KINDS[about]))
 
 
-def _contents(plan: Plan, writer: TableWriter, chunks: range) -> Contents:
+def _contents(plan: Plan, writer: TableWriter, chunks: Sequence[int]) -> Contents:
     def tables() -> Iterator[Tables]:
         return (writer.chunk(chunk) for chunk in chunks)
 

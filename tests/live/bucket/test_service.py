@@ -7,12 +7,11 @@ import random
 from typing import TYPE_CHECKING
 
 import pytest
-from click.testing import CliRunner
 
 from spanwise import TraceStore
-from spanwise.cli import commands
 from spanwise.errors import ConfigurationError, StoreDamagedError, StoreError
 from support.clients.otlp import export_request
+from support.in_process.commands import spanwise
 from support.in_process.stores import found_traces, ingest, request_of_traces
 from support.servers.buckets import BUCKET, SECRET, BucketServer
 from support.servers.proxy import Proxy
@@ -24,12 +23,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.usefixtures("reach")
 JSON = {"Content-Type": "application/json"}
-
-
-def spanwise(*arguments: str) -> str:
-    done = CliRunner().invoke(commands, arguments)
-    assert done.exit_code == 0, done.output
-    return done.stdout
 
 
 def test_a_service_over_a_bucket_loses_nothing_when_it_is_killed(tmp_path: Path, url: str) -> None:

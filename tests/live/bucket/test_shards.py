@@ -8,14 +8,13 @@ import signal
 from typing import TYPE_CHECKING
 
 import pytest
-from click.testing import CliRunner
 
 from spanwise import TraceStore
-from spanwise.cli import commands
 from spanwise.errors import ConfigurationError
 from spanwise.settings import Settings
 from spanwise.traces.store_options import follow_store, open_store
 from support.clients.otlp import export_request
+from support.in_process.commands import spanwise
 from support.in_process.stores import EVERYTHING, ingest
 from support.services.cluster import shard_processes, with_ray
 from support.services.process import RunningService
@@ -26,12 +25,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.usefixtures("reach")
 JSON = {"Content-Type": "application/json"}
-
-
-def spanwise(*arguments: str) -> str:
-    done = CliRunner().invoke(commands, arguments)
-    assert done.exit_code == 0, done.output
-    return done.stdout
 
 
 @pytest.fixture

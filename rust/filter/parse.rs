@@ -47,7 +47,15 @@ pub(super) fn read(source: &[u8]) -> Result<Json, FilterError> {
     if source.len() > MAX_BYTES {
         return Err(invalid(format!("expected at most {MAX_BYTES} bytes, got {}", source.len())));
     }
-    serde_json::from_slice(source).map_err(|error| invalid(format!("invalid JSON: {error}")))
+    serde_json::from_slice(source)
+        .map_err(|error| invalid(format!("invalid JSON: {error}{}", quote_hint(source, &error))))
+}
+
+/// Returns a hint for JSON that has a single quote where it is invalid, as Python prints its objects.
+fn quote_hint(source: &[u8], error: &serde_json::Error) -> &'static str {
+    let line = source.split(|byte| *byte == b'\n').nth(error.line().saturating_sub(1));
+    let found = line.and_then(|line| line.get(error.column().checked_sub(1)?));
+    if found == Some(&b'\'') { "; JSON has double quotes" } else { "" }
 }
 
 /// Returns the expression in `source`; `None` if it matches everything.

@@ -2,9 +2,10 @@
 //!
 //! A search runs in rounds: it submits a few items per thread, and the next ones when these are done. Items that
 //! other searches submitted meanwhile run first. So a large search delays the others by at most one round, and uses
-//! all threads when nobody else needs them.
+//! all threads when nobody else needs them. Items that take long are submitted one by one.
 
-use std::sync::LazyLock;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{LazyLock, mpsc};
 
 use rayon::prelude::*;
 
@@ -57,6 +58,41 @@ pub(super) fn fold_rounds<'t, T: Sync, R: Send>(
     Ok(())
 }
 
+/// As [`in_rounds`] with two items per thread, but the next item is submitted when one is done: no thread waits for the end of
+/// a round. Worth it for items of different lengths, of a millisecond or more, because the caller is woken for each. It waits, so
+/// it must not be one of the threads.
+///
+/// # Errors
+/// As [`in_rounds`].
+pub(super) fn as_threads_come_free<'t, T: Sync, R: Send>(
+    items: &'t [T],
+    work: impl Fn(&'t T) -> Result<R> + Sync,
+) -> Result<Vec<R>> {
+    debug_assert!(POOL.current_thread_index().is_none(), "a search thread waits for search threads");
+    let work = &work;
+    let (send, ended) = mpsc::channel();
+    POOL.in_place_scope(|scope| {
+        let mut waiting = items.iter().enumerate();
+        let mut submit = || {
+            if let Some((index, item)) = waiting.next() {
+                let send = send.clone();
+                scope.spawn(move |_| {
+                    let result = catch_unwind(AssertUnwindSafe(|| work(item)));
+                    // Who has left because of an error waits for no result.
+                    let _ = send.send((index, result));
+                });
+            }
+        };
+        (0..2 * threads()).for_each(|_| submit());
+        let mut done: Vec<Option<R>> = items.iter().map(|_| None).collect();
+        for (index, result) in ended.iter().take(items.len()) {
+            done[index] = Some(result.unwrap_or_else(|panic| resume_unwind(panic))?);
+            submit();
+        }
+        Ok(done.into_iter().flatten().collect())
+    })
+}
+
 /// Returns what `work` returns; what it does in parallel is done on these threads.
 pub(super) fn on_threads<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     POOL.install(work)
@@ -95,5 +131,34 @@ mod tests {
         });
         assert!(matches!(done, Err(Error::Cancelled)));
         assert!(begun.into_inner() <= 2 * POOL.current_num_threads());
+    }
+
+    #[test]
+    fn items_are_submitted_as_threads_come_free() {
+        let (running, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let items: Vec<usize> = (0..50).collect();
+        let done = as_threads_come_free(&items, |item| {
+            most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            std::thread::sleep(std::time::Duration::from_micros(50 * (*item as u64 % 3)));
+            running.fetch_sub(1, Ordering::SeqCst);
+            Ok(*item)
+        });
+        assert_eq!(done.expect("no error"), items);
+        assert!(most.into_inner() <= POOL.current_num_threads());
+    }
+
+    #[test]
+    fn what_fails_ends_the_others() {
+        let begun = AtomicUsize::new(0);
+        let items = vec![(); 100 * POOL.current_num_threads()];
+        let count = || begun.fetch_add(1, Ordering::SeqCst);
+        let done = as_threads_come_free(&items, |()| -> Result<()> {
+            count();
+            Err(Error::Cancelled)
+        });
+        assert!(matches!(done, Err(Error::Cancelled)));
+        let panic = || as_threads_come_free(&items, |()| -> Result<()> { panic!("item {}", count()) });
+        assert!(catch_unwind(AssertUnwindSafe(panic)).is_err());
+        assert!(begun.into_inner() <= 4 * POOL.current_num_threads());
     }
 }

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::cancellation::CancellationToken;
-use super::pool::{in_rounds, threads};
+use super::pool::{as_threads_come_free, in_rounds, threads};
 use crate::error::Result;
 use crate::filter::Filter;
 use crate::index::{LiveRows, Projection, RowSet};
@@ -200,7 +200,7 @@ pub(super) fn candidates_of(
     filter: &Filter,
     cancel: &CancellationToken,
 ) -> Result<Vec<Candidates>> {
-    in_rounds(parts, PARTS_PER_THREAD, |(_, part): (usize, &SnapshotPart)| {
+    as_threads_come_free(parts, |part| {
         cancel.check()?;
         part.candidates(filter, &|| cancel.is_cancelled())
     })

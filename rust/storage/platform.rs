@@ -15,6 +15,8 @@ pub(crate) const HAS_LOCAL_STORES: bool = cfg!(unix);
 mod unix {
     use std::fs::{DirBuilder, File, Metadata, OpenOptions};
     use std::io;
+    #[cfg(target_os = "linux")]
+    use std::num::NonZeroU64;
     use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 
     use rustix::fs::{FlockOperation, OFlags, flock, fstatvfs};
@@ -58,6 +60,16 @@ mod unix {
     pub(crate) fn read_exact_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<()> {
         file.read_exact_at(buffer, offset)
     }
+
+    /// Has the system fetch bytes of a file into its cache meanwhile, where it can be asked to. Whether they can be read is said
+    /// to who reads them.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn will_read(file: &File, offset: u64, length: u64) {
+        let _ = rustix::fs::fadvise(file, offset, NonZeroU64::new(length), rustix::fs::Advice::WillNeed);
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn will_read(_file: &File, _offset: u64, _length: u64) {}
 
     /// Locks a file or folder; returns whether nobody else holds its lock.
     pub(crate) fn try_lock(file: &File) -> io::Result<bool> {
@@ -112,6 +124,8 @@ mod other {
     pub(crate) fn read_exact_at(_file: &File, _buffer: &mut [u8], _offset: u64) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
+
+    pub(crate) fn will_read(_file: &File, _offset: u64, _length: u64) {}
 
     pub(crate) fn try_lock(_file: &File) -> io::Result<bool> {
         Err(io::ErrorKind::Unsupported.into())

@@ -356,4 +356,8 @@ impl ObjectReader for LocalReader {
             _ => Error::storage(&self.path, error),
         })
     }
+
+    fn will_read(&self, offset: u64, length: u64) {
+        platform::will_read(&self.file, offset, length);
+    }
 }

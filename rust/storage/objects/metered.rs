@@ -91,4 +91,8 @@ impl ObjectReader for MeteredReader {
         self.progress.add(buffer.len() as u64);
         Ok(())
     }
+
+    fn will_read(&self, offset: u64, length: u64) {
+        self.reader.will_read(offset, length);
+    }
 }

@@ -145,6 +145,9 @@ pub trait ObjectReader: Send + Sync + Debug {
     /// # Errors
     /// [`Error::Damage`] if the object ends before, [`Error::Storage`].
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()>;
+
+    /// Says that bytes will be read soon, so that they can be fetched meanwhile.
+    fn will_read(&self, _offset: u64, _length: u64) {}
 }
 
 /// The verified outcome of a conditional put (docs/reference/storage.md#one-writer).

@@ -261,6 +261,11 @@ impl Documents {
         content.map(Bytes::from).map_err(|name| damage(name.to_owned()))
     }
 
+    /// Says that the document at `location` will be read soon.
+    pub(crate) fn will_read(&self, location: DocumentLocation) {
+        self.object.will_read(location.offset, location.length);
+    }
+
     /// Returns the stored frame at `location`, unverified.
     ///
     /// # Errors

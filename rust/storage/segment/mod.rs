@@ -250,6 +250,13 @@ impl Segment {
         Ok(StoredTrace::new(trace_id, created_at, document, has_spans))
     }
 
+    /// Says that the documents of rows will be read soon.
+    pub(crate) fn will_read(&self, rows: &[u32]) {
+        for row in rows {
+            self.documents.will_read(self.location(*row as usize));
+        }
+    }
+
     /// Reads the document of a row.
     ///
     /// # Errors

@@ -5,6 +5,7 @@ use arrow_select::take::take_record_batch;
 use roaring::RoaringBitmap;
 
 use super::part::{PartSource, RowKind, SnapshotPart};
+use super::read_ahead::ReadAhead;
 use crate::error::{Error, Result};
 use crate::filter::{Decided, Filter, Verifier};
 use crate::index::{Bits, LiveRows, Projection, RowBlock, RowSet};
@@ -188,11 +189,12 @@ impl SnapshotPart {
         let rows_at = |positions: &PlaceSet| positions.iter(0..rows.len()).map(|at| rows[at]).collect();
         let (mut found, open): (Vec<u32>, Vec<u32>) = (rows_at(&matching), rows_at(&open));
         let Some(segment) = self.segment() else { return Ok(found) };
-        for row in &open {
+        let ahead = ReadAhead::new(segment, &open);
+        for (position, row) in open.iter().enumerate() {
             if is_cancelled() {
                 return Err(Error::Cancelled);
             }
-            let read = || match segment.stored_trace(*row as usize) {
+            let read = || match ahead.stored_trace(position) {
                 Ok(trace) => Ok(Some(trace)),
                 Err(Error::Damage { .. }) => Ok(None),
                 Err(error) => Err(error),

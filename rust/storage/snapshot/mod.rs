@@ -5,6 +5,7 @@ pub(crate) mod count;
 mod matching;
 mod part;
 pub(crate) mod published;
+mod read_ahead;
 pub(crate) mod value_order;
 
 use std::sync::{Arc, OnceLock};

@@ -1,16 +1,75 @@
 //! Merges the text indexes of segments as their rows are merged, without a look at documents.
 
+use std::cmp::Ordering;
 use std::io;
 
 use super::TextIndex;
-use super::dictionary::Dictionary;
-use super::postings::{CHANNELS, PostingList, Postings};
+use super::postings::{CHANNELS, Posting, PostingList, Postings, StoredList};
 use super::run::for_each_list;
+use super::uuids;
 use super::write::TextIndexWriter;
 use crate::index::{MergedRows, ones};
 
 /// A merge asks after so many tokens whether it is cancelled.
 const TOKENS_PER_CHECK: usize = 1 << 16;
+
+/// The postings of a token of an index.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum TokenPostings<'a> {
+    Several(StoredList<'a>),
+    One(Posting),
+}
+
+impl TokenPostings<'_> {
+    fn postings(self) -> impl Iterator<Item = Posting> {
+        let (several, one) = match self {
+            Self::Several(list) => (list.bytes(), None),
+            Self::One(posting) => (&[][..], Some(posting)),
+        };
+        Postings::new(several).chain(one)
+    }
+}
+
+/// A token as it is stored.
+#[derive(Clone, Copy)]
+enum StoredToken<'a> {
+    Text(&'a [u8]),
+    Uuid([u8; uuids::TEXT_BYTES]),
+}
+
+impl StoredToken<'_> {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Text(text) => text,
+            Self::Uuid(text) => text,
+        }
+    }
+}
+
+impl PartialEq for StoredToken<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.bytes() == other.bytes()
+    }
+}
+
+impl Eq for StoredToken<'_> {}
+
+impl PartialOrd for StoredToken<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for StoredToken<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.bytes().cmp(other.bytes())
+    }
+}
+
+/// Tokens in ascending order, each with its postings.
+type SortedTokens<'a> = Box<dyn Iterator<Item = (StoredToken<'a>, TokenPostings<'a>)> + 'a>;
+/// In how many columns an index has its tokens.
+const SOURCES: usize = 3;
 
 impl TextIndex {
     /// Writes the index that the documents of merged rows would give, byte by byte. Returns false, and writes nothing, if it was
@@ -28,35 +87,47 @@ impl TextIndex {
         let invalid = |_| io::Error::new(io::ErrorKind::InvalidInput, "expected fewer than 2^32 rows");
         let count = u32::try_from(rows.len()).map_err(invalid)?;
         let mut writer = TextIndexWriter::default();
-        let dictionaries = indexes.iter().flat_map(|index| [&index.frequent, &index.rare]);
         let (mut list, mut postings, mut tokens) = (PostingList::default(), Vec::new(), 0_usize);
-        let lists = dictionaries.map(Dictionary::lists).collect();
-        let is_whole = for_each_list(lists, |token, lists| {
-            postings.clear();
-            for (dictionary, list) in lists {
-                let own = Postings::new(list);
-                let moved =
-                    own.filter_map(|(row, channels)| Some((rows.target(dictionary / 2, row)?, channels)));
-                postings.extend(moved);
-            }
-            // Those of each input ascend: to sort them is to merge them.
-            if lists.len() > 1 {
-                postings.sort_by_key(|(row, _)| *row);
-            }
-            list.clear();
-            for (row, channels) in &postings {
-                list.push(*row, *channels);
-            }
-            if list.postings() > 0 {
-                writer.push(token, &list);
-            }
-            tokens += 1;
-            !tokens.is_multiple_of(TOKENS_PER_CHECK) || !is_cancelled()
-        });
+        let is_whole = for_each_list(
+            indexes.iter().flat_map(|index| index.sorted_tokens()).collect(),
+            |token, lists| {
+                postings.clear();
+                for (source, list) in lists {
+                    let own = list.postings();
+                    let moved = own
+                        .filter_map(|(row, channels)| Some((rows.target(source / SOURCES, row)?, channels)));
+                    postings.extend(moved);
+                }
+                // Those of each input ascend: to sort them is to merge them.
+                if lists.len() > 1 {
+                    postings.sort_by_key(|(row, _)| *row);
+                }
+                list.clear();
+                for (row, channels) in &postings {
+                    list.push(*row, *channels);
+                }
+                if !list.is_empty() {
+                    writer.push(token.bytes(), &list);
+                }
+                tokens += 1;
+                !tokens.is_multiple_of(TOKENS_PER_CHECK) || !is_cancelled()
+            },
+        );
         if is_whole {
             writer.finish(merged_present(indexes, rows), (identity, count), out)?;
         }
         Ok(is_whole)
+    }
+}
+
+impl TextIndex {
+    /// Returns the tokens of each column.
+    fn sorted_tokens(&self) -> [SortedTokens<'_>; SOURCES] {
+        let several = self.frequent.lists();
+        let several = several.map(|(token, list)| (StoredToken::Text(token), TokenPostings::Several(list)));
+        let one = |(token, posting)| (StoredToken::Text(token), TokenPostings::One(posting));
+        let uuid = |(uuid, posting)| (StoredToken::Uuid(uuids::text(uuid)), TokenPostings::One(posting));
+        [Box::new(several), Box::new(self.rare.sorted().map(one)), Box::new(self.uuids.all().map(uuid))]
     }
 }
 

@@ -12,10 +12,13 @@ mod layout;
 mod merge;
 mod pieces;
 mod postings;
+mod rare_tokens;
 mod rows;
 mod run;
 mod said;
+mod token_blocks;
 mod tokens;
+mod uuids;
 mod write;
 
 use arrow_buffer::{Buffer, ScalarBuffer};
@@ -26,10 +29,12 @@ use crate::index::RowSet;
 use crate::index::layout::{SectionKind, Sections};
 use crate::trace::view::Channel;
 use dictionary::Dictionary;
-use layout::{FREQUENT_COLUMN, PRESENT_COLUMN, RARE_COLUMN, TEXT};
+use layout::{FREQUENT_COLUMN, PRESENT_COLUMN, RARE_COLUMN, TEXT, UUID_COLUMN};
 use pieces::Pieces;
 use postings::{CHANNELS, channel_bits};
+use rare_tokens::RareTokens;
 use rows::{ChannelRows, union};
+use uuids::Uuids;
 
 /// The rows that a search for a pattern leaves.
 #[derive(Debug, Clone)]
@@ -46,7 +51,8 @@ pub struct Found {
 pub struct TextIndex {
     sections: Sections,
     frequent: Dictionary,
-    rare: Dictionary,
+    rare: RareTokens,
+    uuids: Uuids,
     /// For each channel, a bitmap of the rows that have a text.
     present: ScalarBuffer<u64>,
 }
@@ -60,7 +66,8 @@ impl TextIndex {
         let is_whole = present.len() == (sections.rows() as usize).div_ceil(64) * CHANNELS;
         is_whole.then_some(Self {
             frequent: Dictionary::open(&sections, FREQUENT_COLUMN)?,
-            rare: Dictionary::open(&sections, RARE_COLUMN)?,
+            rare: RareTokens::open(&sections, RARE_COLUMN)?,
+            uuids: Uuids::open(&sections, UUID_COLUMN)?,
             present,
             sections,
         })
@@ -73,7 +80,8 @@ impl TextIndex {
 
     /// Whether the index matches its checksums. All of it is read once.
     pub fn is_sound(&self) -> bool {
-        self.sections.are_sound(1 << FREQUENT_COLUMN | 1 << RARE_COLUMN | 1 << PRESENT_COLUMN)
+        let columns = [FREQUENT_COLUMN, RARE_COLUMN, UUID_COLUMN, PRESENT_COLUMN];
+        self.sections.are_sound(columns.into_iter().fold(0, |all, column| all | 1 << column))
     }
 
     /// Returns how many rows there are.
@@ -134,18 +142,14 @@ impl TextIndex {
         sets: &mut [ChannelRows],
         is_cancelled: &dyn Fn() -> bool,
     ) -> Option<()> {
-        for dictionary in [&self.frequent, &self.rare] {
-            if sets.iter_mut().all(ChannelRows::is_full) {
-                break;
+        self.frequent.for_each_list(piece, is_cancelled, &mut |list| {
+            for set in &mut *sets {
+                set.add(list);
             }
-            dictionary.for_each_list(piece, is_cancelled, &mut |list| {
-                for set in &mut *sets {
-                    set.add(list);
-                }
-                !sets.iter_mut().all(ChannelRows::is_full)
-            })?;
-        }
-        Some(())
+            !sets.iter_mut().all(ChannelRows::is_full)
+        })?;
+        self.rare.add_rows(piece, sets, is_cancelled)?;
+        self.uuids.add_rows(piece, sets, is_cancelled)
     }
 
     /// Returns a bitmap of the rows that have a text in some channels.

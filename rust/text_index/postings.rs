@@ -5,6 +5,9 @@
 
 use crate::trace::view::Channel;
 
+/// A row, and the channels in which it has a token.
+pub(super) type Posting = (u32, u8);
+
 /// How many channels there are.
 pub(super) const CHANNELS: usize = 3;
 /// All channels.
@@ -80,13 +83,18 @@ impl PostingList {
         &self.bytes
     }
 
-    pub(super) fn postings(&self) -> usize {
-        self.postings
+    /// Returns the posting, if there is only one.
+    pub(super) fn single(&self) -> Option<Posting> {
+        if self.postings == 1 { Postings::new(&self.bytes).next() } else { None }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.postings == 0
     }
 }
 
 /// A list in a file.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct StoredList<'a>(&'a [u8]);
 
 /// The highest bit of each of eight bytes: a number goes on in the next byte.
@@ -208,7 +216,7 @@ impl<'a> Postings<'a> {
 }
 
 impl Iterator for Postings<'_> {
-    type Item = (u32, u8);
+    type Item = Posting;
 
     #[allow(clippy::cast_possible_truncation, reason = "rows have 32 bits, channels three")]
     fn next(&mut self) -> Option<(u32, u8)> {
@@ -237,7 +245,7 @@ mod tests {
             list.push(row, channels);
         }
         assert_eq!(Postings::new(list.bytes()).collect::<Vec<_>>(), postings);
-        assert_eq!(list.postings(), postings.len());
+        assert_eq!(list.single(), None);
     }
 
     proptest! {

@@ -2,7 +2,7 @@
 
 use fearless_simd::{Level, dispatch};
 
-use super::postings::StoredList;
+use super::postings::{Posting, StoredList};
 
 /// Those of some rows that have something in one of some channels.
 #[derive(Debug)]
@@ -25,6 +25,23 @@ impl ChannelRows {
     /// Adds the rows of a list, as far as they are wanted.
     pub(super) fn add(&mut self, list: StoredList<'_>) {
         dispatch!(self.level, _simd => list.mark_rows(self.channels, &mut self.found));
+    }
+
+    /// Adds a row that has something in some channels.
+    pub(super) fn add_posting(&mut self, (row, channels): Posting) {
+        self.found[row as usize / 64] |= u64::from(channels & self.channels != 0) << (row % 64);
+    }
+
+    /// Whether the set lacks a wanted row from `first` on, up to `end` if there is one.
+    pub(super) fn lacks_any(&self, first: u32, end: Option<u32>) -> bool {
+        let (begin, rows) = (first as usize / 64, self.wanted.len() * 64);
+        let end = end.map_or(rows, |end| rows.min(end as usize));
+        let words = self.wanted.iter().zip(&self.found).enumerate().take(end.div_ceil(64)).skip(begin);
+        words.into_iter().any(|(word, (wanted, found))| {
+            let from = if word == begin { u64::MAX << (first % 64) } else { u64::MAX };
+            let to = u64::MAX >> (64 - (end - word * 64).min(64));
+            wanted & !found & from & to != 0
+        })
     }
 
     /// Whether the set has all wanted rows.
@@ -53,4 +70,35 @@ pub(super) fn union<'a>(bitmaps: impl Iterator<Item = &'a [u64]>, words: usize) 
         all.iter_mut().zip(bitmap).for_each(|(own, other)| *own |= other);
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_wanted_row_is_lacked_until_it_is_added(
+            wanted in prop::collection::vec(prop_oneof![Just(0), any::<u64>(), (0..64_u32).prop_map(|bit| 1_u64 << bit)], 1..4),
+            added in prop::collection::vec((0..192_u32, 1..8_u8), 0..60),
+            (first, length) in (0..192_u32, 1..200_u32),
+            channels in 1..8_u8,
+        ) {
+            let rows = u32::try_from(wanted.len()).expect("few") * 64;
+            let (first, end) = (first % rows, first % rows + length);
+            let mut set = ChannelRows::new(channels, wanted.clone());
+            let added: Vec<Posting> = added.into_iter().filter(|(row, _)| *row < rows).collect();
+            for posting in &added {
+                set.add_posting(*posting);
+            }
+            let is_wanted = |row: u32| wanted[row as usize / 64] >> (row % 64) & 1 == 1;
+            let is_added = |row: u32| added.iter().any(|(other, own)| *other == row && own & channels != 0);
+            let lacks = |row: u32| is_wanted(row) && !is_added(row);
+            prop_assert_eq!(set.lacks_any(first, Some(end)), (first..end.min(rows)).any(lacks));
+            prop_assert_eq!(set.lacks_any(first, None), (first..rows).any(lacks));
+            prop_assert_eq!(set.is_full(), !(0..rows).any(lacks));
+        }
+    }
 }

@@ -199,9 +199,9 @@ pub(super) fn merge(runs: &[PackedRun], writer: &mut TextIndexWriter) {
 
 /// Calls `visit` with each token of several sources of ascending tokens, in order, and with the lists it has: each with the number
 /// of its source, ascending. Ends when `visit` returns false; returns whether it never did.
-pub(super) fn for_each_list<'a>(
-    mut sources: Vec<impl Iterator<Item = (&'a [u8], &'a [u8])>>,
-    mut visit: impl FnMut(&'a [u8], &[(usize, &'a [u8])]) -> bool,
+pub(super) fn for_each_list<T: Copy + Ord, L: Copy + Ord>(
+    mut sources: Vec<impl Iterator<Item = (T, L)>>,
+    mut visit: impl FnMut(T, &[(usize, L)]) -> bool,
 ) -> bool {
     let mut heads: BinaryHeap<_> = sources
         .iter_mut()

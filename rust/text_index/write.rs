@@ -3,22 +3,28 @@
 use std::io;
 
 use super::dictionary::DictionaryWriter;
-use super::layout::{FREQUENT_COLUMN, PRESENT_COLUMN, RARE_COLUMN, TEXT};
+use super::layout::{FREQUENT_COLUMN, PRESENT_COLUMN, RARE_COLUMN, TEXT, UUID_COLUMN};
 use super::postings::PostingList;
+use super::rare_tokens::RareTokensWriter;
+use super::uuids::{UuidsWriter, parse};
 use crate::index::layout::{SectionKind, SectionWriter};
 
 /// Writes an index.
 #[derive(Debug, Default)]
 pub(super) struct TextIndexWriter {
     frequent: DictionaryWriter,
-    rare: DictionaryWriter,
+    rare: RareTokensWriter,
+    uuids: UuidsWriter,
 }
 
 impl TextIndexWriter {
     /// Appends a token, in ascending order, with its postings.
     pub(super) fn push(&mut self, token: &[u8], list: &PostingList) {
-        let dictionary = if list.postings() > 1 { &mut self.frequent } else { &mut self.rare };
-        dictionary.push(token, list.bytes());
+        match (list.single(), parse(token)) {
+            (None, _) => self.frequent.push(token, list.bytes()),
+            (Some(posting), None) => self.rare.push(token, posting),
+            (Some(posting), Some(uuid)) => self.uuids.push(uuid, posting),
+        }
     }
 
     /// Writes the index, with a bitmap for each channel of the rows that have a text.
@@ -31,6 +37,7 @@ impl TextIndexWriter {
         let mut sections = SectionWriter::new(TEXT, out);
         self.frequent.write(FREQUENT_COLUMN, &mut sections)?;
         self.rare.write(RARE_COLUMN, &mut sections)?;
+        self.uuids.write(UUID_COLUMN, &mut sections)?;
         sections.plain(PRESENT_COLUMN, SectionKind::FrequentBits, present)?;
         sections.finish(identity, rows)
     }

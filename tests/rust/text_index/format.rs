@@ -4,9 +4,9 @@ use spanwise::trace::view::Channel;
 
 use super::oracle::{Corpus, Text};
 
-/// What an index holds of these texts, as a checksum of format 1. Where it changes, raise the format in
+/// What an index holds of these texts, as a checksum of format 2. Where it changes, raise the format in
 /// `rust/text_index/layout.rs`: files of the format before would be searched for tokens that they do not have.
-const CHECKSUM: u32 = 0x6C1A_B27D;
+const CHECKSUM: u32 = 0x83DB_63ED;
 
 #[test]
 fn the_same_texts_have_the_same_index() {
@@ -15,6 +15,7 @@ fn the_same_texts_have_the_same_index() {
         (0, Channel::Input, "The connection to user-4711 was refused: KIOSK \u{212a}elvin, straße, ΣΊΣΥΦΟΣ"),
         (0, Channel::Output, r#"{"content": "n\u00e9e \"quoted\" \\n 中国人 の システム 안녕하세요 สวัสดี"}"#),
         (1, Channel::Error, "refused 🙂 👩\u{200d}💻 e\u{301}t “a” 10€ \u{e000} 𝒳 مرحبا"),
+        (2, Channel::Output, "0f1e2d3c-4b5a-4978-8695-a4b3c2d1e0f1 and 9A8B7C6D-0000-4000-8000-0123456789AB"),
         (3, Channel::Any, data.as_str()),
         (3, Channel::Input, "refused as before"),
         (3, Channel::Input, "refused as before, again"),

@@ -107,7 +107,8 @@ fn index(random: &mut Random, bound: usize) -> usize {
 
 fn hexadecimal(random: &mut Random) -> String {
     let (one, other) = (random.next(), random.next());
-    format!("{:08x}-{:04x}-{:04x}-{:016x}", one >> 32, one >> 16 & 0xffff, one & 0xffff, other)
+    let [start, end] = [one, other].map(|digits| format!("{digits:016x}"));
+    [&start[..8], &start[8..12], &start[12..], &end[..4], &end[4..]].join("-")
 }
 
 /// Returns a run of `length` bytes that may be data.

@@ -1,0 +1,339 @@
+//! UUIDs of one posting, in sixteen bytes each, in ascending order.
+//!
+//! Most tokens of one posting are UUIDs. A piece with a letter after `f` is in none of them, and dashes say where in a UUID a
+//! piece can be. So most words are never looked for here, and a piece of an id is compared with its digits.
+
+use std::io;
+
+use arrow_buffer::Buffer;
+use fearless_simd::prelude::*;
+use fearless_simd::{Level, dispatch, mask8x64, u8x64};
+
+use super::postings::{ANY, CHANNELS, Posting};
+use super::rows::ChannelRows;
+use crate::index::PackedInts;
+use crate::index::layout::{SectionKind, SectionWriter, Sections};
+use crate::text::chunk_at;
+
+/// The length of a UUID as a text.
+pub(super) const TEXT_BYTES: usize = 36;
+/// Where its dashes are. Source: RFC 9562, section 4.
+const DASHES: [usize; 4] = [8, 13, 18, 23];
+/// How many hexadecimal digits it has.
+const DIGITS: usize = 32;
+/// Its length as a number.
+const BYTES: usize = size_of::<u128>();
+/// UUIDs whose bytes are compared at once.
+const CHUNK: usize = 64 / BYTES;
+/// A search asks after so many UUIDs whether it is cancelled.
+const UUIDS_PER_CHECK: usize = 1 << 14;
+
+fn digit(byte: u8) -> Option<u8> {
+    match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'a'..=b'f' => Some(byte - b'a' + 10),
+        _ => None,
+    }
+}
+
+/// Returns the UUID that is written so, in lower case, with its dashes.
+pub(super) fn parse(token: &[u8]) -> Option<u128> {
+    if token.len() != TEXT_BYTES {
+        return None;
+    }
+    token.iter().enumerate().try_fold(0, |number, (place, byte)| match digit(*byte) {
+        None if *byte == b'-' && DASHES.contains(&place) => Some(number),
+        Some(digit) if !DASHES.contains(&place) => Some(number << 4 | u128::from(digit)),
+        _ => None,
+    })
+}
+
+/// Returns how a UUID is written.
+pub(super) fn text(uuid: u128) -> [u8; TEXT_BYTES] {
+    let mut digits = (0..DIGITS).rev().map(|place| (uuid >> (4 * place) & 0xF) as usize);
+    std::array::from_fn(|place| {
+        let digit = if DASHES.contains(&place) { None } else { digits.next() };
+        digit.map_or(b'-', |digit| b"0123456789abcdef"[digit])
+    })
+}
+
+/// Writes UUIDs, which are pushed in ascending order.
+#[derive(Debug, Default)]
+pub(super) struct UuidsWriter {
+    uuids: Vec<u8>,
+    postings: Vec<i64>,
+}
+
+impl UuidsWriter {
+    /// Appends a UUID.
+    pub(super) fn push(&mut self, uuid: u128, (row, channels): Posting) {
+        self.uuids.extend_from_slice(&uuid.to_be_bytes());
+        self.postings.push(i64::from(row) << CHANNELS | i64::from(channels));
+    }
+
+    /// Writes the UUIDs as a column.
+    pub(super) fn write(self, column: usize, sections: &mut SectionWriter<'_>) -> io::Result<()> {
+        sections.plain(column, SectionKind::Values, self.uuids)?;
+        sections.packed(column, SectionKind::Codes, self.postings.into_iter())
+    }
+}
+
+/// The UUIDs of one posting of an open index.
+#[derive(Debug)]
+pub(super) struct Uuids {
+    bytes: Buffer,
+    postings: PackedInts,
+    count: usize,
+}
+
+impl Uuids {
+    pub(super) fn open(sections: &Sections, column: usize) -> Option<Self> {
+        let bytes = sections.buffer(column, SectionKind::Values)?;
+        let count = bytes.len() / BYTES;
+        let postings = sections.packed(column, SectionKind::Codes, count)?;
+        (bytes.len() % BYTES == 0).then_some(Self { bytes, postings, count })
+    }
+
+    /// Returns the UUIDs in ascending order, each with its posting.
+    pub(super) fn all(&self) -> impl Iterator<Item = (u128, Posting)> {
+        (0..self.count).map(|index| (self.uuid(index), self.posting(index)))
+    }
+
+    /// Adds the rows that have a UUID with `piece` to sets. A zero byte at an end of the piece is an end of the UUID. Returns
+    /// `None` if the search was cancelled.
+    pub(super) fn add_rows(
+        &self,
+        piece: &[u8],
+        sets: &mut [ChannelRows],
+        is_cancelled: &dyn Fn() -> bool,
+    ) -> Option<()> {
+        let Some(piece) = UuidPiece::of(piece) else { return Some(()) };
+        let level = Level::new();
+        let (mut begin, mut end) = (0, self.count);
+        if let [(mask, digits)] = *piece.tests
+            && mask.leading_ones() == mask.count_ones()
+        {
+            begin = self.partition_point(|uuid| uuid & mask < digits);
+            end = self.partition_point(|uuid| uuid & mask <= digits);
+        }
+        for first in (begin..end).step_by(UUIDS_PER_CHECK) {
+            if is_cancelled() {
+                return None;
+            }
+            if sets.iter_mut().all(ChannelRows::is_full) {
+                break;
+            }
+            let end = end.min(first + UUIDS_PER_CHECK);
+            dispatch!(level, simd => self.add_some(simd, &piece, (first, end), sets));
+        }
+        Some(())
+    }
+
+    /// Adds the rows of those of some UUIDs that have the piece.
+    #[inline(always)]
+    #[allow(
+        clippy::inline_always,
+        reason = "it is compiled once for each kind of processor, inside its caller"
+    )]
+    fn add_some<S: Simd>(
+        &self,
+        simd: S,
+        piece: &UuidPiece,
+        (first, end): (usize, usize),
+        sets: &mut [ChannelRows],
+    ) {
+        for chunk in (first..end).step_by(CHUNK) {
+            let mut left = piece.begins(simd, &self.bytes, chunk * BYTES);
+            while left != 0 {
+                let index = left.trailing_zeros() as usize / BYTES;
+                left &= !(0xFFFF << (index * BYTES));
+                let index = chunk + index;
+                if index < end && (piece.is_short || piece.is_in(self.uuid(index))) {
+                    let posting = self.posting(index);
+                    for set in &mut *sets {
+                        set.add_posting(posting);
+                    }
+                }
+            }
+        }
+    }
+
+    fn uuid(&self, index: usize) -> u128 {
+        let bytes = self.bytes[index * BYTES..].first_chunk();
+        bytes.map_or(0, |bytes| u128::from_be_bytes(*bytes))
+    }
+
+    #[allow(clippy::cast_possible_truncation, reason = "rows have 32 bits, channels three")]
+    fn posting(&self, index: usize) -> Posting {
+        let number = self.postings.get(index);
+        ((number >> CHANNELS) as u32, number as u8 & ANY)
+    }
+
+    /// Returns the first UUID for which `is_before` is false, as it is for all after it.
+    fn partition_point(&self, is_before: impl Fn(u128) -> bool) -> usize {
+        let (mut low, mut high) = (0, self.count);
+        while low < high {
+            let middle = low.midpoint(high);
+            if is_before(self.uuid(middle)) { low = middle + 1 } else { high = middle }
+        }
+        low
+    }
+}
+
+/// A test of a byte: `byte | ignored == wanted`.
+#[derive(Debug, Clone, Copy)]
+struct ByteTest {
+    ignored: u8,
+    wanted: u8,
+}
+
+impl ByteTest {
+    /// Returns the test of the two digits of a byte, as far as they are known.
+    fn of(first: Option<u8>, second: Option<u8>) -> Self {
+        let ignored = first.map_or(0xF0, |_| 0) | second.map_or(0x0F, |_| 0);
+        let digits = first.unwrap_or_default() << 4 | second.unwrap_or_default();
+        Self { ignored, wanted: digits | ignored }
+    }
+
+    /// Whether each byte passes.
+    #[inline(always)]
+    #[allow(
+        clippy::inline_always,
+        reason = "it is compiled once for each kind of processor, inside its caller"
+    )]
+    fn are<S: Simd>(self, simd: S, bytes: u8x64<S>) -> mask8x64<S> {
+        (bytes | u8x64::splat(simd, self.ignored)).simd_eq(u8x64::splat(simd, self.wanted))
+    }
+}
+
+/// A piece of a token that can be in a UUID.
+#[derive(Debug)]
+struct UuidPiece {
+    /// For each place where it can be, which digits of a UUID are asked for, and what they must be.
+    tests: Vec<(u128, u128)>,
+    /// The test of a byte in which it begins.
+    aligned: ByteTest,
+    /// The same where it begins with the second digit: of this byte, and of the next one.
+    shifted: [ByteTest; 2],
+    /// The bytes of four UUIDs in which it can begin, with the first digit and with the second.
+    places: [u64; 2],
+    /// Whether the bytes in which it begins are all of it.
+    is_short: bool,
+}
+
+impl UuidPiece {
+    /// Returns the piece; `None` if it is in no UUID.
+    fn of(piece: &[u8]) -> Option<Self> {
+        let (begins, ends) = (piece.first() == Some(&0), piece.last() == Some(&0));
+        let written = &piece[usize::from(begins)..piece.len() - usize::from(ends)];
+        if !written.iter().all(|byte| *byte == b'-' || digit(*byte).is_some()) {
+            return None;
+        }
+        let last = TEXT_BYTES.checked_sub(written.len())?;
+        let is_dash = |place: usize| DASHES.contains(&place);
+        let starts = (0..=last)
+            .filter(|start| (!begins || *start == 0) && (!ends || *start == last))
+            .filter(|start| {
+                written.iter().zip(*start..).all(|(byte, place)| is_dash(place) == (*byte == b'-'))
+            })
+            .map(|start| start - DASHES.iter().filter(|dash| **dash < start).count());
+        let digits: Vec<u8> = written.iter().filter_map(|byte| digit(*byte)).collect();
+        let number = digits.iter().fold(0, |number, digit| number << 4 | u128::from(*digit));
+        let mask = digits.iter().fold(0, |mask, _| mask << 4 | 0xF);
+        let (mut tests, mut places) = (Vec::new(), [0; 2]);
+        for start in starts {
+            let shift = 4 * (DIGITS - digits.len() - start);
+            tests.push((mask << shift, number << shift));
+            places[start % 2] |= 0x0001_0001_0001_0001 << (start / 2);
+        }
+        let (first, second) = (digits.first().copied(), digits.get(1).copied());
+        (!tests.is_empty()).then(|| Self {
+            tests,
+            aligned: ByteTest::of(first, second),
+            shifted: [ByteTest::of(None, first), ByteTest::of(second, None)],
+            places,
+            is_short: digits.len() <= 2,
+        })
+    }
+
+    /// Returns a bit for each byte of the four UUIDs from a place on: whether the piece can begin in it.
+    #[inline(always)]
+    #[allow(
+        clippy::inline_always,
+        reason = "it is compiled once for each kind of processor, inside its caller"
+    )]
+    fn begins<S: Simd>(&self, simd: S, bytes: &[u8], place: usize) -> u64 {
+        let own = chunk_at(simd, bytes, place);
+        let mut begins = self.aligned.are(simd, own).to_bitmask() & self.places[0];
+        if self.places[1] != 0 {
+            let ([low, high], next) = (self.shifted, chunk_at(simd, bytes, place + 1));
+            begins |= (low.are(simd, own) & high.are(simd, next)).to_bitmask() & self.places[1];
+        }
+        begins
+    }
+
+    fn is_in(&self, uuid: u128) -> bool {
+        self.tests.iter().any(|(mask, digits)| uuid & mask == *digits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// UUIDs of which many digits are alike.
+    fn uuid() -> impl Strategy<Value = u128> {
+        let digit = prop_oneof![Just(0_u128), Just(1), Just(0xA), 0..16_u128];
+        prop::collection::vec(digit, DIGITS)
+            .prop_map(|digits| digits.into_iter().fold(0, |uuid, digit| uuid << 4 | digit))
+    }
+
+    fn written(uuid: u128) -> String {
+        String::from_utf8(text(uuid).to_vec()).expect("ASCII")
+    }
+
+    #[test]
+    fn only_the_usual_form_is_a_uuid() {
+        let usual = "0f1e2d3c-4b5a-4978-8695-a4b3c2d1e0f1";
+        assert_eq!(parse(usual.as_bytes()), Some(0x0F1E_2D3C_4B5A_4978_8695_A4B3_C2D1_E0F1));
+        for other in [
+            &usual[1..],
+            &usual.replace('-', "0"),
+            &usual.replace('f', "F"),
+            &usual.replace('f', "g"),
+            &usual.replace("3c-4", "3-c4"),
+        ] {
+            assert_eq!(parse(other.as_bytes()), None, "{other}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_uuid_is_read_as_it_is_written(uuid in any::<u128>()) {
+            prop_assert_eq!(parse(&text(uuid)), Some(uuid));
+        }
+
+        #[test]
+        fn the_uuids_that_contain_a_piece_are_found(
+            uuids in prop::collection::btree_set(uuid(), 1..40),
+            (chosen, start, length) in (any::<prop::sample::Index>(), 0..38_usize, 1..=38_usize),
+            other in prop_oneof![4 => Just(None), 1 => "[01a-]{1,4}".prop_map(Some), 1 => "[0-9a-g-]{1,38}".prop_map(Some)],
+        ) {
+            let uuids: Vec<u128> = uuids.into_iter().collect();
+            let bounded: Vec<String> = uuids.iter().map(|uuid| format!("\0{}\0", written(*uuid))).collect();
+            let own = &chosen.get(&bounded)[start.min(37)..(start + length).min(38)];
+            let piece = other.unwrap_or_else(|| own.to_owned());
+            prop_assume!(!piece.trim_matches('\0').is_empty());
+            let rows: Vec<u64> = (0..uuids.len() as u64).map(|row| row << CHANNELS | 1).collect();
+            let bytes: Vec<u8> = uuids.iter().flat_map(|uuid| uuid.to_be_bytes()).collect();
+            let index = Uuids { bytes: Buffer::from_vec(bytes), postings: PackedInts::of(&rows), count: uuids.len() };
+            let mut sets = [ChannelRows::new(ANY, vec![u64::MAX])];
+            index.add_rows(piece.as_bytes(), &mut sets, &|| false).expect("not cancelled");
+            let [found] = sets.map(ChannelRows::into_words);
+            let expected = bounded.iter().enumerate().filter(|(_, text)| text.contains(&piece));
+            prop_assert_eq!(found, vec![expected.fold(0, |rows, (row, _)| rows | 1_u64 << row)], "{:?}", piece);
+        }
+    }
+}

@@ -144,8 +144,8 @@ const MAX_INLINE_ROWS: usize = 1_024;
 /// Parts per thread that are evaluated in one round.
 pub(super) const PARTS_PER_THREAD: usize = 2;
 
-/// Documents per thread that are looked at in one round.
-const VERIFIED_PER_THREAD: usize = 64;
+/// Documents that one thread looks at before it takes others: about a millisecond.
+const VERIFIED_AT_ONCE: usize = 64;
 
 /// Returns the rows that `filter` selects in every part, evaluated in parallel if that is worthwhile; parts without
 /// a match are left out. Only the columns of `projection` may be read from the result.
@@ -230,7 +230,7 @@ pub(super) fn narrowed(
     found.collect()
 }
 
-/// Returns which of a part's rows a filter matches, by a look at their documents on all threads, in rounds.
+/// Returns which of a part's rows a filter matches, by a look at their documents on all threads.
 ///
 /// # Errors
 /// [`crate::error::Error::Cancelled`]; damage found while an index is rebuilt.
@@ -245,9 +245,9 @@ pub(super) fn look_at(
     }
     let indexes = part.indexes(filter)?;
     let verifier = indexes.as_ref().map(|indexes| filter.verifier(indexes.of_filters()));
-    let share = rows.len().div_ceil(threads()).min(VERIFIED_PER_THREAD);
+    let share = rows.len().div_ceil(threads()).min(VERIFIED_AT_ONCE);
     let chunks: Vec<&[u32]> = rows.chunks(share).collect();
-    let found = in_rounds(&chunks, 1, |(_, rows): (usize, &&[u32])| {
+    let found = as_threads_come_free(&chunks, |rows| {
         part.verified((filter, verifier.as_ref()), rows, &|| cancel.is_cancelled())
     })?;
     Ok(found.concat())

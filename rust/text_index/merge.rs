@@ -118,9 +118,7 @@ impl TextIndex {
         }
         Ok(is_whole)
     }
-}
 
-impl TextIndex {
     /// Returns the tokens of each column.
     fn sorted_tokens(&self) -> [SortedTokens<'_>; SOURCES] {
         let several = self.frequent.lists();

@@ -2,7 +2,8 @@
 //!
 //! A search runs in rounds: it submits a few items per thread, and the next ones when these are done. Items that
 //! other searches submitted meanwhile run first. So a large search delays the others by at most one round, and uses
-//! all threads when nobody else needs them. Items that take long are submitted one by one.
+//! all threads when nobody else needs them. Items that take long are submitted one by one. Looks at traces that have no
+//! index yet have threads of their own, of the lowest priority.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{LazyLock, mpsc};
@@ -10,10 +11,20 @@ use std::sync::{LazyLock, mpsc};
 use rayon::prelude::*;
 
 use crate::error::Result;
+use crate::storage::priority;
 
 static POOL: LazyLock<rayon::ThreadPool> = LazyLock::new(|| {
     rayon::ThreadPoolBuilder::new()
         .thread_name(|number| format!("spanwise-search-{number}"))
+        .build()
+        .expect("threads can be started while the process starts")
+});
+
+/// As many threads of the lowest priority, for looks at traces that an index will save: whoever makes the index goes first.
+static LOOK_POOL: LazyLock<rayon::ThreadPool> = LazyLock::new(|| {
+    rayon::ThreadPoolBuilder::new()
+        .thread_name(|number| format!("spanwise-look-{number}"))
+        .start_handler(|_| priority::lower_below_background())
         .build()
         .expect("threads can be started while the process starts")
 });
@@ -68,10 +79,29 @@ pub(super) fn as_threads_come_free<'t, T: Sync, R: Send>(
     items: &'t [T],
     work: impl Fn(&'t T) -> Result<R> + Sync,
 ) -> Result<Vec<R>> {
-    debug_assert!(POOL.current_thread_index().is_none(), "a search thread waits for search threads");
+    as_threads_of(&POOL, items, work)
+}
+
+/// As [`as_threads_come_free`], on the threads of the lowest priority.
+///
+/// # Errors
+/// As [`in_rounds`].
+pub(super) fn as_look_threads_come_free<'t, T: Sync, R: Send>(
+    items: &'t [T],
+    work: impl Fn(&'t T) -> Result<R> + Sync,
+) -> Result<Vec<R>> {
+    as_threads_of(&LOOK_POOL, items, work)
+}
+
+fn as_threads_of<'t, T: Sync, R: Send>(
+    pool: &rayon::ThreadPool,
+    items: &'t [T],
+    work: impl Fn(&'t T) -> Result<R> + Sync,
+) -> Result<Vec<R>> {
+    debug_assert!(pool.current_thread_index().is_none(), "a search thread waits for search threads");
     let work = &work;
     let (send, ended) = mpsc::channel();
-    POOL.in_place_scope(|scope| {
+    pool.in_place_scope(|scope| {
         let mut waiting = items.iter().enumerate();
         let mut submit = || {
             if let Some((index, item)) = waiting.next() {

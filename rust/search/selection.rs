@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::cancellation::CancellationToken;
-use super::pool::{as_threads_come_free, in_rounds, threads};
+use super::pool::{as_look_threads_come_free, as_threads_come_free, in_rounds, threads};
 use crate::error::Result;
 use crate::filter::Filter;
 use crate::index::{LiveRows, Projection, RowSet};
@@ -230,7 +230,8 @@ pub(super) fn narrowed(
     found.collect()
 }
 
-/// Returns which of a part's rows a filter matches, by a look at their documents on all threads.
+/// Returns which of a part's rows a filter matches, by a look at their documents on all threads: those of the lowest priority
+/// where an index is missing, which the processor's time would otherwise be taken from.
 ///
 /// # Errors
 /// [`crate::error::Error::Cancelled`]; damage found while an index is rebuilt.
@@ -247,8 +248,11 @@ pub(super) fn look_at(
     let verifier = indexes.as_ref().map(|indexes| filter.verifier(indexes.of_filters()));
     let share = rows.len().div_ceil(threads()).min(VERIFIED_AT_ONCE);
     let chunks: Vec<&[u32]> = rows.chunks(share).collect();
-    let found = as_threads_come_free(&chunks, |rows| {
-        part.verified((filter, verifier.as_ref()), rows, &|| cancel.is_cancelled())
-    })?;
+    let look = |rows: &&[u32]| part.verified((filter, verifier.as_ref()), rows, &|| cancel.is_cancelled());
+    let found = if part.has_indexes() {
+        as_threads_come_free(&chunks, look)?
+    } else {
+        as_look_threads_come_free(&chunks, look)?
+    };
     Ok(found.concat())
 }

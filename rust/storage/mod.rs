@@ -37,7 +37,7 @@ pub mod objects;
 mod open;
 mod options;
 mod platform;
-mod priority;
+pub(crate) mod priority;
 mod segment;
 mod shared_values;
 pub mod snapshot;

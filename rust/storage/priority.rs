@@ -7,8 +7,9 @@ use std::cell::Cell;
 use std::sync::LazyLock;
 
 /// A thread this nice has about a tenth of the weight of a normal one.
-#[cfg(target_os = "linux")]
-const NICENESS: i32 = 10;
+const BACKGROUND: i32 = 10;
+/// And this nice, a third of the weight of background work.
+const LOWEST: i32 = 15;
 
 /// Low-priority threads, one for each core, for background work that is done in parallel.
 pub(crate) static POOL: LazyLock<rayon::ThreadPool> = LazyLock::new(|| {
@@ -27,12 +28,25 @@ thread_local! {
 /// Lowers the priority of this thread permanently. Other systems than Linux have one priority for all threads of a
 /// process.
 pub(crate) fn lower() {
+    lower_to(BACKGROUND);
+}
+
+/// As [`lower`], to less than background work has: for what that work will save.
+pub(crate) fn lower_below_background() {
+    lower_to(LOWEST);
+}
+
+#[cfg_attr(
+    not(target_os = "linux"),
+    allow(unused_variables, reason = "threads have no priority of their own")
+)]
+fn lower_to(niceness: i32) {
     IS_LOWERED.set(true);
     #[cfg(target_os = "linux")]
     {
         use rustix::process::setpriority_process;
         // Where that is not allowed, background work runs at normal priority.
-        let _unchanged = setpriority_process(Some(rustix::thread::gettid()), NICENESS);
+        let _unchanged = setpriority_process(Some(rustix::thread::gettid()), niceness);
     }
 }
 

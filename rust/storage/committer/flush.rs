@@ -9,6 +9,7 @@ use crossbeam_channel::Receiver;
 
 use crate::error::{Error, Result};
 use crate::storage::committer::Committer;
+use crate::storage::head::generation::HeadPart;
 use crate::storage::segment::builder::{NewSegment, discard};
 use crate::storage::state::command::{Command, Reply};
 use crate::storage::workers::flush::SealTask;
@@ -38,12 +39,16 @@ impl Committer {
         }
     }
 
-    /// Cuts the open generation. If it is large, the time it took to fill measures the ingest rate.
+    /// Cuts the open generation. If it is large, the time it took to fill measures the ingest rate; what questions looked at meanwhile,
+    /// whether it may count as high.
     fn cut(&mut self) {
         let open = self.state.open_generation();
         if open.is_large(&self.options) {
             self.ingest_rate.record(open.bytes, open.since.map_or(Duration::MAX, |since| since.elapsed()));
         }
+        let live = |part: &HeadPart| part.batch.entries().len() as u64 - part.deletion_vector.len();
+        let traces = open.parts.iter().map(live).sum();
+        self.ingest_rate.record_looks(self.published.snapshot.load().take_looks(), traces);
         self.state.cut();
         self.publish_progress();
     }

@@ -1,5 +1,7 @@
 //! Which rows of a part a filter matches: by the indexes of a segment, and by a look at the traces that these leave open.
 
+use std::sync::atomic::Ordering;
+
 use arrow_array::{BooleanArray, UInt32Array};
 use arrow_select::take::take_record_batch;
 use roaring::RoaringBitmap;
@@ -180,6 +182,9 @@ impl SnapshotPart {
         rows: &[u32],
         is_cancelled: &dyn Fn() -> bool,
     ) -> Result<Vec<u32>> {
+        if !self.has_indexes() {
+            self.looks.fetch_add(rows.len() as u64, Ordering::Relaxed);
+        }
         let Some(verifier) = verifier else {
             let matches = self.matches(filter, rows)?;
             let found = rows.iter().zip(matches).filter_map(|(row, is_match)| is_match.then_some(*row));

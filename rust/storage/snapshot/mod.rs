@@ -8,6 +8,7 @@ pub(crate) mod published;
 mod read_ahead;
 pub(crate) mod value_order;
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use roaring::RoaringBitmap;
@@ -37,6 +38,7 @@ pub struct Snapshot {
     /// By column: the most recently computed shared values of earlier segments, if any.
     previous_values: [Option<Arc<SharedValues>>; FIELDS.len()],
     changes: u64,
+    looks: Arc<AtomicU64>,
 }
 
 impl Snapshot {
@@ -45,10 +47,13 @@ impl Snapshot {
         Self { parts, ..Self::default() }
     }
 
-    /// Returns this snapshot with the global ordinals and shared values of its predecessor: the same ones if the
-    /// segments are the same, otherwise as the base for new ones. `changes` is the position of [`Snapshot::changes`].
+    /// Returns this snapshot with the counter of looks of its predecessor, and its global ordinals and shared values: the same
+    /// ones if the segments are the same, otherwise as the base for new ones. `changes` is the position of
+    /// [`Snapshot::changes`].
     pub(crate) fn after(mut self, before: &Self, changes: u64) -> Self {
         self.changes = changes;
+        self.looks = before.looks.clone();
+        self.parts.iter_mut().for_each(|part| part.looks = before.looks.clone());
         let (mut now, mut then) = (self.segments(), before.segments());
         let is_same = loop {
             match (now.next(), then.next()) {
@@ -104,6 +109,12 @@ impl Snapshot {
         let compute =
             || Arc::new(SharedValues::new(field, &indexes, self.previous_values[column].as_deref()));
         Ok(self.shared_values[column].get_or_init(compute))
+    }
+
+    /// Returns how many traces searches looked at because their part lacks an index, in this snapshot or those before, since this
+    /// was asked last.
+    pub(crate) fn take_looks(&self) -> u64 {
+        self.looks.swap(0, Ordering::Relaxed)
     }
 
     /// Returns the position in [`crate::storage::Changes`] up to which the snapshot contains the changes.

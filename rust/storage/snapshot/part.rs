@@ -1,6 +1,7 @@
 //! One part of a snapshot: the rows of a segment or of a batch of the head.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use arrow_array::RecordBatch;
 use bytes::Bytes;
@@ -26,6 +27,8 @@ pub struct SnapshotPart {
     deletion_vector: Arc<RoaringBitmap>,
     /// The deleted rows and those of traces without spans.
     invisible: Arc<RoaringBitmap>,
+    /// See [`super::Snapshot::take_looks`].
+    pub(super) looks: Arc<AtomicU64>,
 }
 
 /// A kind of rows that are not deleted.
@@ -52,12 +55,12 @@ impl SnapshotPart {
 
     pub(crate) fn head(batch: Arc<HeadBatch>, deletion_vector: Arc<RoaringBitmap>) -> Self {
         let invisible = invisible(&deletion_vector, batch.without_spans());
-        Self { source: PartSource::Head(batch), deletion_vector, invisible }
+        Self { source: PartSource::Head(batch), deletion_vector, invisible, looks: Arc::default() }
     }
 
     pub(crate) fn sealed(segment: Arc<Segment>, deletion_vector: Arc<RoaringBitmap>) -> Self {
         let invisible = invisible(&deletion_vector, segment.without_spans());
-        Self { source: PartSource::Sealed(segment), deletion_vector, invisible }
+        Self { source: PartSource::Sealed(segment), deletion_vector, invisible, looks: Arc::default() }
     }
 
     /// Returns whether this is a segment, and not a batch of the head.

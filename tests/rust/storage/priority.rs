@@ -1,6 +1,9 @@
 //! Background threads run at a lower priority than the threads that callers wait for.
 #![cfg(target_os = "linux")]
 
+use spanwise::filter::Filter;
+use spanwise::search::{CancellationToken, PageRequest, ids};
+
 use crate::support::contents::open;
 use crate::support::spans::{request, span};
 use crate::support::wait_until;
@@ -16,6 +19,18 @@ fn background_threads_have_a_lower_priority() {
     }
     let process = std::fs::read_to_string("/proc/self/stat").expect("a file");
     assert_eq!(niceness_of("spanwise-commit"), niceness(&process));
+}
+
+#[test]
+fn looks_at_what_has_no_index_have_the_lowest_priority() {
+    let folder = tempfile::TempDir::new().expect("a folder");
+    let store = open(&folder);
+    store.ingest(request(&[span(1, 1, 0)])).expect("ingested");
+    let said = Filter::compile(br#"{"op":"CONTAINS","key":"text","value":"refund"}"#).expect("a filter");
+    let page = PageRequest::new(1, 10).expect("a page");
+    let found = ids(&store.snapshot(), &said, page, &CancellationToken::default()).expect("found");
+    assert_eq!(found.total_count, 0);
+    wait_until(|| niceness_of("spanwise-look").is_some_and(|nice| nice >= 15));
 }
 
 /// Returns the nice value of the thread with this name prefix, if there is one.

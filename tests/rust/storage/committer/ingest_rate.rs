@@ -3,6 +3,7 @@
 use std::fs;
 
 use serde_json::Value;
+use spanwise::filter::Filter;
 use spanwise::storage::{Options, TraceStore};
 use tempfile::TempDir;
 
@@ -22,12 +23,17 @@ fn options() -> Options {
 /// Returns a store that ingested twice the size of a generation in one request, and flushed it.
 fn overloaded(folder: &TempDir, options: Options) -> TraceStore {
     let store = TraceStore::open(address(folder), options).expect("a store that opens");
+    ingest_too_much(&store);
+    store.flush().expect("flushed");
+    store
+}
+
+/// Ingests twice the size of a generation in one request.
+fn ingest_too_much(store: &TraceStore) {
     let bytes_of_one = usize::try_from(2 * SEAL_BYTES / TRACES).expect("few");
     let text = TEXT.repeat(bytes_of_one / TEXT.len());
     let spans: Vec<_> = (1..=TRACES).map(|trace| with(span(trace, 1, trace), "input.value", &text)).collect();
     store.ingest(request(&spans)).expect("ingested");
-    store.flush().expect("flushed");
-    store
 }
 
 /// Returns the segments of the newest manifest.
@@ -74,6 +80,32 @@ fn documents_with_deferred_compression_read_the_same_and_are_compressed_later() 
     assert_eq!(contents(&store.snapshot()), before);
     store.close().expect("closed");
     TraceStore::check(address(&folder)).expect("a sound store");
+}
+
+#[test]
+fn what_questions_look_at_is_not_deferred() {
+    let said = Filter::compile(br#"{"op":"CONTAINS","key":"input","value":"refund"}"#).expect("a filter");
+    for (looks, is_deferred) in [(1, true), (2, false)] {
+        let folder = TempDir::new().expect("a folder");
+        let store = TraceStore::open(address(&folder), options()).expect("a store that opens");
+        let first = with(span(TRACES + 1, 1, 0), "input.value", "a refund, please");
+        store.ingest(request(&[first])).expect("ingested");
+        for _ in 0..looks {
+            let found: usize = store
+                .snapshot()
+                .parts()
+                .iter()
+                .map(|part| part.rows(&said, &|| false).expect("rows").count())
+                .sum();
+            assert_eq!(found, 1);
+        }
+        store.flush().expect("flushed");
+        ingest_too_much(&store);
+        store.flush().expect("flushed");
+        let awaits = |segment: &Value| segment.get("awaits_compression").is_some();
+        assert_eq!(segments(&folder).iter().any(awaits), is_deferred, "{looks} looks");
+        assert_eq!(store.stats().segments_without_texts > 0, is_deferred, "{looks} looks");
+    }
 }
 
 #[test]

@@ -52,7 +52,8 @@ class SearchPool:
             async with asyncio.timeout(self._deadline_seconds):
                 result, begun, ended = await self.pool.run(timed)
         except TimeoutError as error:
-            raise UnavailableError(f"the search took longer than {self._deadline_seconds:g} s") from error
+            seconds = f"{self._deadline_seconds:g} s"
+            raise UnavailableError(f"the search took longer than {seconds}; a range of times narrows it") from error
         finally:
             cancel.cancel()
             self._cancels.discard(cancel)

@@ -230,8 +230,8 @@ pub(super) fn narrowed(
     found.collect()
 }
 
-/// Returns which of a part's rows a filter matches, by a look at their documents on all threads: those of the lowest priority
-/// where an index is missing, which the processor's time would otherwise be taken from.
+/// Returns which of a part's rows a filter matches, by a look at their documents on all threads: where the part lacks an index, on
+/// those of the lowest priority.
 ///
 /// # Errors
 /// [`crate::error::Error::Cancelled`]; damage found while an index is rebuilt.

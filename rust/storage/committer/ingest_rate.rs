@@ -9,7 +9,7 @@
 use std::time::{Duration, Instant};
 
 use crate::storage::objects::Objects;
-use crate::storage::options::Options;
+use crate::storage::options::{IndexKind, Options};
 
 /// Bytes a second for each core that are a high rate: to receive, compress and index them takes nearly all of the core's time.
 const HIGH_BYTES_PER_SECOND_AND_CORE: f64 = 28.0 * 1024.0 * 1024.0;
@@ -26,6 +26,8 @@ pub(super) struct IngestRate {
     /// Bytes a second that are a high rate; `None` where bytes count more than time.
     high_bytes_per_second: Option<f64>,
     last_high: Option<Instant>,
+    /// Whether the store makes all kinds of indexes, so that they would save each look.
+    saves_looks: bool,
     last_asked: Option<Instant>,
 }
 
@@ -37,7 +39,8 @@ impl IngestRate {
         let cores = u32::try_from(cores).map_or(f64::MAX, f64::from);
         let high_bytes_per_second =
             (is_local && options.retain_bytes.is_none()).then_some(HIGH_BYTES_PER_SECOND_AND_CORE * cores);
-        Self { high_bytes_per_second, last_high: None, last_asked: None }
+        let saves_looks = IndexKind::ALL.iter().all(|kind| options.indexes.contains(kind));
+        Self { high_bytes_per_second, last_high: None, saves_looks, last_asked: None }
     }
 
     /// Records that `bytes` came in the `time` before now.
@@ -51,7 +54,7 @@ impl IngestRate {
 
     /// Records that questions looked at so many traces that have no index, while `traces` came in.
     pub(super) fn record_looks(&mut self, looks: u64, traces: u64) {
-        if looks > traces {
+        if self.saves_looks && looks > traces {
             self.last_asked = Some(Instant::now());
         }
     }
@@ -68,17 +71,20 @@ impl IngestRate {
 mod tests {
     use super::*;
 
+    fn rate(high_bytes_per_second: Option<f64>) -> IngestRate {
+        IngestRate { high_bytes_per_second, last_high: None, saves_looks: true, last_asked: None }
+    }
+
     #[test]
     fn the_rate_is_high_above_the_threshold() {
         for (bytes, seconds, is_high) in
             [(200, 1, true), (100, 1, false), (200, 2, false), (1, 0, true), (0, 0, false)]
         {
-            let mut rate =
-                IngestRate { high_bytes_per_second: Some(100.0), last_high: None, last_asked: None };
+            let mut rate = rate(Some(100.0));
             rate.record(bytes, Duration::from_secs(seconds));
             assert_eq!(rate.high_until().is_some(), is_high, "{bytes} bytes in {seconds} s");
         }
-        let mut never = IngestRate { high_bytes_per_second: None, last_high: None, last_asked: None };
+        let mut never = rate(None);
         never.record(u64::MAX, Duration::ZERO);
         assert_eq!(never.high_until(), None);
     }
@@ -86,7 +92,7 @@ mod tests {
     #[test]
     fn the_rate_is_not_high_while_questions_look_at_more_traces_than_come_in() {
         for (looks, traces, is_high) in [(0, 0, true), (10, 10, true), (11, 10, false), (1, 0, false)] {
-            let mut rate = IngestRate { high_bytes_per_second: Some(1.0), last_high: None, last_asked: None };
+            let mut rate = rate(Some(1.0));
             rate.record(u64::MAX, Duration::from_secs(1));
             rate.record_looks(looks, traces);
             assert_eq!(rate.high_until().is_some(), is_high, "{looks} looks, {traces} traces");

@@ -116,7 +116,10 @@ impl Segment {
         indexing: &Indexing,
         is_cancelled: &dyn Fn() -> bool,
     ) -> Result<Builders> {
-        let kinds = indexing.kinds.iter().copied().filter(|kind| self.is_missing(*kind)).collect();
+        let kinds: Vec<_> = indexing.kinds.iter().copied().filter(|kind| self.is_missing(*kind)).collect();
+        if kinds.is_empty() {
+            return Ok(Builders::default());
+        }
         let missing = Indexing { kinds, max_bytes: indexing.max_bytes };
         let collected =
             read_documents(&self.document_sizes(), &missing, |row| self.readable_trace(row), is_cancelled)?;
@@ -201,7 +204,12 @@ impl Segment {
 
     /// Returns the decoded sizes of its documents in bytes.
     pub(super) fn document_sizes(&self) -> Vec<u64> {
-        (0..self.count() as usize).map(|row| self.document_bytes(row)).collect()
+        let index = self.index.load();
+        let decoded = |row| {
+            let [_, _, decoded] = index.document_location(row);
+            decoded
+        };
+        (0..self.count() as usize).map(decoded).collect()
     }
 
     /// Returns the trace of a row; `None` if its document is damaged.

@@ -123,7 +123,7 @@ impl PackedInts {
                 for (first, values) in range.clone().step_by(MARKED_AT_ONCE).zip(values.chunks(MARKED_AT_ONCE)) {
                     words.fill(0);
                     let marked = MarkedRange { range: 0..values.len(), asked: None, words: &mut words };
-                    marked.set_between(values, low as _, high as _);
+                    marked.set_within(values, &[(low as _, high as _)]);
                     for at in words.iter().enumerate().flat_map(|(index, word)| ones(index, *word)) {
                         visit(first + at, base.wrapping_add(u64::from(values[at as usize]).cast_signed()));
                     }
@@ -163,20 +163,17 @@ impl PackedInts {
         }
     }
 
-    /// Sets the bit of every index that is asked and whose integer lies in a closed interval.
-    pub fn mark_between(&self, interval: (i64, i64), marks: MarkedRange<'_>) {
-        let Some((low, high)) = self.offsets_between(interval) else { return };
-        #[allow(clippy::cast_possible_truncation, reason = "both fit into the width")]
-        match &self.offsets {
-            Offsets::U8(values) => marks.set_between(values, low as u8, high as u8),
-            Offsets::U16(values) => marks.set_between(values, low as u16, high as u16),
-            Offsets::U32(values) => marks.set_between(values, low as u32, high as u32),
-            Offsets::U64(values) => marks.set_between(values, low, high),
-        }
+    /// Sets the bit of every index that is asked and whose integer lies in one of these closed intervals.
+    pub fn mark_within(&self, intervals: impl IntoIterator<Item = (i64, i64)>, marks: MarkedRange<'_>) {
+        let within = intervals.into_iter().filter_map(|interval| self.offsets_between(interval));
+        match_width!(&self.offsets, values => marks.set_within(values, &narrowed(within)));
     }
 
     /// Sets the bit of every index that is asked and whose code is in a set.
     pub fn mark_codes(&self, set: &CodeSet, marks: MarkedRange<'_>) {
+        if let Some(intervals) = set.intervals() {
+            return self.mark_within(intervals.iter().copied(), marks);
+        }
         match &self.offsets {
             Offsets::U8(codes) => {
                 let bytes = set.of_bytes();
@@ -201,6 +198,12 @@ impl PackedInts {
     }
 }
 
+/// Returns intervals whose bounds fit into `T` in that width.
+fn narrowed<T: TryFrom<u64>>(intervals: impl Iterator<Item = (u64, u64)>) -> Vec<(T, T)> {
+    let narrow = |(low, high): (u64, u64)| Some((T::try_from(low).ok()?, T::try_from(high).ok()?));
+    intervals.filter_map(narrow).collect()
+}
+
 /// Returns offsets in as few bytes each as the greatest needs, little endian, and that number of bytes.
 pub(super) fn pack(offsets: impl Iterator<Item = u64> + Clone) -> (Vec<u8>, usize) {
     let range = offsets.clone().max().unwrap_or_default();
@@ -216,4 +219,85 @@ where
     T: arrow_buffer::ArrowNativeType,
 {
     u64::MAX >> (64 - 8 * size_of::<T>())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Returns integers of every width.
+    fn integers() -> impl Strategy<Value = Vec<u64>> {
+        let largest = prop_oneof![Just(9_u64), Just(300), Just(70_000), Just(1 << 40)];
+        largest.prop_flat_map(|largest| prop::collection::vec(0..=largest, 0..300))
+    }
+
+    fn marked(
+        length: usize,
+        cut: usize,
+        asked: Option<&[u64]>,
+        mark: impl Fn(MarkedRange<'_>),
+    ) -> Vec<usize> {
+        let range = cut.min(length)..length;
+        let first = range.start / 64;
+        let mut words = vec![0; length.div_ceil(64) - first];
+        mark(MarkedRange { range, asked: asked.map(|asked| &asked[first..]), words: &mut words });
+        words
+            .iter()
+            .enumerate()
+            .flat_map(|(index, word)| ones(first + index, *word))
+            .map(|at| at as usize)
+            .collect()
+    }
+
+    proptest! {
+        #[test]
+        fn what_lies_in_intervals_is_marked(
+            integers in integers(), bounds in prop::collection::vec((-5..80_000_i64, -5..80_000_i64), 0..5),
+            cut in 0..200_usize, asked in prop::collection::vec(any::<u64>(), 5),
+        ) {
+            let packed = PackedInts::of(&integers);
+            let is_within = |at: &usize| {
+                let integer = integers[*at].cast_signed();
+                bounds.iter().any(|(first, last)| (*first..=*last).contains(&integer))
+            };
+            let expected: Vec<usize> = (cut.min(integers.len())..integers.len()).filter(is_within).collect();
+            let mark = |marks: MarkedRange<'_>| packed.mark_within(bounds.iter().copied(), marks);
+            prop_assert_eq!(marked(integers.len(), cut, None, mark), expected.clone());
+            let is_asked = |at: &usize| asked[at / 64] >> (at % 64) & 1 == 1;
+            let expected: Vec<usize> = expected.into_iter().filter(is_asked).collect();
+            prop_assert_eq!(marked(integers.len(), cut, Some(&asked), mark), expected);
+        }
+
+        #[test]
+        fn codes_of_a_set_are_marked(
+            (codes, sets) in (1..600_u64).prop_flat_map(|codes| (
+                prop::collection::vec(0..codes, 0..300),
+                // Few long runs, or many short ones.
+                prop::collection::vec((any::<bool>(), any::<bool>(), 1..200_u64), 1..4)
+                    .prop_map(move |sets| sets.into_iter().map(|(is_first, is_any, length)| {
+                        (0..codes).map(|code| is_any && (code / length % 2 == 0) == is_first).collect::<Vec<bool>>()
+                    }).collect::<Vec<_>>()),
+            )),
+            is_or in any::<bool>(), cut in 0..200_usize,
+        ) {
+            // Some row has the first code.
+            let codes: Vec<u64> = [0].into_iter().chain(codes).collect();
+            let mut expected = sets[0].clone();
+            let mut set: CodeSet = expected.iter().copied().collect();
+            for other in &sets[1..] {
+                expected.iter_mut().zip(other).for_each(|(own, other)| if is_or { *own |= other } else { *own &= other });
+                let other = other.iter().copied().collect();
+                if is_or { set.unite(&other) } else { set.intersect(&other) }
+            }
+            for (code, expected) in expected.iter().enumerate() {
+                prop_assert_eq!(set.contains(code), *expected);
+            }
+            let packed = PackedInts::of(&codes);
+            let has = |at: &usize| expected[usize::try_from(codes[*at]).expect("a code")];
+            let expected: Vec<usize> = (cut.min(codes.len())..codes.len()).filter(has).collect();
+            prop_assert_eq!(marked(codes.len(), cut, None, |marks| packed.mark_codes(&set, marks)), expected);
+        }
+    }
 }

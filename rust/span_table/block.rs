@@ -119,17 +119,14 @@ impl SpanBlock<'_> {
         intervals: impl Iterator<Item = (i64, i64)>,
         asked: &PlaceSet,
     ) -> PlaceSet {
-        let mut within = PlaceSet::none(asked.places());
-        for (least, greatest) in intervals {
-            let stored = (least.max(0).saturating_add(1), greatest.saturating_add(1));
-            within.unite(&asked.marked(|marked| self.table.numbers[column].mark_between(stored, marked)));
-        }
-        within
+        let stored =
+            |(least, greatest): (i64, i64)| (least.max(0).saturating_add(1), greatest.saturating_add(1));
+        asked.marked(|marked| self.table.numbers[column].mark_within(intervals.map(stored), marked))
     }
 
     /// Returns the places that are asked and have a number of a column.
     pub fn with_number(&self, column: usize, asked: &PlaceSet) -> PlaceSet {
-        asked.marked(|marked| self.table.numbers[column].mark_between((1, i64::MAX), marked))
+        asked.marked(|marked| self.table.numbers[column].mark_within([(1, i64::MAX)], marked))
     }
 
     /// Returns the number of a column that a span has.
@@ -145,7 +142,7 @@ impl SpanBlock<'_> {
 
     /// Returns the places that are asked and whose spans have no parent.
     pub fn roots(&self, asked: &PlaceSet) -> PlaceSet {
-        asked.marked(|marked| self.table.parents.mark_between((0, 0), marked))
+        asked.marked(|marked| self.table.parents.mark_within([(0, 0)], marked))
     }
 
     /// Returns the place of the parent; `None` of a root.
@@ -188,7 +185,7 @@ impl SpanBlock<'_> {
 
     /// Returns the places that are asked and whose spans have ended.
     pub fn ended(&self, asked: &PlaceSet) -> PlaceSet {
-        asked.marked(|marked| self.table.magnitudes.mark_between((1, i64::MAX), marked))
+        asked.marked(|marked| self.table.magnitudes.mark_within([(1, i64::MAX)], marked))
     }
 
     /// Returns the duration in milliseconds; `None` without an end.

@@ -6,7 +6,7 @@ use std::io;
 use ahash::RandomState;
 
 use super::durations::magnitude;
-use super::layout::{Column, FIRST_NUMBER, FIRST_WORD, SPAN_TABLE, fields, identity_of};
+use super::layout::{Column, FIRST_NUMBER, FIRST_WORD, SPAN_TABLE, fields, identity_of, sorted_by};
 use super::words::WordsBuilder;
 use crate::error::Result;
 use crate::index::{SectionKind, SectionWriter};
@@ -222,7 +222,7 @@ impl SpanTableBuilder {
         }
         let rows = u32::try_from(self.bases.len()).map_err(|_| invalid("expected fewer than 2^32 rows"))?;
         let mut writer = SectionWriter::new(SPAN_TABLE, out);
-        let combinations = in_order(self.combinations);
+        let (combinations, sorted) = sorted(in_order(self.combinations));
         for (position, words) in self.words.into_iter().enumerate() {
             let codes = combinations.iter().map(|words| words[position]);
             words.write(&mut writer, FIRST_WORD + position, codes)?;
@@ -231,8 +231,9 @@ impl SpanTableBuilder {
         let magnitudes =
             times().map(|(start, end)| magnitude(start.cast_unsigned(), end.cast_unsigned()).into());
         writer.packed(Column::Magnitudes as usize, SectionKind::Whole, magnitudes)?;
+        let codes = self.codes.iter().map(|code| sorted[usize::try_from(code).unwrap_or_default()]);
+        writer.packed(Column::Codes as usize, SectionKind::Whole, codes)?;
         let columns = [
-            (Column::Codes, self.codes),
             (Column::Parents, self.parents),
             (Column::Subtrees, self.subtrees),
             (Column::Starts, self.starts),
@@ -257,6 +258,20 @@ fn in_order(combinations: HashMap<Box<[u32]>, u32, RandomState>) -> Vec<Box<[u32
         in_order[code as usize] = words;
     }
     in_order
+}
+
+/// Returns combinations of words in the order of a file, and the code that each has there.
+fn sorted(combinations: Vec<Box<[u32]>>) -> (Vec<Box<[u32]>>, Vec<i64>) {
+    let positions = sorted_by();
+    let mut numbered: Vec<_> = combinations.into_iter().enumerate().collect();
+    numbered.sort_by_cached_key(|(_, words)| {
+        positions.iter().map(|position| words[*position]).collect::<Vec<_>>()
+    });
+    let mut codes = vec![0; numbered.len()];
+    for (code, (number, _)) in (0..).zip(&numbered) {
+        codes[*number] = code;
+    }
+    (numbered.into_iter().map(|(_, words)| words).collect(), codes)
 }
 
 /// Integers in four bytes each, until one does not fit: most columns of a million traces stay that narrow.
@@ -308,5 +323,31 @@ impl Ints {
 
     fn iter(&self) -> impl Iterator<Item = i64> + Clone + '_ {
         (0..self.len()).map(|at| self.get(at).cast_signed())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn combinations_of_one_type_and_status_have_neighbouring_codes() {
+        let words = fields(SpanColumn::Word).count();
+        let position = |key| fields(SpanColumn::Word).position(|field| field.key == key).expect("a word");
+        let combination = |name, node_type, status| {
+            let mut words: Box<[u32]> = vec![WordsBuilder::MISSING; words].into();
+            for (key, word) in [("name", name), ("type", node_type), ("status", status)] {
+                words[position(key)] = word;
+            }
+            words
+        };
+        let met = [(0, 1, 0), (1, 0, 1), (2, 1, 1), (3, 0, 0), (4, 1, 0), (0, 0, 1)];
+        let met = met.map(|(name, node_type, status)| combination(name, node_type, status));
+        let (in_file, codes) = sorted(met.to_vec());
+        let expected = [(3, 0, 0), (0, 0, 1), (1, 0, 1), (0, 1, 0), (4, 1, 0), (2, 1, 1)];
+        assert_eq!(in_file, expected.map(|(name, node_type, status)| combination(name, node_type, status)));
+        for (words, code) in met.iter().zip(codes) {
+            assert_eq!(in_file[usize::try_from(code).expect("a code")], *words);
+        }
     }
 }

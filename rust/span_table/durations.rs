@@ -45,7 +45,7 @@ impl Durations<'_> {
                 (i64::from(low) + i64::from(!is_low_whole), i64::from(high) - i64::from(!is_high_whole));
             let mark = |(low, high): (i64, i64), words: &mut [u64]| {
                 self.magnitudes
-                    .mark_between((low + 1, high + 1), MarkedRange { range: range.clone(), asked, words });
+                    .mark_within([(low + 1, high + 1)], MarkedRange { range: range.clone(), asked, words });
             };
             mark(whole, words);
             let mut at_bounds = vec![0; words.len()];

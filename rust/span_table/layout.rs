@@ -4,7 +4,7 @@ use crate::index::FileKind;
 use crate::trace::view::{SPAN_FIELDS, SpanColumn, SpanField};
 
 /// The file of a span table.
-pub(super) const SPAN_TABLE: FileKind = FileKind { magic: *b"SPANTAB\n", format: 3 };
+pub(super) const SPAN_TABLE: FileKind = FileKind { magic: *b"SPANTAB\n", format: 4 };
 
 /// The columns that every table has; those of words and of numbers follow, in the order of their fields.
 #[derive(Debug, Clone, Copy)]
@@ -24,6 +24,19 @@ pub(super) enum Column {
 /// The first column of words, and that of numbers.
 pub(super) const FIRST_WORD: usize = 10;
 pub(super) const FIRST_NUMBER: usize = 24;
+
+/// The words by which combinations are sorted first, so that those with the same value of one, or of several from the first on,
+/// have neighbouring codes.
+const SORTED_BY: [&str; 4] = ["type", "status", "tool_name", "model"];
+
+/// Returns the positions of the words among [`fields`] in the order in which combinations are sorted by them.
+pub(super) fn sorted_by() -> Vec<usize> {
+    let position = |key: &&str| fields(SpanColumn::Word).position(|field| field.key == *key);
+    let mut positions: Vec<usize> = SORTED_BY.iter().filter_map(position).collect();
+    let others = fields(SpanColumn::Word).enumerate().filter(|(_, field)| !SORTED_BY.contains(&field.key));
+    positions.extend(others.map(|(position, _)| position));
+    positions
+}
 
 /// Returns the fields of a kind, in the order of [`SPAN_FIELDS`].
 pub(super) fn fields(column: SpanColumn) -> impl Iterator<Item = &'static SpanField> + Clone {

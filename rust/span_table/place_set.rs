@@ -159,14 +159,16 @@ impl PlaceSet {
             before + (word & ((1 << (place % 64)) - 1)).count_ones()
         };
         let mut passed = rank(*first);
-        let of_word = |bounds: &[u32]| {
-            (0..).zip(bounds).fold(0, |bits, (bit, bound)| {
+        let mut words = vec![0; bounds.len().div_ceil(64)];
+        // Loops, for what an adapter of iterators calls is compiled for any processor, and counts bits one after the other.
+        for (word, bounds) in words.iter_mut().zip(bounds.chunks(64)) {
+            for (bit, bound) in bounds.iter().enumerate() {
                 let next = rank(*bound);
                 let count = next - std::mem::replace(&mut passed, next);
-                bits | u64::from((least <= count) & (count <= most)) << bit
-            })
-        };
-        bounds.chunks(64).map(of_word).collect()
+                *word |= u64::from((least <= count) & (count <= most)) << bit;
+            }
+        }
+        words
     }
 
     /// Returns those of a range of places of the block that are in the set, ascending.

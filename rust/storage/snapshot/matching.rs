@@ -118,7 +118,7 @@ impl SnapshotPart {
                 (rows(&certain), rows(&possible))
             }
         };
-        let unverified = possible.from(0).filter(|row| !certain.contains(*row)).collect();
+        let unverified = possible.without(&certain).from(0).collect();
         Ok(Candidates { certain, unverified })
     }
 
@@ -130,7 +130,7 @@ impl SnapshotPart {
         is_cancelled: &dyn Fn() -> bool,
     ) -> Result<Candidates> {
         /// A range is decided sooner than a list of one in so many of its rows.
-        const DENSE_RATIO: usize = 2;
+        const DENSE_RATIO: usize = 4;
         let verifier = filter.verifier(indexes.of_filters());
         let count = self.count();
         let Candidates { certain, unverified } = if possible.count() * DENSE_RATIO >= count {
@@ -147,7 +147,7 @@ impl SnapshotPart {
             let unverified = open.iter(0..count).filter_map(|row| u32::try_from(row).ok());
             Candidates { unverified: unverified.collect(), certain: RowSet::of_words(matching.into_words()) }
         } else {
-            let asked: Vec<u32> = possible.from(0).filter(|row| !certain.contains(*row)).collect();
+            let asked: Vec<u32> = possible.without(&certain).from(0).collect();
             let (mut matching, mut unverified) = (Vec::new(), Vec::new());
             decide(&verifier, &RowBlock::List(&asked), is_cancelled, |block, decided| {
                 let rows =
@@ -258,6 +258,7 @@ fn place_set(rows: &RowSet, count: usize) -> PlaceSet {
     let mut set = PlaceSet::none(0..count);
     match rows {
         RowSet::Range(range) => set.fill(range.start as usize..range.end as usize),
+        RowSet::Bits(bits) => set.insert_words(0, bits.words()),
         rows => rows.for_each(|row| set.insert(row as usize)),
     }
     set

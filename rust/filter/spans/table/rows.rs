@@ -70,7 +70,11 @@ impl SpansTest<'_> {
             let run = rows.slice(first..end);
             let block = self.table.block(run.clone());
             match &self.asked {
-                Asked::Count { .. } => self.of_counted(&block, first, &mut truths),
+                Asked::Count { at_least, at_most } => {
+                    let counted = self.of_counted(&block, *at_least, *at_most);
+                    truths.yes.insert_words(first, counted.yes.words());
+                    truths.no.insert_words(first, counted.no.words());
+                }
                 Asked::RunRoot(attributes) => {
                     let run_root = |row| Some(block.places_of(row).start + attributes.run_root(row)?);
                     let of_roots = self.of_run_roots(&block, wanted, &run, run_root);
@@ -106,24 +110,22 @@ impl SpansTest<'_> {
         counts
     }
 
-    /// Says of the rows of a block, by their positions from `first` on, whether the predicate is true of as many spans as
-    /// asked.
-    fn of_counted(&self, block: &SpanBlock<'_>, first: usize, truths: &mut Truths) {
-        let Asked::Count { at_least, at_most } = self.asked else { return };
+    /// Returns, by the positions of the rows of a block, whether the predicate is true of as many spans as asked.
+    fn of_counted(&self, block: &SpanBlock<'_>, at_least: u64, at_most: Option<u64>) -> Truths {
         let is_any = (at_least, at_most) == (1, None);
         let all = block.all();
         let found = |bound| self.node.places(block, &all, Sought { is_any, ..Sought::all(bound) });
         let least = found(Bound::Least);
         let most = (!self.is_decided).then(|| found(Bound::Most));
         let most = most.as_ref().unwrap_or(&least);
-        let (mut certain, mut impossible) = if self.is_decided {
-            let certain = if is_any {
+        let (mut yes, mut no) = if self.is_decided {
+            let yes = if is_any {
                 block.rows_with(&least)
             } else {
                 block.rows_with_counts(&least, at_least..=at_most.unwrap_or(u64::MAX))
             };
-            let impossible = certain.complement();
-            (certain, impossible)
+            let no = yes.complement();
+            (yes, no)
         } else if is_any {
             (block.rows_with(&least), block.rows_with(most).complement())
         } else {
@@ -136,12 +138,11 @@ impl SpansTest<'_> {
         };
         if self.table.has_unreadable(block.range()) {
             for (position, _) in block.rows().enumerate().filter(|(_, row)| self.table.is_unreadable(*row)) {
-                certain.remove(position);
-                impossible.remove(position);
+                yes.remove(position);
+                no.remove(position);
             }
         }
-        truths.yes.insert_words(first, certain.words());
-        truths.no.insert_words(first, impossible.words());
+        Truths { yes, no }
     }
 
     /// Returns whether what holds of the run roots of these rows of a block is `wanted`.

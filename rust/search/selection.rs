@@ -230,7 +230,7 @@ pub(super) fn narrowed(
     found.collect()
 }
 
-/// Returns which of a part's rows a filter matches, by a look at their documents on all threads: where the part lacks an index, on
+/// Returns which of a part's rows a filter matches, by a look at their documents on all threads: where the part awaits an index, on
 /// those of the lowest priority.
 ///
 /// # Errors
@@ -249,10 +249,10 @@ pub(super) fn look_at(
     let share = rows.len().div_ceil(threads()).min(VERIFIED_AT_ONCE);
     let chunks: Vec<&[u32]> = rows.chunks(share).collect();
     let look = |rows: &&[u32]| part.verified((filter, verifier.as_ref()), rows, &|| cancel.is_cancelled());
-    let found = if part.has_indexes() {
-        as_threads_come_free(&chunks, look)?
-    } else {
+    let found = if part.awaits_indexes() {
         as_look_threads_come_free(&chunks, look)?
+    } else {
+        as_threads_come_free(&chunks, look)?
     };
     Ok(found.concat())
 }

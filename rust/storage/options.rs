@@ -104,6 +104,13 @@ pub(crate) struct Indexing {
     pub(crate) max_bytes: u64,
 }
 
+impl Indexing {
+    /// Whether every condition on the contents of traces has its index.
+    pub(crate) fn has_all_kinds(&self) -> bool {
+        IndexKind::ALL.iter().all(|kind| self.kinds.contains(kind))
+    }
+}
+
 impl Options {
     /// Returns how long superseded objects linger.
     pub(crate) fn linger(&self) -> Duration {

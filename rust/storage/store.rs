@@ -85,6 +85,9 @@ impl TraceStore {
     fn start(objects: Arc<dyn Objects>, lock: Option<FolderLock>, options: Options) -> Result<Self> {
         let recovered = recover(objects.as_ref(), &options, lock.is_some())?;
         let published = Arc::new(Published::default());
+        if options.indexing().has_all_kinds() {
+            published.snapshot.store(Arc::new(Snapshot::default().counting_looks()));
+        }
         let (max_waiting_bytes, max_decoding_bytes) = (options.max_waiting_bytes, options.max_decoding_bytes);
         let (cache, indexing) = (IndexCache::of(&options), options.indexing());
         let progress = options.progress.clone();

@@ -9,7 +9,7 @@
 use std::time::{Duration, Instant};
 
 use crate::storage::objects::Objects;
-use crate::storage::options::{IndexKind, Options};
+use crate::storage::options::Options;
 
 /// Bytes a second for each core that are a high rate: to receive, compress and index them takes nearly all of the core's time.
 const HIGH_BYTES_PER_SECOND_AND_CORE: f64 = 28.0 * 1024.0 * 1024.0;
@@ -26,8 +26,6 @@ pub(super) struct IngestRate {
     /// Bytes a second that are a high rate; `None` where bytes count more than time.
     high_bytes_per_second: Option<f64>,
     last_high: Option<Instant>,
-    /// Whether the store makes all kinds of indexes, so that they would save each look.
-    saves_looks: bool,
     last_asked: Option<Instant>,
 }
 
@@ -39,8 +37,7 @@ impl IngestRate {
         let cores = u32::try_from(cores).map_or(f64::MAX, f64::from);
         let high_bytes_per_second =
             (is_local && options.retain_bytes.is_none()).then_some(HIGH_BYTES_PER_SECOND_AND_CORE * cores);
-        let saves_looks = IndexKind::ALL.iter().all(|kind| options.indexes.contains(kind));
-        Self { high_bytes_per_second, last_high: None, saves_looks, last_asked: None }
+        Self { high_bytes_per_second, last_high: None, last_asked: None }
     }
 
     /// Records that `bytes` came in the `time` before now.
@@ -52,9 +49,9 @@ impl IngestRate {
         }
     }
 
-    /// Records that questions looked at so many traces that have no index, while `traces` came in.
+    /// Records that questions looked at so many traces that await an index, while `traces` came in.
     pub(super) fn record_looks(&mut self, looks: u64, traces: u64) {
-        if self.saves_looks && looks > traces {
+        if looks > traces {
             self.last_asked = Some(Instant::now());
         }
     }
@@ -72,7 +69,7 @@ mod tests {
     use super::*;
 
     fn rate(high_bytes_per_second: Option<f64>) -> IngestRate {
-        IngestRate { high_bytes_per_second, last_high: None, saves_looks: true, last_asked: None }
+        IngestRate { high_bytes_per_second, last_high: None, last_asked: None }
     }
 
     #[test]

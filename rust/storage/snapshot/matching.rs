@@ -182,8 +182,8 @@ impl SnapshotPart {
         rows: &[u32],
         is_cancelled: &dyn Fn() -> bool,
     ) -> Result<Vec<u32>> {
-        if !self.has_indexes() {
-            self.looks.fetch_add(rows.len() as u64, Ordering::Relaxed);
+        if let Some(looks) = self.looks.as_ref().filter(|_| !self.has_indexes()) {
+            looks.fetch_add(rows.len() as u64, Ordering::Relaxed);
         }
         let Some(verifier) = verifier else {
             let matches = self.matches(filter, rows)?;

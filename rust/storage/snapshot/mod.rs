@@ -38,7 +38,8 @@ pub struct Snapshot {
     /// By column: the most recently computed shared values of earlier segments, if any.
     previous_values: [Option<Arc<SharedValues>>; FIELDS.len()],
     changes: u64,
-    looks: Arc<AtomicU64>,
+    /// See [`Snapshot::take_looks`]; `None` in a store whose indexes would not save every look.
+    looks: Option<Arc<AtomicU64>>,
 }
 
 impl Snapshot {
@@ -47,13 +48,18 @@ impl Snapshot {
         Self { parts, ..Self::default() }
     }
 
+    /// Returns this snapshot with a counter of looks, which all that come after it share.
+    pub(crate) fn counting_looks(self) -> Self {
+        Self { looks: Some(Arc::default()), ..self }
+    }
+
     /// Returns this snapshot with the counter of looks of its predecessor, and its global ordinals and shared values: the same
     /// ones if the segments are the same, otherwise as the base for new ones. `changes` is the position of
     /// [`Snapshot::changes`].
     pub(crate) fn after(mut self, before: &Self, changes: u64) -> Self {
         self.changes = changes;
-        self.looks = before.looks.clone();
-        self.parts.iter_mut().for_each(|part| part.looks = before.looks.clone());
+        self.looks.clone_from(&before.looks);
+        self.parts.iter_mut().for_each(|part| part.looks.clone_from(&before.looks));
         let (mut now, mut then) = (self.segments(), before.segments());
         let is_same = loop {
             match (now.next(), then.next()) {
@@ -112,9 +118,9 @@ impl Snapshot {
     }
 
     /// Returns how many traces searches looked at because their part lacks an index, in this snapshot or those before, since this
-    /// was asked last.
+    /// was asked last; 0 if they are not counted.
     pub(crate) fn take_looks(&self) -> u64 {
-        self.looks.swap(0, Ordering::Relaxed)
+        self.looks.as_ref().map_or(0, |looks| looks.swap(0, Ordering::Relaxed))
     }
 
     /// Returns the position in [`crate::storage::Changes`] up to which the snapshot contains the changes.

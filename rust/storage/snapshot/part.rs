@@ -28,7 +28,7 @@ pub struct SnapshotPart {
     /// The deleted rows and those of traces without spans.
     invisible: Arc<RoaringBitmap>,
     /// See [`super::Snapshot::take_looks`].
-    pub(super) looks: Arc<AtomicU64>,
+    pub(super) looks: Option<Arc<AtomicU64>>,
 }
 
 /// A kind of rows that are not deleted.
@@ -55,12 +55,12 @@ impl SnapshotPart {
 
     pub(crate) fn head(batch: Arc<HeadBatch>, deletion_vector: Arc<RoaringBitmap>) -> Self {
         let invisible = invisible(&deletion_vector, batch.without_spans());
-        Self { source: PartSource::Head(batch), deletion_vector, invisible, looks: Arc::default() }
+        Self { source: PartSource::Head(batch), deletion_vector, invisible, looks: None }
     }
 
     pub(crate) fn sealed(segment: Arc<Segment>, deletion_vector: Arc<RoaringBitmap>) -> Self {
         let invisible = invisible(&deletion_vector, segment.without_spans());
-        Self { source: PartSource::Sealed(segment), deletion_vector, invisible, looks: Arc::default() }
+        Self { source: PartSource::Sealed(segment), deletion_vector, invisible, looks: None }
     }
 
     /// Returns whether this is a segment, and not a batch of the head.
@@ -124,6 +124,11 @@ impl SnapshotPart {
             PartSource::Sealed(segment) => IndexKind::ALL.into_iter().all(|kind| segment.has_index(kind)),
             PartSource::Head(batch) => batch.indexes().is_some(),
         }
+    }
+
+    /// Whether an index that the store makes will save looks at traces of this part.
+    pub fn awaits_indexes(&self) -> bool {
+        self.looks.is_some() && !self.has_indexes()
     }
 
     /// Returns the rows of a batch of the head that are not deleted as a batch with indexes; `None` if they have some, or this is a

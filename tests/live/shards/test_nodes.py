@@ -26,6 +26,15 @@ if TYPE_CHECKING:
 pytestmark = list(needs_ray)
 WAIT_SECONDS = 90
 AFTER_SECONDS = 15
+ROUNDS = 5
+"""Of each kind of store, so that ten nodes and ten heads go."""
+
+
+@pytest.fixture(params=range(ROUNDS))
+def number(request: pytest.FixtureRequest) -> int:
+    """Returns which of several times it is, each with a cluster of its own: a head that is gone does not come back."""
+    number: int = request.param
+    return number
 
 
 @pytest.fixture(params=["folder", "bucket"])
@@ -48,6 +57,7 @@ def spanwise(head: RayHead, *arguments: str) -> dict[str, Any]:
     return decoded
 
 
+@pytest.mark.usefixtures("number")
 def test_a_node_and_then_the_head_go(data_dir: str) -> None:
     port = free_port()
     with ExitStack() as stack:

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 use spanwise::filter::Filter;
-use spanwise::storage::{Options, TraceStore};
+use spanwise::storage::{IndexKind, Options, TraceStore};
 use tempfile::TempDir;
 
 use crate::support::contents::{Contents, address, contents};
@@ -85,9 +85,14 @@ fn documents_with_deferred_compression_read_the_same_and_are_compressed_later() 
 #[test]
 fn what_questions_look_at_is_not_deferred() {
     let said = Filter::compile(br#"{"op":"CONTAINS","key":"input","value":"refund"}"#).expect("a filter");
-    for (looks, is_deferred) in [(1, true), (2, false)] {
+    let every = IndexKind::ALL.to_vec();
+    // An index of another kind would save no look.
+    for (indexes, looks, is_deferred) in
+        [(&every, 1, true), (&every, 2, false), (&vec![IndexKind::Spans], 2, true)]
+    {
         let folder = TempDir::new().expect("a folder");
-        let store = TraceStore::open(address(&folder), options()).expect("a store that opens");
+        let options = Options { indexes: indexes.clone(), ..options() };
+        let store = TraceStore::open(address(&folder), options).expect("a store that opens");
         let first = with(span(TRACES + 1, 1, 0), "input.value", "a refund, please");
         store.ingest(request(&[first])).expect("ingested");
         for _ in 0..looks {
@@ -103,8 +108,8 @@ fn what_questions_look_at_is_not_deferred() {
         ingest_too_much(&store);
         store.flush().expect("flushed");
         let awaits = |segment: &Value| segment.get("awaits_compression").is_some();
-        assert_eq!(segments(&folder).iter().any(awaits), is_deferred, "{looks} looks");
-        assert_eq!(store.stats().segments_without_texts > 0, is_deferred, "{looks} looks");
+        assert_eq!(segments(&folder).iter().any(awaits), is_deferred, "{looks} looks, {indexes:?}");
+        assert_eq!(store.stats().segments_without_spans > 0, is_deferred, "{looks} looks, {indexes:?}");
     }
 }
 

@@ -1,4 +1,4 @@
-"""A shard in a process of its own is killed, and found again with all that was acknowledged: the kill of the gate.
+"""Shards in processes of their own are killed, and found again with all that was acknowledged: the kills of the gate.
 
 `test_cluster.py` has many more, which take longer.
 """
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 pytestmark = with_ray
 JSON = {"Content-Type": "application/json"}
 END_SECONDS = 30
+KILLS = 3
 
 
 def send(service: RunningService, *numbers: int) -> None:
@@ -33,20 +34,24 @@ def send(service: RunningService, *numbers: int) -> None:
         response.raise_for_status()
 
 
-def test_a_shard_that_is_killed_is_found_again_and_nothing_is_lost(tmp_path: Path) -> None:
+def test_shards_that_are_killed_are_found_again_and_nothing_is_lost(tmp_path: Path) -> None:
     with RunningService(tmp_path / "data", "--shards", "2", "--cluster", "local") as service:
         send(service, *range(1, 21))
-        before = descendants(service.process.pid)
-        killed, other = shard_processes(service.process.pid)
-        os.kill(killed, signal.SIGKILL)
-        # Those of the shard that was killed wait for it.
-        send(service, *range(21, 41))
-        service.wait_until_ready()
-        assert sorted(service.trace_ids()) == [f"{number:032x}" for number in range(1, 41)]
-        after = shard_processes(service.process.pid)
-        assert len(after) == 2
-        assert other in after
-        assert killed not in after
+        before, sent = descendants(service.process.pid), 20
+        for kill in range(KILLS):
+            shards = shard_processes(service.process.pid)
+            killed, other = shards[kill % 2], shards[1 - kill % 2]
+            os.kill(killed, signal.SIGKILL)
+            # Those of the shard that was killed wait for it.
+            send(service, *range(sent + 1, sent + 21))
+            sent += 20
+            service.wait_until_ready()
+            assert sorted(service.trace_ids()) == [f"{number:032x}" for number in range(1, sent + 1)]
+            after = shard_processes(service.process.pid)
+            assert len(after) == 2
+            assert other in after
+            assert killed not in after
+            before |= descendants(service.process.pid)
         assert service.stop() == 0
         deadline = time.monotonic() + END_SECONDS
         while not are_gone(before):

@@ -52,7 +52,7 @@ pub fn spans_of_columns(batch: &RecordBatch) -> Result<RecordSpans> {
     let parts = (0..batch.num_rows()).into_par_iter().step_by(ROWS_AT_ONCE);
     let rows = |first: usize| first..batch.num_rows().min(first + ROWS_AT_ONCE);
     let encoded: Vec<EncodedSpans> = if langfuse::is_observation(names.iter().copied()) {
-        let span_of = |row| langfuse::span_of(&record(&columns, row)?, &[]);
+        let span_of = |row| langfuse::span_of(&object_of(columns.iter().copied(), row)?, &[]);
         parts.map(|first| rows(first).map(&span_of).collect()).collect()
     } else {
         let read: Vec<_> =
@@ -69,13 +69,24 @@ pub fn spans_of_columns(batch: &RecordBatch) -> Result<RecordSpans> {
     batch_of(&encoded)
 }
 
-fn record<'a>(columns: &[(&'a str, &'a dyn Array)], row: usize) -> Checked<Object<'a>> {
-    columns.iter().map(|(name, column)| Ok(((*name).into(), value_at(*column, row)?))).collect()
+/// Returns a row as an object, without what is null.
+fn object_of<'a>(
+    columns: impl ExactSizeIterator<Item = (&'a str, &'a dyn Array)>,
+    row: usize,
+) -> Checked<Object<'a>> {
+    let mut object = Object::with_capacity(columns.len());
+    for (name, column) in columns {
+        let value = value_at(column, row)?;
+        if value != Value::Null {
+            object.push((name.into(), value));
+        }
+    }
+    Ok(object)
 }
 
 /// Returns the value in a row of a column. Instants are nanoseconds since 1970; members of structs that are null are
 /// left out.
-fn value_at<'a>(column: &'a dyn Array, row: usize) -> Checked<Value<'a>> {
+fn value_at(column: &dyn Array, row: usize) -> Checked<Value<'_>> {
     if column.is_null(row) {
         return Ok(Value::Null);
     }
@@ -99,9 +110,7 @@ fn value_at<'a>(column: &'a dyn Array, row: usize) -> Checked<Value<'a>> {
         DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(_, _) => list_at(column, row)?,
         DataType::Struct(fields) => {
             let parts = fields.iter().zip(column.as_struct().columns());
-            let members = parts.map(|(field, part)| Ok((field.name().into(), value_at(part.as_ref(), row)?)));
-            let members: Checked<Object<'a>> = members.collect();
-            Value::Object(members?.into_iter().filter(|(_, value)| *value != Value::Null).collect())
+            Value::Object(object_of(parts.map(|(field, part)| (field.name().as_str(), part.as_ref())), row)?)
         }
         DataType::Map(_, _) => {
             let map = column.as_map();

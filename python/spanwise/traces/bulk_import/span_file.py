@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _SQLITE_MAGIC = b"SQLite format 3\x00"
 _CHUNK_ROWS = 16_384
 _PARQUET_ROWS = 4_096
-"""Of twice as many, some of the memory is returned to the system and asked for again with each batch; of four times as many, all."""
+"""Of more, memory is returned to the system and asked for again with each batch."""
 _CHUNK_BYTES = 64 * 1024 * 1024
 """Rows of columns are encoded in chunks of at most about this size."""
 _MAX_REPORTED = 100

@@ -34,8 +34,9 @@ READ_BYTES = 16 * 1024
 """What is read at once."""
 WRITE_BYTES = 64 * 1024
 """What may wait to be sent before a sender waits, and nothing more is read."""
-DISCARD_BYTES = 64 * 1024
-"""What a client may send after the close frame, for it may not have read that yet."""
+DISCARD_BYTES = 4 * MAX_MESSAGE_BYTES
+"""What a client may send after the close frame, for it may not have read that yet. One that is cut off while it sends a
+message that is too large does not learn why."""
 MAX_HEADER_BYTES = 14
 CLOSE_SECONDS = 1.0
 """How long a client may take to confirm a close."""
@@ -62,6 +63,7 @@ class Wire(asyncio.BufferedProtocol):
         self._fragments = bytearray()
         self._is_text = True
         self._discarded = 0
+        self._has_ended = False
         self._is_disconnected = False
         self._messages: deque[Message] = deque()
         self._arrived = asyncio.Event()
@@ -187,6 +189,8 @@ class Wire(asyncio.BufferedProtocol):
         for frame in self._frames.events_received():
             if isinstance(frame, Frame):
                 self._take_frame(frame)
+        if self._frames.parser_exc is not None:  # it has sent a close frame itself
+            self._put_disconnect()
         self._account()
         if self._held() > self.max_message_bytes + MAX_HEADER_BYTES:
             self._fail(MESSAGE_TOO_BIG, f"expected a message of at most {self.max_message_bytes} bytes")
@@ -224,6 +228,9 @@ class Wire(asyncio.BufferedProtocol):
         self._arrived.set()
 
     def _put_disconnect(self) -> None:
+        if self._has_ended:
+            return
+        self._has_ended = True
         code = self._frames.close_rcvd.code if self._frames.close_rcvd else CloseCode.ABNORMAL_CLOSURE
         self._put({"type": "websocket.disconnect", "code": int(code)})
 

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from websockets.frames import Frame, Opcode
 
-from spanwise.http.websocket.wire import Wire
+from spanwise.http.websocket.protocol import MAX_MESSAGE_BYTES, MESSAGE_TOO_BIG
+from spanwise.http.websocket.wire import READ_BYTES, Wire
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,6 +81,35 @@ def test_arbitrary_bytes_end_in_messages_or_a_disconnect(sent: bytes) -> None:
             await wire.finish()
 
     asyncio.run(scene())
+
+
+def test_a_client_with_too_large_a_message_sends_all_of_it_and_learns_why_it_is_closed() -> None:
+    """Over TCP, where a connection that is closed before all was read is reset, and sending fails."""
+    too_large = Frame(Opcode.TEXT, b"x" * (MAX_MESSAGE_BYTES + 1)).serialize(mask=True)
+
+    async def scene() -> bytes:
+        wire = Wire()
+        with socket.create_server(("127.0.0.1", 0)) as server, socket.socket() as client:
+            # The kernel takes a part of it only, so that the client still sends when it is answered.
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, READ_BYTES)
+            client.connect(server.getsockname())
+            ours, _ = server.accept()
+            ours.setblocking(False)  # noqa: FBT003  # its only parameter
+            await wire.start(ours)
+            sending = asyncio.ensure_future(asyncio.to_thread(client.sendall, too_large))
+            async with asyncio.timeout(10):
+                while (await wire.receive())["type"] != "websocket.disconnect":
+                    pass
+                finishing = asyncio.ensure_future(wire.finish())
+                await sending
+                answer = await asyncio.to_thread(client.recv, 4)
+                client.close()
+                await finishing
+        return answer
+
+    opcode, _length, *code = asyncio.run(scene())
+    assert opcode == 0x80 | Opcode.CLOSE
+    assert int.from_bytes(code) == MESSAGE_TOO_BIG
 
 
 def test_bytes_in_memory_are_reported_and_end_at_zero() -> None:

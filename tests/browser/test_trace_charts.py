@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 def drag(page: Page, chart: str, start: float, end: float) -> None:
     """Drags over the plot of a chart, from one part of its width to another."""
-    box = page.get_by_role("img", name=re.compile(chart)).locator(".u-over").bounding_box()
+    plot = page.get_by_role("img", name=re.compile(chart)).locator(".u-over")
+    plot.hover()  # which waits until it stands still: it is drawn anew with each answer
+    box = plot.bounding_box()
     assert box is not None
     middle = box["y"] + box["height"] / 2
     page.mouse.move(box["x"] + start * box["width"], middle)
@@ -85,7 +87,8 @@ def test_a_drag_selects_a_range(visit: Callable[..., Page], service: RunningServ
 def test_a_drag_over_durations_filters_by_them(visit: Callable[..., Page], service: RunningService) -> None:
     page = visit(service.url, "#/traces?from=all")
     expect(page.get_by_role("img", name="Distribution of the durations")).to_be_visible()
-    drag(page, "Distribution of the durations", 0.5, 0.9)
+    with page.expect_response("**/traces/aggregate"):
+        drag(page, "Distribution of the durations", 0.5, 0.9)
     expect(page.get_by_text("Duration (ms) is at least")).to_be_visible()
     expect(page.get_by_text("Duration (ms) is less than")).to_be_visible()
     drag(page, "Distribution of the durations", 0.2, 0.6)

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 _SQLITE_MAGIC = b"SQLite format 3\x00"
 _CHUNK_ROWS = 16_384
-_PARQUET_ROWS = 4_096
-"""Of more, memory is returned to the system and asked for again with each batch."""
+_PARQUET_ROWS = 8_192
+"""Of twice as many, the memory is returned to the system and asked for again with each batch."""
 _CHUNK_BYTES = 64 * 1024 * 1024
 """Rows of columns are encoded in chunks of at most about this size."""
 _MAX_REPORTED = 100

@@ -9,6 +9,7 @@ from itertools import repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from spanwise.bench import machine
 from spanwise.bench.masks.conditions import conditions
@@ -17,25 +18,31 @@ from spanwise.bench.masks.libraries import Polars, PyArrow, Spanwise, as_arrow, 
 from spanwise.bench.results import Engines, QueryTimes
 from spanwise.bench.rounds import OURS, time_in_rounds
 from spanwise.bench.tables import median
+from spanwise.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    import pyarrow as pa
 
     from spanwise.bench.masks import Condition, Layout, Library
     from spanwise.bench.plan import Plan
 
 _LIBRARIES: dict[str, Callable[[pa.RecordBatch], Library]] = {OURS: Spanwise, "pyarrow": PyArrow, "polars": Polars}
 _SEED = 0x3A5C
+LEAST_PYARROW = 25
+"""The first version whose columns Polars 2.1 takes: of those of earlier ones it ends the process."""
 
 
 def run(plan: Plan) -> None:
     """Times all conditions over all types.
 
     Raises:
+        ConfigurationError: PyArrow is too old.
         WrongResultError: two masks differ.
     """
+    if int(pa.__version__.partition(".")[0]) < LEAST_PYARROW:
+        raise ConfigurationError(
+            f"masks are compared with Polars, which needs PyArrow {LEAST_PYARROW}; this is {pa.__version__}"
+        )
     load = machine.load()
     rows = plan.rows()
     timed: list[QueryTimes] = []

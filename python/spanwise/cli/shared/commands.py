@@ -27,6 +27,12 @@ class Command(RichCommand):
         return "\n".join(line.rstrip() for line in super().get_help(ctx).splitlines())
 
 
+_NO_ARGUMENTS: tuple[type[click.UsageError], ...] = tuple(
+    error for name, error in vars(click.exceptions).items() if name == "NoArgsIsHelpError"
+)
+"""What click raises to print a help page; before 8.2 it prints one itself."""
+
+
 class Commands(RichGroup):
     """A group of commands whose errors are one line each: what is wrong, and what to do."""
 
@@ -49,7 +55,7 @@ class Commands(RichGroup):
             return super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
         try:
             code = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
-        except click.exceptions.NoArgsIsHelpError as error:
+        except _NO_ARGUMENTS as error:
             click.echo(error.message, err=True)
             sys.exit(error.exit_code)
         except click.ClickException as error:

@@ -173,7 +173,7 @@ lowest: $(RELEASE) ## Unit tests with the lowest versions of the dependencies th
 		--no-annotate --no-emit-index-url --no-header --quiet --output-file $(LOWEST)/requirements.txt
 	test -x $(LOWEST)/venv/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python $(LOWEST)/venv
 	$(BIN)/uv pip sync --quiet --python $(LOWEST)/venv/bin/python $(LOWEST)/requirements.txt
-	PYTHONPATH=python $(LOWEST)/venv/bin/python -m pytest --numprocesses 2 --dist loadfile tests/unit \
+	PYTHONPATH=$(abspath python) $(LOWEST)/venv/bin/python -m pytest --numprocesses 2 --dist loadfile tests/unit \
 		-W 'ignore:The anyio.abc.BlockingPortal alias:DeprecationWarning' \
 		--deselect tests/unit/ui/test_sources.py::test_its_openapi_document_is_current
 

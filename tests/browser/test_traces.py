@@ -299,6 +299,7 @@ def test_a_service_that_stops_leaves_the_rows(visit: Callable[..., Page], start:
     running.http.post("/v1/traces", content=export, headers={"Content-Type": "application/json"}).raise_for_status()
     page = visit(running.url, "#/traces", expected=["ERR_CONNECTION_REFUSED"])
     expect(rows(page)).to_have_count(1)
+    expect(page.locator("canvas").first).to_be_visible()  # which is drawn by a part of the page that is loaded last
     assert running.stop() == 0
     page.keyboard.press("r")
     expect(page.get_by_role("alert")).to_contain_text("cannot be reached")

@@ -61,13 +61,13 @@ else
 endif
 
 test: ## The gate, which CI runs: everything but `test-slow`
-	@echo "make test: lint, types, Rust, Python, browser, oldest agno, wheel, audit; under 35 minutes on two idle cores from nothing."
-	@$(MAKE) --no-print-directory lint types docs rust python browser oldest-agno wheel-test audit $(if $(NPM),ui-check)
+	@echo "make test: lint, types, Rust, Python, browser, oldest agno, lowest versions, wheel, audit; under 40 minutes on two idle cores from nothing."
+	@$(MAKE) --no-print-directory lint types docs rust python browser oldest-agno lowest wheel-test audit $(if $(NPM),ui-check)
 	$(if $(NPM),,@echo "make test: npm is not installed, so ui-check was left out.")
 
 # cargo-deny is compiled from source, for nobody ships a current one: that is why it is not in the gate. Its result
 # depends on Cargo.lock and deny.toml alone; CI runs it after the gate.
-test-slow: $(RELEASE) crates agno-$(MIDDLE_AGNO) lowest ## Full counts of kills, fuzzed inputs and mutations, and cargo-deny: an hour
+test-slow: $(RELEASE) crates agno-$(MIDDLE_AGNO) ## Full counts of kills, fuzzed inputs and mutations, and cargo-deny: an hour
 	$(BIN)/python -m pytest -m slow
 	$(BIN)/python -m pytest -m slow tests/browser
 	FUZZ_SECONDS=60 OPENING_KILLS=500 POWER_LOSS_SEEDS=10000 BIT_FLIPS=1000 TEXT_CASES=100000 SAID_CASES=4000 SPAN_CASES=1000 MERGE_CASES=2000 cargo test --quiet

@@ -158,9 +158,11 @@ def _attributes(row: _Columns) -> pa.Array:
     """
     text = row["attributes"][0] or "{}"
     try:
-        attributes = {key: _printable(value) for key, value in json.loads(text).items()}
-        # The name of a member of a struct ends at its first NUL.
-        return pa.array([text if any("\0" in key for key in attributes) else attributes])
+        members = {key: pa.array([_printable(value)]) for key, value in json.loads(text).items()}
+        # The name of a member of a struct ends at its first NUL, and a struct without members has no length.
+        if not members or any("\0" in key for key in members):
+            return pa.array([text])
+        return pa.StructArray.from_arrays(list(members.values()), names=list(members))
     except (ValueError, AttributeError, OverflowError, pa.ArrowException):
         return pa.array([text])
 

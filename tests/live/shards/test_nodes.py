@@ -1,8 +1,10 @@
-"""A Ray cluster of several nodes: what happens when one of them goes, and the head."""
+"""A Ray cluster of several nodes: what happens when one of them goes, or sleeps for a while, and when the head goes."""
 
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -13,7 +15,7 @@ import httpx
 import pytest
 
 from support.servers.buckets import BUCKET
-from support.services.cluster import needs_ray
+from support.services.cluster import are_gone, descendants, needs_ray
 from support.services.process import free_port
 from support.services.ray_head import RayHead
 from support.services.searches import Searches, send
@@ -57,34 +59,91 @@ def spanwise(head: RayHead, *arguments: str) -> dict[str, Any]:
     return decoded
 
 
+class Nodes:
+    """A cluster with a shard and the follower of the other one on each of two nodes, and a caller of its front door.
+
+    Attributes:
+        head: its head.
+        lost: the node that a test takes away. The front door is on the other one, so that its caller needs no load
+            balancer.
+        http: the caller.
+        searches: those that it makes all the time.
+    """
+
+    def __init__(self, stack: ExitStack, data_dir: str) -> None:
+        port = free_port()
+        self.head = stack.enter_context(RayHead(1, has_nodes=True))
+        self.lost = stack.enter_context(self.head.node("one", 2, shard=1))
+        stack.enter_context(self.head.node("two", 2, shard=1, front=1))
+        self._data_dir = data_dir
+        flags = ("--shards", "2", "--followers", "1", "--fronts", "1", "--port", str(port))
+        spanwise(self.head, "up", "--cluster", self.head.address, "--data-dir", data_dir, *flags)
+        self.http = stack.enter_context(httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60))
+        self.searches = Searches(self.http, 0)
+        self.send(20)
+
+    def send(self, count: int) -> None:
+        send(self.http, self.searches, count)
+
+    def send_for(self, seconds: float) -> None:
+        """Sends traces for that long, and asserts that searches were answered meanwhile."""
+        until, count = time.monotonic() + seconds, self.searches.count
+        while time.monotonic() < until:
+            self.send(5)
+        assert self.searches.count > count
+
+    def wait_until_up(self, *roles: str) -> None:
+        """Waits until the processes with these roles answer for both shards."""
+        status = ("status", self._data_dir, "--address", self.head.address, "--json")
+        deadline = time.monotonic() + WAIT_SECONDS
+        while not self._are_up(roles, spanwise(self.head, *status)["shards"]):
+            assert time.monotonic() < deadline
+
+    def _are_up(self, roles: tuple[str, ...], states: list[dict[str, Any]]) -> bool:
+        return [state["state"] for state in states if state["role"] in roles] == ["up"] * 2 * len(roles)
+
+    def end(self) -> None:
+        """Asserts that no search failed, and that what was acknowledged is there, and once."""
+        self.searches.end()
+        assert self.searches.failed == []
+        found = self.http.post("/traces/search", json={"limit": 1}).json()["meta"]["total_count"]
+        assert found == self.searches.stored
+
+
 @pytest.mark.usefixtures("number")
 def test_a_node_and_then_the_head_go(data_dir: str) -> None:
-    port = free_port()
     with ExitStack() as stack:
-        head = stack.enter_context(RayHead(1, has_nodes=True))
-        lost = stack.enter_context(head.node("one", 2, shard=1))
-        # The front door is on the node that stays, so that its caller needs no load balancer.
-        stack.enter_context(head.node("two", 2, shard=1, front=1))
-        flags = ("--shards", "2", "--followers", "1", "--fronts", "1", "--port", str(port))
-        spanwise(head, "up", "--cluster", head.address, "--data-dir", data_dir, *flags)
-        http = stack.enter_context(httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60))
-        searches = Searches(http, 0)
-        send(http, searches, 20)
+        nodes = Nodes(stack, data_dir)
+        nodes.lost.kill("raylet")
+        nodes.send(20)
+        nodes.wait_until_up("writer", "follower")
+        nodes.send(20)
+        nodes.head.kill("gcs_server")
+        nodes.send_for(AFTER_SECONDS)
+        nodes.end()
 
-        lost.kill("raylet")
-        send(http, searches, 20)
-        status = ("status", data_dir, "--address", head.address, "--json")
-        deadline = time.monotonic() + WAIT_SECONDS
-        while [state["state"] for state in spanwise(head, *status)["shards"]] != ["up"] * 4:
-            assert time.monotonic() < deadline
-        send(http, searches, 20)
 
-        head.kill("gcs_server")
-        until, count = time.monotonic() + AFTER_SECONDS, searches.count
-        while time.monotonic() < until:
-            send(http, searches, 5)
-        searches.end()
-        assert searches.failed == []
-        assert searches.count > count
-        found = http.post("/traces/search", json={"limit": 1}).json()["meta"]["total_count"]
-        assert found == searches.stored
+@pytest.mark.parametrize("data_dir", ["bucket"], indirect=True)
+def test_what_has_moved_acknowledges_nothing_when_it_is_continued(data_dir: str) -> None:
+    """In a bucket nothing keeps a second process from opening a store whose first one only sleeps."""
+    with ExitStack() as stack:
+        nodes = Nodes(stack, data_dir)
+        asleep = descendants(nodes.lost.process.pid)
+        shards = {pid for pid, command in asleep.items() if command.startswith("ray::ShardActor")}
+        assert shards
+        for pid in asleep:
+            os.kill(pid, signal.SIGSTOP)
+        nodes.send(20)
+        # On one machine both nodes have one cache, which the follower that sleeps keeps from the one that replaces it.
+        nodes.wait_until_up("writer")
+        nodes.send(20)
+        # The shards first, while their node still sleeps: it would end them.
+        for pid in shards:
+            os.kill(pid, signal.SIGCONT)
+        nodes.send_for(AFTER_SECONDS)
+        for pid in asleep:
+            os.kill(pid, signal.SIGCONT)
+        nodes.send_for(AFTER_SECONDS)
+        assert are_gone({pid: asleep[pid] for pid in shards})
+        nodes.wait_until_up("writer", "follower")
+        nodes.end()

@@ -1,6 +1,7 @@
-//! Gathers a page of runs: the keys of windows of ranks, then the documents of the page.
+//! Gathers a page of runs: the keys of windows of ranks, then the documents of the page. Of a first page most shards send
+//! theirs with the keys, so that a round is enough.
 
-use super::page_cut::{ItemKey, PageCut, Ranks};
+use super::page_cut::{ItemKey, PageCut, Ranks, likely_share};
 use super::wire::{Answered, Asked, AskedDocuments, AskedKeys, ItemList, Keys, unexpected};
 use super::{Found, Gather};
 use crate::error::Result;
@@ -23,7 +24,13 @@ pub(super) struct RunGather {
 impl RunGather {
     /// Searches `shards` shards for a page; for the newest runs alone with `is_newest`.
     pub(super) fn new(shards: usize, (request, is_newest): (PageRequest, bool), view: RunView) -> Self {
-        let keys = KeyGather::new(shards, (request, is_newest));
+        let mut keys = KeyGather::new(shards, (request, is_newest));
+        // The page begins with the first trace of every shard, which takes no key to know. What matches is looked for in
+        // documents, of which there is a limit.
+        if request.window().offset == 0 && !view.with_matches {
+            let count = likely_share(request.window().limit, shards);
+            keys.first_documents = (count, view.detail.word().to_owned());
+        }
         Self { request, view, keys, page: None, documents: Documents::default() }
     }
 }
@@ -39,7 +46,7 @@ impl Gather for RunGather {
         let page = self.keys.page();
         total_bytes(page.iter().map(|(_, item)| item.bytes))?;
         let asked = (0..self.keys.shards).map(|shard| {
-            let own = page.iter().filter(|(owner, _)| *owner == shard);
+            let own = page.iter().filter(|(owner, _)| *owner == shard).skip(self.documents.count(shard));
             let trace_ids: Vec<u8> =
                 own.flat_map(|(_, item)| &item.key[item.key.len() - ID_BYTES..]).copied().collect();
             let RunView { detail, with_matches } = self.view;
@@ -54,7 +61,11 @@ impl Gather for RunGather {
 
     fn take(&mut self, shard: usize, answered: Answered) -> Result<()> {
         match answered {
-            Answered::Keys(keys) => self.keys.take(shard, keys),
+            Answered::Keys(mut keys) => {
+                let items = std::mem::take(&mut keys.first_documents);
+                self.documents.add(shard, ItemList { items, damage: Vec::new() });
+                self.keys.take(shard, keys)
+            }
             Answered::Items(items) => {
                 self.documents.add(shard, items);
                 Ok(())
@@ -70,19 +81,31 @@ impl Gather for RunGather {
     }
 }
 
-/// The items that shards have sent.
+/// The items that shards have sent, each in the order of the page.
 #[derive(Debug, Default)]
 pub(super) struct Documents {
     of_shards: Vec<(usize, ItemList)>,
 }
 
 impl Documents {
-    pub(super) fn add(&mut self, shard: usize, items: ItemList) {
-        self.of_shards.push((shard, items));
+    /// Adds items of a shard that follow those that it has sent before.
+    pub(super) fn add(&mut self, shard: usize, mut items: ItemList) {
+        match self.of_shards.iter_mut().find(|(own, _)| *own == shard) {
+            Some((_, known)) => {
+                known.items.append(&mut items.items);
+                known.damage.append(&mut items.damage);
+            }
+            None => self.of_shards.push((shard, items)),
+        }
     }
 
-    /// Returns the items in the order of a page, of which each shard has sent its own in that order: `page` names the shard
-    /// of each item. And what is wrong with them.
+    /// Returns how many items a shard has sent.
+    fn count(&self, shard: usize) -> usize {
+        self.of_shards.iter().find(|(own, _)| *own == shard).map_or(0, |(_, known)| known.items.len())
+    }
+
+    /// Returns the items in the order of a page, of which each shard has sent its own in that order, and perhaps more: `page`
+    /// names the shard of each item. And what is wrong with them.
     ///
     /// # Errors
     /// [`crate::error::Error::Busy`] if one was not sent.
@@ -115,6 +138,8 @@ pub(super) struct KeyGather {
     asked: Vec<Option<Ranks>>,
     source: KeySource,
     damage: Vec<String>,
+    /// How many documents are wanted with the first keys, and how much of each is shown.
+    first_documents: (u64, String),
 }
 
 /// Where the keys of a page come from.
@@ -146,7 +171,8 @@ impl KeyGather {
         } else {
             KeySource::Windows(PageCut::new(window.offset, window.limit, shards))
         };
-        Self { shards, sort: request.sort.key(), asked: Vec::new(), source, damage: Vec::new() }
+        let (sort, asked, damage) = (request.sort.key(), Vec::new(), Vec::new());
+        Self { shards, sort, asked, source, damage, first_documents: (0, String::new()) }
     }
 
     /// Returns the keys to ask for; `None` once the page is known.
@@ -161,10 +187,14 @@ impl KeyGather {
             }
         };
         let Some(ranks) = ranks else { return Ok(None) };
+        let documents = std::mem::take(&mut self.first_documents);
         let question = |ranks: &Option<Ranks>| {
             let Ranks { first, end, step } = (*ranks)?;
             let (sort, is_ascending) = (self.sort.0.to_owned(), self.sort.1);
-            Some(Asked::Keys(AskedKeys { sort, is_ascending, is_newest, first, end, step }))
+            let (first_documents, detail) = documents.clone();
+            let asked =
+                AskedKeys { sort, is_ascending, is_newest, first, end, step, first_documents, detail };
+            Some(Asked::Keys(asked))
         };
         let asked = ranks.iter().map(question).collect();
         self.asked = ranks;
@@ -172,7 +202,7 @@ impl KeyGather {
     }
 
     pub(super) fn take(&mut self, shard: usize, answer: Keys) -> Result<()> {
-        let Keys { count, packed: keys, bytes, frontier, damage } = answer;
+        let Keys { count, packed: keys, bytes, frontier, damage, first_documents: _ } = answer;
         for damage in damage {
             if !self.damage.contains(&damage) {
                 self.damage.push(damage);

@@ -126,6 +126,11 @@ pub(in crate::search) struct AskedKeys {
     pub(super) end: u64,
     #[prost(uint64, tag = "6")]
     pub(super) step: u64,
+    /// How many documents of the first ranks are wanted with the keys, and how much of each is shown.
+    #[prost(uint64, tag = "7")]
+    pub(super) first_documents: u64,
+    #[prost(string, tag = "8")]
+    pub(super) detail: String,
 }
 
 /// Keys, each of the same length, which are less for what comes before.
@@ -146,6 +151,9 @@ pub(in crate::search) struct Keys {
     /// What is wrong with documents that were looked at.
     #[prost(string, repeated, tag = "5")]
     pub(super) damage: Vec<String>,
+    /// The documents of the first of them, each a JSON object: as many as are wanted, or fewer.
+    #[prost(bytes = "vec", repeated, tag = "6")]
+    pub(super) first_documents: Vec<Vec<u8>>,
 }
 
 /// Traces as items of a page.

@@ -19,6 +19,9 @@ use crate::search::sorted::OrderedRows;
 use crate::search::spans::{self, SpanWalk};
 use crate::trace::detail::Detail;
 
+/// The most bytes of documents that are sent with keys.
+const MAX_FIRST_BYTES: u64 = 256 << 10;
+
 impl PinnedSearch {
     pub(super) fn run_keys(&self, asked: &AskedKeys, cancel: &CancellationToken) -> Result<Keys> {
         let sort = Sort::by(&asked.sort, asked.is_ascending)?;
@@ -26,12 +29,39 @@ impl PinnedSearch {
         let count = selections.iter().map(|selection| selection.count).sum();
         let ordered = OrderedRows::new(&selections, sort, cancel)?;
         let mut keys = KeyWriter::new(&selections, sort);
+        let mut first = Vec::new();
         for window in windows(asked, count) {
             for row in ordered.window(window, cancel)? {
                 keys.add(row, ordered.value(row));
+                first.push((selections[row.0].index, row.1));
             }
         }
-        Ok(Keys { count: count as u64, ..keys.keys })
+        let has_first = asked.first_documents > 0 && asked.first == 0 && asked.step <= 1;
+        let first_documents =
+            if has_first { self.first_documents(asked, &first, cancel)? } else { Vec::new() };
+        Ok(Keys { count: count as u64, first_documents, ..keys.keys })
+    }
+
+    /// Returns documents of the first of these rows; none if one is damaged or cannot be read: it is asked for again if
+    /// it is on the page, and only then something is wrong with the search.
+    fn first_documents(
+        &self,
+        asked: &AskedKeys,
+        rows: &[(usize, usize)],
+        cancel: &CancellationToken,
+    ) -> Result<Vec<Vec<u8>>> {
+        let parts = self.snapshot.parts();
+        let mut bytes = 0;
+        let is_small = |(part, row): &&(usize, usize)| {
+            bytes += parts[*part].document_bytes(*row);
+            bytes <= MAX_FIRST_BYTES
+        };
+        let count = rows.iter().take(size(asked.first_documents)).take_while(is_small).count();
+        let view = RunView { detail: Detail::from_word(&asked.detail)?, with_matches: false };
+        match ItemWriter::new(&self.filter, view)?.items(parts, &rows[..count], cancel) {
+            Ok(Items { items, damage }) if damage.is_empty() => Ok(items),
+            _ => cancel.check().map(|()| Vec::new()),
+        }
     }
 
     pub(super) fn newest_run_keys(&self, asked: &AskedKeys, cancel: &CancellationToken) -> Result<Keys> {

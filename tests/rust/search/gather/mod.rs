@@ -92,12 +92,17 @@ impl Stores {
     }
 
     fn gathered_by(&self, search: &mut Gathering) -> Result<Found> {
+        self.gathered_in_rounds(search).map(|(found, _)| found)
+    }
+
+    /// Returns what a search over the shards finds, and in how many rounds.
+    fn gathered_in_rounds(&self, search: &mut Gathering) -> Result<(Found, usize)> {
         let snapshots: Vec<Arc<Snapshot>> = self.shards.iter().map(TraceStore::snapshot).collect();
         gathered(search, &snapshots)
     }
 }
 
-fn gathered(search: &mut Gathering, snapshots: &[Arc<Snapshot>]) -> Result<Found> {
+fn gathered(search: &mut Gathering, snapshots: &[Arc<Snapshot>]) -> Result<(Found, usize)> {
     let token = CancellationToken::default();
     let pins = snapshots.iter().map(|snapshot| PinnedSearch::new(snapshot.clone(), search.query()));
     let pins: Vec<PinnedSearch> = pins.collect::<Result<_>>()?;
@@ -110,7 +115,7 @@ fn gathered(search: &mut Gathering, snapshots: &[Arc<Snapshot>]) -> Result<Found
         rounds += 1;
         assert!(rounds < 40, "every round brings the search nearer to its end");
     }
-    search.found()
+    Ok((search.found()?, rounds))
 }
 
 /// Returns two spans, the second below the first, with texts and attributes by what selects them.

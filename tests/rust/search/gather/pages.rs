@@ -7,7 +7,7 @@ use spanwise::search::{
 };
 
 use super::super::filtered::operations;
-use super::{Stores, compiled, owned, searched, span_conditions, span_filter};
+use super::{Stores, compiled, owned, searched, span_conditions, span_filter, spans_of};
 
 const SORTS: [&str; 6] = ["start_time", "duration_ms", "total_spans", "total_tokens", "cost", "cost_partial"];
 const DETAILS: [Detail; 4] = [Detail::Full, Detail::Summary, Detail::Preview, Detail::Skeleton];
@@ -26,7 +26,7 @@ proptest! {
     fn a_page_of_shards_is_that_of_one_store(
         operations in operations(), layout in 0..4_usize,
         searches in prop::collection::vec(
-            (searched(), prop::option::of(0..4_usize), 1..9_u64, 1..8_usize, 0..SORTS.len(), 0..4_usize, any::<u8>()), 8),
+            (searched(), prop::option::of(0..4_usize), prop_oneof![Just(1), 1..9_u64], 1..8_usize, 0..SORTS.len(), 0..4_usize, any::<u8>()), 8),
         conditions in span_conditions(),
     ) {
         let stores = Stores::new(layout);
@@ -64,7 +64,7 @@ proptest! {
             let filter = owned(compiled(&serde_json::Value::Null), (trace % 3 == 0).then_some(1));
             let shard = [stores.shards[stores.map.shard_of(trace_id)].snapshot()];
             let look_up = |mut search: Gathering| match super::gathered(&mut search, &shard).expect("a result") {
-                Found::Trace(found) => found,
+                (Found::Trace(found), _) => found,
                 other => panic!("expected a trace, found {other:?}"),
             };
             let expected = search::trace(&snapshot, trace_id, &filter, Detail::Full).expect("a result");
@@ -72,5 +72,25 @@ proptest! {
             let expected = search::span(&snapshot, trace_id, span_id, &filter, Some(5)).expect("a result");
             prop_assert_eq!(look_up(Gathering::span(&hex, &span, &filter, Some(5))), expected);
         }
+    }
+}
+
+#[test]
+fn a_first_page_takes_one_round_and_others_two() {
+    let stores = Stores::new(2);
+    for trace in 1..=200_u64 {
+        stores.ingest(&spans_of(trace, 0, 0));
+    }
+    let (snapshot, token) = (stores.one.snapshot(), CancellationToken::default());
+    let all = compiled(&serde_json::Value::Null);
+    for (number, with_matches, expected_rounds) in
+        [(1, false, 1), (1, true, 2), (2, false, 2), (11, false, 1)]
+    {
+        let request = PageRequest::new(number, 20).expect("a page");
+        let view = RunView { detail: Detail::Full, with_matches };
+        let mut search = Gathering::runs(stores.map.shards(), &all, (request, false), view);
+        let (found, rounds) = stores.gathered_in_rounds(&mut search).expect("a page");
+        assert_eq!(page(found), search::runs(&snapshot, &all, request, view, &token).expect("a page"));
+        assert_eq!(rounds, expected_rounds, "page {number}");
     }
 }

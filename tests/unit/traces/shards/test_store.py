@@ -265,10 +265,12 @@ def test_a_search_begins_again_when_a_shard_has_lost_its_state(tmp_path: Path) -
     layout = Layout.of(1)
     store = ShardedStore(layout, [Forgetful(TraceStore.open(str(tmp_path / "a")), layout.number)])
     store.ingest(many_traces(9), "application/json")
-    assert store.search_runs(EVERYTHING, 1, 20).total_count == 8
+    # A second page takes two questions.
+    assert store.search_runs(EVERYTHING, 2, 4).total_count == 8
+    assert Forgetful.left == 0
     Forgetful.left = 9
     with pytest.raises(PinLostError):
-        store.search_runs(EVERYTHING, 1, 20)
+        store.search_runs(EVERYTHING, 2, 4)
 
 
 def test_a_shard_of_another_layout_answers_nothing(tmp_path: Path) -> None:

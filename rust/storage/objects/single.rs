@@ -22,7 +22,7 @@ pub fn create_object(url: &str, path: &str, content: Vec<u8>) -> Result<bool> {
     match location.open_existing()?.put_new(path, content.into()) {
         Ok(()) => Ok(true),
         Err(PutError::Exists) => Ok(false),
-        Err(PutError::Failed(error) | PutError::NotSynced(error)) => Err(error),
+        Err(PutError::Failed(error) | PutError::NotSynced(error)) => Err(at(url, error)),
     }
 }
 
@@ -32,7 +32,7 @@ pub fn create_object(url: &str, path: &str, content: Vec<u8>) -> Result<bool> {
 /// As [`create_object`].
 pub fn read_object(url: &str, path: &str) -> Result<Option<Bytes>> {
     let objects = StoreLocation::parse(url)?.open_to_follow(&Options::default())?;
-    objects.map_or(Ok(None), |objects| objects.get(path))
+    objects.map_or(Ok(None), |objects| objects.get(path)).map_err(|error| at(url, error))
 }
 
 /// Returns the objects below `folder`, in no particular order; none if there is no such folder.
@@ -41,5 +41,15 @@ pub fn read_object(url: &str, path: &str) -> Result<Option<Bytes>> {
 /// As [`create_object`].
 pub fn list_objects(url: &str, folder: &str) -> Result<Vec<ListedObject>> {
     let objects = StoreLocation::parse(url)?.open_to_follow(&Options::default())?;
-    objects.map_or(Ok(Vec::new()), |objects| objects.list(folder))
+    objects.map_or(Ok(Vec::new()), |objects| objects.list(folder)).map_err(|error| at(url, error))
+}
+
+/// Returns an error that says where the object is, of which one of storage knows the name alone.
+fn at(url: &str, error: Error) -> Error {
+    match error {
+        Error::Storage { object, message } => {
+            Error::Storage { object: format!("{}/{object}", url.trim_end_matches('/')), message }
+        }
+        error => error,
+    }
 }

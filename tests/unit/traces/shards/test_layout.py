@@ -7,7 +7,7 @@ import pytest
 
 from spanwise import TraceStore
 from spanwise._engine import RequestSplitter
-from spanwise.errors import ConfigurationError, StoreDamagedError
+from spanwise.errors import ConfigurationError, StoreDamagedError, StoreError
 from spanwise.traces.shards import Layout
 from spanwise.traces.shards.layout import MAX_SHARDS, open_layout
 
@@ -73,6 +73,12 @@ def test_what_is_no_layout_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "layout").mkdir()
     (tmp_path / "layout" / "00000000000000000001.json").write_bytes(content)
     with pytest.raises(StoreDamagedError, match="is no layout"):
+        open_layout(str(tmp_path), 1)
+
+
+def test_storage_that_fails_is_named_with_its_place(tmp_path: Path) -> None:
+    (tmp_path / "layout").write_bytes(b"")
+    with pytest.raises(StoreError, match=rf"`{tmp_path}/layout`: .*[Nn]ot a directory"):
         open_layout(str(tmp_path), 1)
 
 

@@ -155,6 +155,14 @@ impl TextMatcher {
         self.case_folding.is_some()
     }
 
+    /// Returns the pattern of a `CONTAINS` matcher, as texts without upper case are compared with it.
+    pub(super) fn pattern(&self) -> Option<&[u8]> {
+        match &self.test {
+            TextTest::Contains(finder) => Some(finder.needle()),
+            _ => None,
+        }
+    }
+
     /// Returns how many texts this matcher matches at most, if it lists them exactly.
     pub(super) fn count(&self) -> Option<usize> {
         match &self.test {

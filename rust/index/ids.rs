@@ -36,6 +36,11 @@ impl Ids {
         &self.values.as_slice()[row * WIDTH..][..WIDTH]
     }
 
+    /// Returns the ids of all rows as bytes, one after another.
+    pub fn all(&self) -> &[u8] {
+        &self.values
+    }
+
     /// Returns the id of a row; `None` if it is all zero, which no trace id is.
     pub fn id(&self, row: usize) -> Option<TraceId> {
         TraceId::from_bytes(self.bytes(row))

@@ -1,9 +1,11 @@
 //! What a search for texts compares: the parts of a text that are searched, and letters that differ only by case.
 
 mod case_folding;
+mod id_piece;
 mod pair_finder;
 mod searched;
 
 pub(crate) use case_folding::{CaseFolding, fold_all, has_case};
+pub(crate) use id_piece::{ID_BYTES, ID_DIGITS, IdPiece, digit, id_at};
 pub(crate) use pair_finder::{PairFinder, chunk_at};
 pub(crate) use searched::{find_in_searched, for_each_searched_word, is_apart};

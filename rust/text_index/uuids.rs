@@ -7,34 +7,20 @@ use std::io;
 
 use arrow_buffer::Buffer;
 use fearless_simd::prelude::*;
-use fearless_simd::{Level, dispatch, mask8x64, u8x64};
+use fearless_simd::{Level, dispatch};
 
 use super::postings::{ANY, CHANNELS, Posting};
 use super::rows::ChannelRows;
 use crate::index::PackedInts;
 use crate::index::layout::{SectionKind, SectionWriter, Sections};
-use crate::text::chunk_at;
+use crate::text::{ID_BYTES, ID_DIGITS, IdPiece, digit, id_at};
 
 /// The length of a UUID as a text.
 pub(super) const TEXT_BYTES: usize = 36;
 /// Where its dashes are. Source: RFC 9562, section 4.
 const DASHES: [usize; 4] = [8, 13, 18, 23];
-/// How many hexadecimal digits it has.
-const DIGITS: usize = 32;
-/// Its length as a number.
-const BYTES: usize = size_of::<u128>();
-/// UUIDs whose bytes are compared at once.
-const CHUNK: usize = 64 / BYTES;
 /// A search asks after so many UUIDs whether it is cancelled.
 const UUIDS_PER_CHECK: usize = 1 << 14;
-
-fn digit(byte: u8) -> Option<u8> {
-    match byte {
-        b'0'..=b'9' => Some(byte - b'0'),
-        b'a'..=b'f' => Some(byte - b'a' + 10),
-        _ => None,
-    }
-}
 
 /// Returns the UUID that is written so, in lower case, with its dashes.
 pub(super) fn parse(token: &[u8]) -> Option<u128> {
@@ -50,7 +36,7 @@ pub(super) fn parse(token: &[u8]) -> Option<u128> {
 
 /// Returns how a UUID is written.
 pub(super) fn text(uuid: u128) -> [u8; TEXT_BYTES] {
-    let mut digits = (0..DIGITS).rev().map(|place| (uuid >> (4 * place) & 0xF) as usize);
+    let mut digits = (0..ID_DIGITS).rev().map(|place| (uuid >> (4 * place) & 0xF) as usize);
     std::array::from_fn(|place| {
         let digit = if DASHES.contains(&place) { None } else { digits.next() };
         digit.map_or(b'-', |digit| b"0123456789abcdef"[digit])
@@ -89,9 +75,9 @@ pub(super) struct Uuids {
 impl Uuids {
     pub(super) fn open(sections: &Sections, column: usize) -> Option<Self> {
         let bytes = sections.buffer(column, SectionKind::Values)?;
-        let count = bytes.len() / BYTES;
+        let count = bytes.len() / ID_BYTES;
         let postings = sections.packed(column, SectionKind::Codes, count)?;
-        (bytes.len() % BYTES == 0).then_some(Self { bytes, postings, count })
+        (bytes.len() % ID_BYTES == 0).then_some(Self { bytes, postings, count })
     }
 
     /// Returns the UUIDs in ascending order, each with its posting.
@@ -107,12 +93,10 @@ impl Uuids {
         sets: &mut [ChannelRows],
         is_cancelled: &dyn Fn() -> bool,
     ) -> Option<()> {
-        let Some(piece) = UuidPiece::of(piece) else { return Some(()) };
+        let Some(piece) = piece_of_uuid(piece) else { return Some(()) };
         let level = Level::new();
         let (mut begin, mut end) = (0, self.count);
-        if let [(mask, digits)] = *piece.tests
-            && mask.leading_ones() == mask.count_ones()
-        {
+        if let Some((mask, digits)) = piece.prefix() {
             begin = self.partition_point(|uuid| uuid & mask < digits);
             end = self.partition_point(|uuid| uuid & mask <= digits);
         }
@@ -135,32 +119,17 @@ impl Uuids {
         clippy::inline_always,
         reason = "it is compiled once for each kind of processor, inside its caller"
     )]
-    fn add_some<S: Simd>(
-        &self,
-        simd: S,
-        piece: &UuidPiece,
-        (first, end): (usize, usize),
-        sets: &mut [ChannelRows],
-    ) {
-        for chunk in (first..end).step_by(CHUNK) {
-            let mut left = piece.begins(simd, &self.bytes, chunk * BYTES);
-            while left != 0 {
-                let index = left.trailing_zeros() as usize / BYTES;
-                left &= !(0xFFFF << (index * BYTES));
-                let index = chunk + index;
-                if index < end && (piece.is_short || piece.is_in(self.uuid(index))) {
-                    let posting = self.posting(index);
-                    for set in &mut *sets {
-                        set.add_posting(posting);
-                    }
-                }
+    fn add_some<S: Simd>(&self, simd: S, piece: &IdPiece, some: (usize, usize), sets: &mut [ChannelRows]) {
+        piece.find(simd, &self.bytes, some, |index| {
+            let posting = self.posting(index);
+            for set in &mut *sets {
+                set.add_posting(posting);
             }
-        }
+        });
     }
 
     fn uuid(&self, index: usize) -> u128 {
-        let bytes = self.bytes[index * BYTES..].first_chunk();
-        bytes.map_or(0, |bytes| u128::from_be_bytes(*bytes))
+        id_at(&self.bytes, index)
     }
 
     #[allow(clippy::cast_possible_truncation, reason = "rows have 32 bits, channels three")]
@@ -180,101 +149,21 @@ impl Uuids {
     }
 }
 
-/// A test of a byte: `byte | ignored == wanted`.
-#[derive(Debug, Clone, Copy)]
-struct ByteTest {
-    ignored: u8,
-    wanted: u8,
-}
-
-impl ByteTest {
-    /// Returns the test of the two digits of a byte, as far as they are known.
-    fn of(first: Option<u8>, second: Option<u8>) -> Self {
-        let ignored = first.map_or(0xF0, |_| 0) | second.map_or(0x0F, |_| 0);
-        let digits = first.unwrap_or_default() << 4 | second.unwrap_or_default();
-        Self { ignored, wanted: digits | ignored }
+/// Returns the piece of a token that can be in a UUID; `None` if it is in none.
+fn piece_of_uuid(piece: &[u8]) -> Option<IdPiece> {
+    let (begins, ends) = (piece.first() == Some(&0), piece.last() == Some(&0));
+    let written = &piece[usize::from(begins)..piece.len() - usize::from(ends)];
+    if !written.iter().all(|byte| *byte == b'-' || digit(*byte).is_some()) {
+        return None;
     }
-
-    /// Whether each byte passes.
-    #[inline(always)]
-    #[allow(
-        clippy::inline_always,
-        reason = "it is compiled once for each kind of processor, inside its caller"
-    )]
-    fn are<S: Simd>(self, simd: S, bytes: u8x64<S>) -> mask8x64<S> {
-        (bytes | u8x64::splat(simd, self.ignored)).simd_eq(u8x64::splat(simd, self.wanted))
-    }
-}
-
-/// A piece of a token that can be in a UUID.
-#[derive(Debug)]
-struct UuidPiece {
-    /// For each place where it can be, which digits of a UUID are asked for, and what they must be.
-    tests: Vec<(u128, u128)>,
-    /// The test of a byte in which it begins.
-    aligned: ByteTest,
-    /// The same where it begins with the second digit: of this byte, and of the next one.
-    shifted: [ByteTest; 2],
-    /// The bytes of four UUIDs in which it can begin, with the first digit and with the second.
-    places: [u64; 2],
-    /// Whether the bytes in which it begins are all of it.
-    is_short: bool,
-}
-
-impl UuidPiece {
-    /// Returns the piece; `None` if it is in no UUID.
-    fn of(piece: &[u8]) -> Option<Self> {
-        let (begins, ends) = (piece.first() == Some(&0), piece.last() == Some(&0));
-        let written = &piece[usize::from(begins)..piece.len() - usize::from(ends)];
-        if !written.iter().all(|byte| *byte == b'-' || digit(*byte).is_some()) {
-            return None;
-        }
-        let last = TEXT_BYTES.checked_sub(written.len())?;
-        let is_dash = |place: usize| DASHES.contains(&place);
-        let starts = (0..=last)
-            .filter(|start| (!begins || *start == 0) && (!ends || *start == last))
-            .filter(|start| {
-                written.iter().zip(*start..).all(|(byte, place)| is_dash(place) == (*byte == b'-'))
-            })
-            .map(|start| start - DASHES.iter().filter(|dash| **dash < start).count());
-        let digits: Vec<u8> = written.iter().filter_map(|byte| digit(*byte)).collect();
-        let number = digits.iter().fold(0, |number, digit| number << 4 | u128::from(*digit));
-        let mask = digits.iter().fold(0, |mask, _| mask << 4 | 0xF);
-        let (mut tests, mut places) = (Vec::new(), [0; 2]);
-        for start in starts {
-            let shift = 4 * (DIGITS - digits.len() - start);
-            tests.push((mask << shift, number << shift));
-            places[start % 2] |= 0x0001_0001_0001_0001 << (start / 2);
-        }
-        let (first, second) = (digits.first().copied(), digits.get(1).copied());
-        (!tests.is_empty()).then(|| Self {
-            tests,
-            aligned: ByteTest::of(first, second),
-            shifted: [ByteTest::of(None, first), ByteTest::of(second, None)],
-            places,
-            is_short: digits.len() <= 2,
-        })
-    }
-
-    /// Returns a bit for each byte of the four UUIDs from a place on: whether the piece can begin in it.
-    #[inline(always)]
-    #[allow(
-        clippy::inline_always,
-        reason = "it is compiled once for each kind of processor, inside its caller"
-    )]
-    fn begins<S: Simd>(&self, simd: S, bytes: &[u8], place: usize) -> u64 {
-        let own = chunk_at(simd, bytes, place);
-        let mut begins = self.aligned.are(simd, own).to_bitmask() & self.places[0];
-        if self.places[1] != 0 {
-            let ([low, high], next) = (self.shifted, chunk_at(simd, bytes, place + 1));
-            begins |= (low.are(simd, own) & high.are(simd, next)).to_bitmask() & self.places[1];
-        }
-        begins
-    }
-
-    fn is_in(&self, uuid: u128) -> bool {
-        self.tests.iter().any(|(mask, digits)| uuid & mask == *digits)
-    }
+    let last = TEXT_BYTES.checked_sub(written.len())?;
+    let is_dash = |place: usize| DASHES.contains(&place);
+    let starts = (0..=last)
+        .filter(|start| (!begins || *start == 0) && (!ends || *start == last))
+        .filter(|start| written.iter().zip(*start..).all(|(byte, place)| is_dash(place) == (*byte == b'-')))
+        .map(|start| start - DASHES.iter().filter(|dash| **dash < start).count());
+    let digits: Vec<u8> = written.iter().filter_map(|byte| digit(*byte)).collect();
+    IdPiece::of(&digits, starts)
 }
 
 #[cfg(test)]
@@ -286,7 +175,7 @@ mod tests {
     /// UUIDs of which many digits are alike.
     fn uuid() -> impl Strategy<Value = u128> {
         let digit = prop_oneof![Just(0_u128), Just(1), Just(0xA), 0..16_u128];
-        prop::collection::vec(digit, DIGITS)
+        prop::collection::vec(digit, ID_DIGITS)
             .prop_map(|digits| digits.into_iter().fold(0, |uuid, digit| uuid << 4 | digit))
     }
 

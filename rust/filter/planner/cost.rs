@@ -25,13 +25,15 @@ const SORT_COST: usize = 32;
 pub(super) const MAX_COST_AT_ONCE: usize = 1 << 15;
 /// Testing the text of a row, most often on several threads: its code, where the text begins, the text, and the search in it.
 pub(super) const TEXT_TEST_COST: usize = 4 * PROBE_COST;
+/// Testing the id of a row, most often on several threads: the id, and the search in its digits.
+pub(super) const ID_TEST_COST: usize = PROBE_COST;
 /// Testing the number of a row.
 pub(super) const NUMBER_TEST_COST: usize = 2 * PROBE_COST;
 /// So many bytes of texts are searched in the time of one word, and so many if they are folded first.
 const SEARCHED_BYTES: usize = 32;
 const FOLDED_BYTES: usize = 4;
-/// Writing an id in digits and searching these, one after another.
-const ID_COST: usize = 5;
+/// So many ids are compared with a piece of their digits in the time of one word, one after another.
+const COMPARED_IDS: usize = 2;
 
 /// Returns the cost of that many binary searches among `values` values.
 pub(super) fn of_lookups(count: usize, values: usize) -> usize {
@@ -51,7 +53,7 @@ pub(super) fn of_reading_texts(texts: &Texts, matcher: &TextMatcher) -> usize {
 /// Returns the cost of finding the ids that a matcher matches.
 pub(super) fn of_reading_ids(ids: &Ids, matcher: &TextMatcher) -> usize {
     let rows = ids.order().len();
-    matcher.intervals(true).map_or(ID_COST * rows, |intervals| of_lookups(intervals.len(), rows))
+    matcher.intervals(true).map_or(rows / COMPARED_IDS, |intervals| of_lookups(intervals.len(), rows))
 }
 
 /// Returns an upper bound of the rows that `node` matches, of `rows`.

@@ -5,10 +5,11 @@ use rayon::prelude::*;
 
 use super::cost;
 use super::resolved::{Resolved, union};
-use super::values::{HEX_WIDTH, codes, ids_that_match, write_hex};
+use super::values::{codes, ids_that_match, write_hex};
 use crate::filter::intervals::IntervalSet;
 use crate::filter::text::TextMatcher;
 use crate::index::{Ids, Numbers, RowSet, Texts};
+use crate::text::ID_DIGITS;
 
 /// Rows that one thread tests at once.
 const ROWS_AT_ONCE: usize = 512;
@@ -51,7 +52,8 @@ impl<'i> Unread<'i, '_> {
     /// Whether testing so many rows takes less time than looking it up.
     pub(super) fn is_sooner_tested(&self, rows: usize) -> bool {
         let test_cost = match self {
-            Self::Texts { .. } | Self::Ids { .. } => cost::TEXT_TEST_COST,
+            Self::Texts { .. } => cost::TEXT_TEST_COST,
+            Self::Ids { .. } => cost::ID_TEST_COST,
             Self::Numbers { .. } => cost::NUMBER_TEST_COST,
         };
         rows * test_cost < self.cost()
@@ -65,7 +67,7 @@ impl<'i> Unread<'i, '_> {
                 filtered(rows, |row| codes.binary_search(&texts.code(row as usize)).is_ok())
             }
             Self::Ids { ids, matcher, truth } => filtered(rows, |row| {
-                let mut digits = [0; HEX_WIDTH];
+                let mut digits = [0; ID_DIGITS];
                 write_hex(ids.bytes(row as usize), &mut digits);
                 std::str::from_utf8(&digits).is_ok_and(|text| matcher.matches_as_it_is(text) == *truth)
             }),

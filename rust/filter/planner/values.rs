@@ -2,12 +2,14 @@
 
 use std::ops::Range;
 
+use fearless_simd::{Level, dispatch};
 use rayon::prelude::*;
 
 use super::resolved::{Codes, Resolved, complement, union};
 use crate::filter::text::{ByteInterval, TextMatcher};
 use crate::index::{Ids, RowSet, Texts};
 use crate::otlp::TraceId;
+use crate::text::{ID_DIGITS, IdPiece, digit};
 
 /// Texts that one thread tests at once.
 const TEXTS_AT_ONCE: u32 = 1 << 14;
@@ -83,14 +85,14 @@ fn exact_texts<'t>(intervals: &[ByteInterval<'t>]) -> Option<Vec<&'t [u8]>> {
 
 /// Returns the id that is written like this.
 fn id(text: &[u8]) -> Option<TraceId> {
-    let id = TraceId::from_hex(std::str::from_utf8(text).ok().filter(|text| text.len() == HEX_WIDTH)?)?;
+    let id = TraceId::from_hex(std::str::from_utf8(text).ok().filter(|text| text.len() == ID_DIGITS)?)?;
     (id.to_string().as_bytes() == text).then_some(id)
 }
 
 /// Returns the positions, in the order of ids, of the ids in an interval.
 fn positions(ids: &Ids, interval: ByteInterval<'_>) -> Range<usize> {
     let order = ids.order();
-    let mut digits = [0; HEX_WIDTH];
+    let mut digits = [0; ID_DIGITS];
     let mut first = |is_low: &dyn Fn(&[u8]) -> bool| {
         order.partition_point(|row| {
             write_hex(ids.bytes(*row as usize), &mut digits);
@@ -101,35 +103,35 @@ fn positions(ids: &Ids, interval: ByteInterval<'_>) -> Range<usize> {
     start..first(&|text| !interval.ends_before(text)).max(start)
 }
 
-/// Returns the rows whose ids contain the pattern of a `CONTAINS` matcher, or those whose ids do not. Ids are written and
-/// searched in the order of rows, many at once and on all threads.
+/// Returns the rows whose ids contain the pattern of a `CONTAINS` matcher, or those whose ids do not. Ids are compared in the
+/// order of rows, on all threads.
 fn rows_that_contain(ids: &Ids, matcher: &TextMatcher, truth: bool) -> RowSet {
-    /// So many that the digits stay in the processor's cache.
+    /// How many one thread compares at once: a multiple of the bits of a word.
     const IDS_AT_ONCE: usize = 4_096;
     let rows = ids.order().len();
+    let pattern = matcher.pattern().unwrap_or_default();
+    let digits: Option<Vec<u8>> = pattern.iter().map(|byte| digit(*byte)).collect();
+    let starts = (ID_DIGITS + 1).saturating_sub(pattern.len());
+    let piece = digits.filter(|digits| !digits.is_empty()).and_then(|digits| IdPiece::of(&digits, 0..starts));
+    let Some(piece) = piece else {
+        let is_in_all = pattern.is_empty();
+        return if truth == is_in_all { RowSet::Range(0..code(rows)) } else { RowSet::NONE };
+    };
+    let level = Level::new();
     let mut words = vec![0_u64; rows.div_ceil(64)];
     words.par_chunks_mut(IDS_AT_ONCE / 64).enumerate().for_each(|(chunk, words)| {
         let first = chunk * IDS_AT_ONCE;
-        let count = IDS_AT_ONCE.min(rows - first);
-        let mut digits = vec![0; count * HEX_WIDTH];
-        for (row, digits) in (first..).zip(digits.chunks_exact_mut(HEX_WIDTH)) {
-            write_hex(ids.bytes(row), digits);
-        }
-        let ends: Vec<u32> = (0..).step_by(HEX_WIDTH).take(count + 1).collect();
-        let hits = matcher.texts_that_contain(&digits, &ends, true);
-        for row in hits.iter().flat_map(|hits| hits.set_indices()) {
-            words[row / 64] |= 1 << (row % 64);
-        }
+        let some = (first, rows.min(first + IDS_AT_ONCE));
+        dispatch!(level, simd => piece.find(simd, ids.all(), some, |row| {
+            words[(row - first) / 64] |= 1 << (row % 64);
+        }));
         if !truth {
-            let all = (0..count).step_by(64).map(|at| u64::MAX >> (64 - (count - at).min(64)));
+            let all = (some.0..some.1).step_by(64).map(|at| u64::MAX >> (64 - (some.1 - at).min(64)));
             words.iter_mut().zip(all).for_each(|(word, all)| *word ^= all);
         }
     });
     RowSet::of_words(words)
 }
-
-/// How many digits an id has.
-pub(super) const HEX_WIDTH: usize = 32;
 
 /// Writes an id in hexadecimal digits.
 pub(super) fn write_hex(bytes: &[u8], digits: &mut [u8]) {

@@ -1,0 +1,176 @@
+//! Finds ids of sixteen bytes by a piece of the hexadecimal digits in which they are written.
+
+use fearless_simd::prelude::*;
+use fearless_simd::{mask8x64, u8x64};
+
+use super::chunk_at;
+
+/// The length of an id as a number.
+pub(crate) const ID_BYTES: usize = size_of::<u128>();
+/// How many hexadecimal digits it has.
+pub(crate) const ID_DIGITS: usize = 2 * ID_BYTES;
+/// Ids whose bytes are compared at once.
+pub(crate) const IDS_AT_ONCE: usize = 64 / ID_BYTES;
+
+/// Returns the value of a hexadecimal digit in lower case.
+pub(crate) fn digit(byte: u8) -> Option<u8> {
+    match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'a'..=b'f' => Some(byte - b'a' + 10),
+        _ => None,
+    }
+}
+
+/// A piece of the digits of an id.
+#[derive(Debug)]
+pub(crate) struct IdPiece {
+    /// For each place where it can be, which digits of an id are asked for, and what they must be.
+    tests: Vec<(u128, u128)>,
+    /// The tests of the byte in which it begins, and of the next one.
+    aligned: [ByteTest; 2],
+    /// The same where it begins with the second digit of a byte.
+    shifted: [ByteTest; 2],
+    /// The bytes of four ids in which it can begin, with the first digit and with the second.
+    places: [u64; 2],
+    /// Whether these bytes are all of it.
+    is_short: bool,
+}
+
+impl IdPiece {
+    /// Returns the piece of these digits, of which there is one at least. It can begin with each of some digits of an id;
+    /// `None` if with none.
+    pub(crate) fn of(digits: &[u8], starts: impl Iterator<Item = usize>) -> Option<Self> {
+        let number = digits.iter().fold(0, |number, digit| number << 4 | u128::from(*digit));
+        let mask = digits.iter().fold(0, |mask, _| mask << 4 | 0xF);
+        let (mut tests, mut places) = (Vec::new(), [0; 2]);
+        for start in starts {
+            let shift = 4 * (ID_DIGITS - digits.len() - start);
+            tests.push((mask << shift, number << shift));
+            places[start % 2] |= 0x0001_0001_0001_0001 << (start / 2);
+        }
+        let at = |place: usize| digits.get(place).copied();
+        (!tests.is_empty()).then(|| Self {
+            tests,
+            aligned: [ByteTest::of(at(0), at(1)), ByteTest::of(at(2), at(3))],
+            shifted: [ByteTest::of(None, at(0)), ByteTest::of(at(1), at(2))],
+            places,
+            is_short: digits.len() <= 3,
+        })
+    }
+
+    /// Returns the digits with which an id begins that has the piece, as a mask and their values, if it can be nowhere else.
+    pub(crate) fn prefix(&self) -> Option<(u128, u128)> {
+        match *self.tests {
+            [(mask, digits)] if mask.leading_ones() == mask.count_ones() => Some((mask, digits)),
+            _ => None,
+        }
+    }
+
+    /// Calls `found` with the number of each of some ids that has the piece, in their order. `bytes` are all ids, one after
+    /// another.
+    #[inline(always)]
+    #[allow(
+        clippy::inline_always,
+        reason = "it is compiled once for each kind of processor, inside its caller"
+    )]
+    pub(crate) fn find<S: Simd>(
+        &self,
+        simd: S,
+        bytes: &[u8],
+        (first, end): (usize, usize),
+        mut found: impl FnMut(usize),
+    ) {
+        for chunk in (first..end).step_by(IDS_AT_ONCE) {
+            let mut left = self.begins(simd, bytes, chunk * ID_BYTES);
+            while left != 0 {
+                let place = left.trailing_zeros() as usize / ID_BYTES;
+                left &= !(0xFFFF << (place * ID_BYTES));
+                let id = chunk + place;
+                if id < end && (self.is_short || self.is_in(id_at(bytes, id))) {
+                    found(id);
+                }
+            }
+        }
+    }
+
+    /// Returns a bit for each byte of the four ids from a place on: whether the piece can begin in it.
+    #[inline(always)]
+    #[allow(
+        clippy::inline_always,
+        reason = "it is compiled once for each kind of processor, inside its caller"
+    )]
+    fn begins<S: Simd>(&self, simd: S, bytes: &[u8], place: usize) -> u64 {
+        let (own, next) = (chunk_at(simd, bytes, place), chunk_at(simd, bytes, place + 1));
+        let pass = |[one, other]: [ByteTest; 2]| (one.are(simd, own) & other.are(simd, next)).to_bitmask();
+        let mut begins = pass(self.aligned) & self.places[0];
+        if self.places[1] != 0 {
+            begins |= pass(self.shifted) & self.places[1];
+        }
+        begins
+    }
+
+    fn is_in(&self, id: u128) -> bool {
+        self.tests.iter().any(|(mask, digits)| id & mask == *digits)
+    }
+}
+
+/// Returns an id of those in `bytes`, by its number.
+pub(crate) fn id_at(bytes: &[u8], number: usize) -> u128 {
+    let bytes = bytes[number * ID_BYTES..].first_chunk();
+    bytes.map_or(0, |bytes| u128::from_be_bytes(*bytes))
+}
+
+/// A test of a byte: `byte | ignored == wanted`.
+#[derive(Debug, Clone, Copy)]
+struct ByteTest {
+    ignored: u8,
+    wanted: u8,
+}
+
+impl ByteTest {
+    /// Returns the test of the two digits of a byte, as far as they are known.
+    fn of(first: Option<u8>, second: Option<u8>) -> Self {
+        let ignored = first.map_or(0xF0, |_| 0) | second.map_or(0x0F, |_| 0);
+        let digits = first.unwrap_or_default() << 4 | second.unwrap_or_default();
+        Self { ignored, wanted: digits | ignored }
+    }
+
+    /// Whether each byte passes.
+    #[inline(always)]
+    #[allow(
+        clippy::inline_always,
+        reason = "it is compiled once for each kind of processor, inside its caller"
+    )]
+    fn are<S: Simd>(self, simd: S, bytes: u8x64<S>) -> mask8x64<S> {
+        (bytes | u8x64::splat(simd, self.ignored)).simd_eq(u8x64::splat(simd, self.wanted))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fearless_simd::{Level, dispatch};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_ids_that_contain_a_piece_are_found(
+            ids in prop::collection::vec("[01af]{32}", 1..40), (first, count) in (0..40_usize, 0..40_usize),
+            (chosen, start, length) in (any::<prop::sample::Index>(), 0..32_usize, 1..=32_usize),
+            other in prop::option::of("[01af]{1,4}"),
+        ) {
+            let (first, end) = (first.min(ids.len()), (first + count).min(ids.len()));
+            let own = chosen.get(&ids)[start..(start + length).min(ID_DIGITS)].to_owned();
+            let written = other.unwrap_or(own);
+            let digits: Vec<u8> = written.bytes().filter_map(digit).collect();
+            let piece = IdPiece::of(&digits, 0..=ID_DIGITS - digits.len()).expect("a place");
+            let bytes = ids.iter().flat_map(|id| u128::from_str_radix(id, 16).expect("digits").to_be_bytes());
+            let bytes: Vec<u8> = bytes.collect();
+            let mut found = Vec::new();
+            dispatch!(Level::new(), simd => piece.find(simd, &bytes, (first, end), |id| found.push(id)));
+            let expected: Vec<usize> = (first..end).filter(|id| ids[*id].contains(&written)).collect();
+            prop_assert_eq!(found, expected, "{}", written);
+        }
+    }
+}

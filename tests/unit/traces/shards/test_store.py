@@ -25,7 +25,7 @@ from spanwise.errors import (
 from spanwise.traces.shards import Ask, Layout, LocalShard, ShardedStore
 from spanwise.traces.shards.shard import ShardFullError, Waiting
 from support.clients.otlp import captures, export_request
-from support.in_process.stores import open_sharded
+from support.in_process.stores import ingest, open_sharded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -75,6 +75,26 @@ def test_pages_are_those_of_one_store(one: TraceStore, many: ShardedStore, chose
             assert len({(same(own.data), own.total_count, own.is_exact) for own in shown}) == 1
         expected, found = (store.search_sessions(compiled, page, limit) for store in (one, many))
         assert (found.data, found.total_count) == (expected.data, expected.total_count)
+
+
+def test_a_damaged_document_is_marked_and_the_others_are_whole(tmp_path: Path) -> None:
+    store = open_sharded(tmp_path, 2)
+    ingest(store, *range(1, 10))
+    store.flush()
+    documents = min(tmp_path.rglob("spans.otlp.zst"))
+    content = bytearray(documents.read_bytes())
+    content[len(content) // 2] ^= 1
+    documents.write_bytes(content)
+    page = store.search_runs(EVERYTHING, 1, 20)
+    assert page.total_count == 9
+    assert len(page.damage) == 1
+    items = {item["trace_id"]: item for item in json.loads(page.data)}
+    assert len(items) == 9
+    (damaged,) = (trace_id for trace_id, item in items.items() if "damaged" in item)
+    for trace_id, item in items.items():
+        read = store.damaged_trace if trace_id == damaged else store.trace
+        assert json.loads(read(trace_id, EVERYTHING) or b"") == item
+    store.close()
 
 
 @pytest.mark.parametrize("source", [b"null", b'{"op": "EQ", "key": "type", "value": "TOOL"}'])

@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 import weakref
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import ray
@@ -81,7 +82,7 @@ class RayShard:
 
     def end(self, searches: Sequence[int]) -> None:
         """See `Shard.end`."""
-        self._tell("end", searches)
+        self._notify("call", "end", searches)
 
     def begin_ingest(self, part: Part, waiting: Waiting, run: Run) -> Call[Outcome]:  # noqa: ARG002
         """See `Shard.begin_ingest`. What waits is sent together."""
@@ -110,9 +111,7 @@ class RayShard:
 
     def end_export(self, number: int) -> None:
         """See `ShardActor.end_export`. Never blocks."""
-        with self._lock:
-            if not self._is_closed:
-                self._method("end_export", "control").remote(number)
+        self._notify("end_export", number)
 
     def open_tail(self, ask: Ask) -> None:
         """See `Shard.open_tail`."""
@@ -127,7 +126,7 @@ class RayShard:
 
     def close_tails(self, tails: Sequence[int]) -> None:
         """See `Shard.close_tails`."""
-        self._tell("close_tails", tails)
+        self._notify("call", "close_tails", tails)
 
     @property
     def as_of(self) -> int | None:
@@ -169,11 +168,14 @@ class RayShard:
         if self._shared_as is None:
             end_process(self._actor)
 
-    def _tell(self, method: str, numbers: Sequence[int]) -> None:
-        """Calls a method of the shard without waiting for it. What is lost, the shard forgets by itself."""
-        with self._lock:
+    def _notify(self, method: str, *arguments: object) -> None:
+        """Calls a method of the actor without waiting for it.
+
+        What is lost, or is not sent because too many calls wait for a process that hangs, the shard forgets by itself.
+        """
+        with self._lock, suppress(RayError):
             if not self._is_closed:
-                self._method("call", "control").remote(method, numbers)
+                self._method(method, "control").remote(*arguments)
 
     def _do(self, method: str, *arguments: object, group: str, seconds: float | None, **named: object) -> Any:  # noqa: ANN401
         """Returns what a method of the `LocalShard` returns; see `_call`."""

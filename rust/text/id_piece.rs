@@ -10,7 +10,7 @@ pub(crate) const ID_BYTES: usize = size_of::<u128>();
 /// How many hexadecimal digits it has.
 pub(crate) const ID_DIGITS: usize = 2 * ID_BYTES;
 /// Ids whose bytes are compared at once.
-pub(crate) const IDS_AT_ONCE: usize = 64 / ID_BYTES;
+const IDS_A_CHUNK: usize = 64 / ID_BYTES;
 
 /// Returns the value of a hexadecimal digit in lower case.
 pub(crate) fn digit(byte: u8) -> Option<u8> {
@@ -80,7 +80,7 @@ impl IdPiece {
         (first, end): (usize, usize),
         mut found: impl FnMut(usize),
     ) {
-        for chunk in (first..end).step_by(IDS_AT_ONCE) {
+        for chunk in (first..end).step_by(IDS_A_CHUNK) {
             let mut left = self.begins(simd, bytes, chunk * ID_BYTES);
             while left != 0 {
                 let place = left.trailing_zeros() as usize / ID_BYTES;

@@ -19,8 +19,12 @@ use crate::error::Result;
 use oldest::oldest_first;
 use values::Values;
 
-/// The offset up to which values are walked rather than jumped over, in rows of all parts.
+/// How far values are walked rather than jumped over, in rows of all parts: to the offset, and from one that has selected
+/// rows to the next one.
 const MAX_WALKED_ROWS: usize = 1 << 11;
+
+/// To step over a value that no selected row has takes as long as to walk over so many rows.
+const WALKED_PER_EMPTY_VALUE: usize = 64;
 
 /// The number of selected rows up to which they may be sorted.
 const MAX_SORTED_ROWS: usize = 1 << 12;
@@ -113,9 +117,13 @@ fn sorted_rows(
         before = values.jump(offset, cancel)?;
     }
     let mut page = Vec::with_capacity(limit.min(total));
+    let mut empty_values = 0;
     for step in 1_usize.. {
         if step % VALUES_PER_CHECK == 0 {
             cancel.check()?;
+        }
+        if page.len() == limit || before == total {
+            break;
         }
         let Some(tied) = values.next() else { break };
         let count: usize = tied.iter().map(|selection| selection.count).sum();
@@ -124,8 +132,10 @@ fn sorted_rows(
             page.extend(page_of(&tied, first, limit - page.len()));
         }
         before += count;
-        if page.len() == limit {
-            break;
+        empty_values = if count == 0 { empty_values + 1 } else { 0 };
+        if empty_values * WALKED_PER_EMPTY_VALUE > max_walked && before < total {
+            before = values.jump(before.max(offset), cancel)?;
+            empty_values = 0;
         }
     }
     Ok(page)

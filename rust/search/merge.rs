@@ -37,27 +37,63 @@ fn row(row: u32) -> usize {
 /// Returns which ranks rows have, in result order, that started at this instant.
 pub(super) fn ranks_of_start(selections: &[Selection<'_>], start: i64) -> Range<usize> {
     let newer = |is_newer: &dyn Fn(i64) -> bool| {
-        selections.iter().map(|selection| selection.rank_of_start(is_newer)).sum()
+        let rank = |own: &Selection<'_>| {
+            own.rank(first_row(0..own.view.count(), |row| !is_newer(own.view.start_time(row))))
+        };
+        selections.iter().map(rank).sum()
     };
     newer(&|own| own > start)..newer(&|own| own >= start)
 }
 
+/// A place in a part: a row, and how many selected rows come before it.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    row: usize,
+    rank: usize,
+}
+
 /// Returns how many rows of each selection are among the first `offset` of all.
+///
+/// The place in question of each part lies between `low` and `high`. A pivot between them cuts all parts, so each
+/// cut is looked for between these places alone.
 fn ranks_at(selections: &[Selection<'_>], offset: usize) -> Vec<usize> {
-    let mut low = vec![0; selections.len()];
-    let mut high: Vec<usize> = selections.iter().map(|selection| selection.count).collect();
-    while low.iter().sum::<usize>() < offset {
-        let widest = (0..selections.len()).max_by_key(|part| high[*part] - low[*part]).unwrap_or_default();
-        let pivot_rank = low[widest].midpoint(high[widest]);
+    let mut low = vec![Place { row: 0, rank: 0 }; selections.len()];
+    let mut high: Vec<Place> =
+        selections.iter().map(|own| Place { row: own.view.count(), rank: own.count }).collect();
+    while sum_of_ranks(&low) < offset {
+        let widest = (0..selections.len()).max_by_key(|part| high[*part].rank - low[*part].rank);
+        let Some(widest) = widest else { break };
+        let pivot_rank = low[widest].rank.midpoint(high[widest].rank);
         let Some(pivot_row) = selections[widest].select(pivot_rank) else { break };
         let pivot = selections[widest].key(pivot_row);
-        let ranks: Vec<usize> = selections.iter().map(|selection| selection.rank(&pivot)).collect();
-        if ranks.iter().sum::<usize>() < offset {
-            low = ranks;
-            low[widest] += 1;
+        let between = selections.iter().zip(low.iter().zip(&high));
+        let cuts: Vec<Place> = between
+            .map(|(selection, (low, high))| {
+                let row = first_row(low.row..high.row, |row| selection.key(row) >= pivot);
+                Place { row, rank: selection.rank(row) }
+            })
+            .collect();
+        if sum_of_ranks(&cuts) < offset {
+            low = cuts;
+            low[widest] = Place { row: pivot_row + 1, rank: pivot_rank + 1 };
         } else {
-            high = ranks;
+            high = cuts;
         }
+    }
+    low.iter().map(|place| place.rank).collect()
+}
+
+fn sum_of_ranks(places: &[Place]) -> usize {
+    places.iter().map(|place| place.rank).sum()
+}
+
+/// Returns the first of these rows for which `is_behind` holds, as it does for all after it; their end if
+/// it holds for none.
+fn first_row(rows: Range<usize>, is_behind: impl Fn(usize) -> bool) -> usize {
+    let Range { start: mut low, end: mut high } = rows;
+    while low < high {
+        let middle = low.midpoint(high);
+        if is_behind(middle) { high = middle } else { low = middle + 1 }
     }
     low
 }

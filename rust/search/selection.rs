@@ -112,24 +112,9 @@ impl<'a> Selection<'a> {
         SortKey { start_time: self.view.start_time(row), trace_id: self.view.trace_id(row) }
     }
 
-    /// Returns the number of selected rows that come before `key`.
-    pub(super) fn rank(&self, key: &SortKey<'_>) -> usize {
-        self.rank_where(|row| self.key(row) < *key)
-    }
-
-    /// Returns the number of selected rows whose start is newer than others, which `is_newer` says.
-    pub(super) fn rank_of_start(&self, is_newer: impl Fn(i64) -> bool) -> usize {
-        self.rank_where(|row| is_newer(self.view.start_time(row)))
-    }
-
-    /// Returns the number of selected rows for which `is_before` holds, as it does for the first rows of the part alone.
-    fn rank_where(&self, is_before: impl Fn(usize) -> bool) -> usize {
-        let (mut low, mut high) = (0, self.view.count());
-        while low < high {
-            let middle = low.midpoint(high);
-            if is_before(middle) { low = middle + 1 } else { high = middle }
-        }
-        self.rows.rank(u32::try_from(low).unwrap_or(u32::MAX))
+    /// Returns the number of selected rows before `row`.
+    pub(super) fn rank(&self, row: usize) -> usize {
+        self.rows.rank(u32::try_from(row).unwrap_or(u32::MAX))
     }
 
     /// Returns the selected row with `rank` selected rows before it, if there is one.

@@ -707,7 +707,14 @@ class TraceStore:
             PayloadTooLargeError: the documents of the page exceed the limit of `set_page_memory_limit`.
         """
 
-    def search_ids(self, filter: Filter, page: int, limit: int, cancel: CancellationToken | None = None) -> Page:
+    def search_ids(
+        self,
+        filter: Filter,
+        page: int,
+        limit: int,
+        sort: tuple[str, bool] = ...,
+        cancel: CancellationToken | None = None,
+    ) -> Page:
         """Returns one page of trace ids in the order of `search_runs`, without reading the traces."""
 
     def search_sessions(self, filter: Filter, page: int, limit: int, cancel: CancellationToken | None = None) -> Page:

@@ -22,7 +22,6 @@ use crate::otlp::{Encoding, SpanId, TraceId};
 use crate::placement::ShardMap;
 use crate::search::{
     self, CancellationToken, Detail, FacetPlan, Page, PageRequest, PreparedAggregation, RunView, Sort,
-    SpanPageRequest,
 };
 use crate::storage::{Snapshot, TraceStore};
 use crate::trace::values::ValuePart;
@@ -172,18 +171,20 @@ impl PyTraceStore {
         })
     }
 
-    /// Returns one page of trace ids, newest first, without reading the traces.
-    #[pyo3(signature = (filter, page, limit, cancel = None))]
+    /// Returns one page of trace ids, in the order of `sort`, without reading the traces.
+    #[pyo3(signature = (filter, page, limit, sort = ("start_time", false), cancel = None))]
     fn search_ids(
         &self,
         py: Python<'_>,
         filter: &PyFilter,
         page: u64,
         limit: usize,
+        sort: (&str, bool),
         cancel: Option<Bound<'_, PyCancellationToken>>,
     ) -> PyResult<PyPage> {
         self.search(py, cancel, |snapshot, token| {
-            search::ids(snapshot, &filter.filter, PageRequest::new(page, limit)?, token)
+            let request = PageRequest::new(page, limit)?.sorted(Sort::by(sort.0, sort.1)?);
+            search::ids(snapshot, &filter.filter, request, token)
         })
     }
 
@@ -219,7 +220,7 @@ impl PyTraceStore {
         self.search(py, cancel, |snapshot, token| {
             let search = if ends_when_full { search::newest_spans } else { search::spans };
             let filters = (&*filter.filter, &spans.filter);
-            let request = SpanPageRequest { page: PageRequest::new(page, limit)?, with_matches };
+            let request = search::SpanPageRequest { page: PageRequest::new(page, limit)?, with_matches };
             search(snapshot, filters, request, token)
         })
     }
@@ -308,8 +309,7 @@ impl PyTraceStore {
         })
     }
 
-    /// Returns one span as JSON, without its children; `None` if there is none or the filter does not match its
-    /// trace. Values longer than `max_bytes` are cut.
+    /// Returns one span as JSON, without its children; `None` as [`Self::trace`]. Values longer than `max_bytes` are cut.
     #[pyo3(signature = (trace_id, span_id, filter, max_bytes = None))]
     fn span(
         &self,

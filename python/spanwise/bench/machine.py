@@ -99,6 +99,13 @@ def disk_megabytes_a_second(folder: Path) -> float:
         probe.unlink(missing_ok=True)
 
 
+def read_into_memory(file: Path) -> None:
+    """Reads a file once, so that the system has it in memory as long as there is room."""
+    with file.open("rb", buffering=0) as opened:
+        while opened.read(_MEBIBYTE):
+            pass
+
+
 def folder_bytes(folder: Path) -> int:
     """Returns the total size of the files below a folder."""
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())

@@ -85,12 +85,13 @@ class Questions(msgspec.Struct):
 class IndexSizes(msgspec.Struct):
     """The files of the store in bytes, and the seconds that making each index took, by the name of the file.
 
-    `documents` are the spans themselves.
+    `documents` are the spans themselves. `elsewhere` are the bytes that a span takes in other formats, by their names.
     """
 
     bytes: dict[str, int]
     seconds: dict[str, float]
     circumstances: Circumstances
+    elsewhere: dict[str, float] = {}
 
 
 class Asked(msgspec.Struct):

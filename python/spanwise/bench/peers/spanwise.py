@@ -6,11 +6,13 @@ separately, over HTTP.
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from spanwise.bench.peers import NEWEST_FIRST, QueryResult
+from spanwise.bench import machine
+from spanwise.bench.peers import QueryResult
 from spanwise.traces import Filter, TraceStore
 
 if TYPE_CHECKING:
@@ -24,12 +26,8 @@ class _SessionItem(msgspec.Struct):
     session_id: str
 
 
-class _TraceItem(msgspec.Struct):
-    trace_id: str
-
-
+_WITHOUT_INDEXES = json.dumps({"indexes": []}).encode()
 _ids = msgspec.json.Decoder(list[str])
-_traces = msgspec.json.Decoder(list[_TraceItem])
 _sessions = msgspec.json.Decoder(list[_SessionItem])
 
 
@@ -37,8 +35,13 @@ class SpanwiseEngine:
     """A store built in advance."""
 
     def __init__(self, store: Path) -> None:
-        """Opens the store in a folder."""
-        self.store = TraceStore.open(str(store))
+        """Opens the store in a folder, with the indexes of its rows in memory, as the peers hold theirs.
+
+        No thread makes indexes of documents beside: these queries use none.
+        """
+        self.store = TraceStore.open(str(store), _WITHOUT_INDEXES)
+        for index in store.glob("cache/*/index"):
+            machine.read_into_memory(index)
 
     def prepare(self, query: Query) -> Callable[[], QueryResult]:
         """Returns a function that executes `query`."""
@@ -49,21 +52,14 @@ class SpanwiseEngine:
             return asked if query.user is None else asked.restrict("user_id", query.user)
 
         def find_runs() -> QueryResult:
-            found = self.store.search_ids(compiled(), page, limit)
+            found = self.store.search_ids(compiled(), page, limit, (query.sort.key, query.sort.ascending))
             return QueryResult(_ids.decode(found.data), found.total_count)
-
-        def find_sorted_runs() -> QueryResult:
-            # There are no sorted ids: this reads what a list shows of each trace besides.
-            found = self.store.search_runs(compiled(), page, limit, "preview", (query.sort.key, query.sort.ascending))
-            return QueryResult([trace.trace_id for trace in _traces.decode(found.data)], found.total_count)
 
         def find_sessions() -> QueryResult:
             found = self.store.search_sessions(compiled(), page, limit)
             return QueryResult([session.session_id for session in _sessions.decode(found.data)], found.total_count)
 
-        if query.group_by == "session":
-            return find_sessions
-        return find_runs if query.sort == NEWEST_FIRST else find_sorted_runs
+        return find_sessions if query.group_by == "session" else find_runs
 
     def close(self) -> None:
         """Closes the store."""

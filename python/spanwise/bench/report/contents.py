@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from spanwise.bench.sizes import CLICKHOUSE, PARQUET, WITH_WORDS
 from spanwise.bench.tables import milliseconds, ratio, table
 
 if TYPE_CHECKING:
@@ -19,6 +20,12 @@ _FILES = {
     "spans": "span tables",
     "texts": "index of texts",
     "attributes": "index of attributes",
+}
+
+_FORMATS = {
+    PARQUET: "Parquet, zstd",
+    CLICKHOUSE: "ClickHouse, the table of OpenTelemetry's exporter",
+    WITH_WORDS: "the same, with an index of words",
 }
 
 
@@ -52,3 +59,14 @@ def indexes_table(found: DataSet) -> str:
         size = found.index_bytes[name]
         lines.append([title, f"{size / 1e6:,.0f} MB", f"{size / found.traces:,.0f} B", made, each])
     return table(["file", "size", "a trace", "made in", "a trace"], lines)
+
+
+def elsewhere_table(found: DataSet) -> str:
+    """Returns the bytes that a span takes with all indexes, with none, and in other formats."""
+    spans = found.store["spans"]
+    ours = {
+        "Spanwise: documents and rows": sum(found.index_bytes[name] for name in ("documents", "rows")) / spans,
+        "Spanwise, with all indexes": sum(found.index_bytes.values()) / spans,
+    }
+    sizes = ours | {_FORMATS[name]: size for name, size in found.bytes_elsewhere.items()}
+    return table(["the same spans", "bytes a span"], [[name, f"{size:,.0f}"] for name, size in sizes.items()])

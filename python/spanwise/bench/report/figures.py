@@ -108,6 +108,7 @@ class DataSet(msgspec.Struct, frozen=True, omit_defaults=True):
     masks: list[Compared] = []
     index_bytes: dict[str, int] = {}
     index_seconds: dict[str, float] = {}
+    bytes_elsewhere: dict[str, float] = {}
     http: list[Served] = []
     pages: dict[str, float] = {}
     ingest: dict[str, float] = {}
@@ -187,7 +188,12 @@ def _data_set(results: Results) -> DataSet:
 def _with_contents(found: DataSet, results: Results) -> DataSet:
     if results.indexes:
         indexes = results.indexes
-        found = msgspec.structs.replace(found, index_bytes=indexes.bytes, index_seconds=indexes.seconds)
+        found = msgspec.structs.replace(
+            found,
+            index_bytes=indexes.bytes,
+            index_seconds=indexes.seconds,
+            bytes_elsewhere=indexes.elsewhere,
+        )
     asked = {"texts": results.texts, "spans": results.spans, "attributes": results.attributes}
     rows = {name: list(map(asked_figures, part.rows)) for name, part in asked.items() if part is not None}
     return msgspec.structs.replace(found, **rows)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 FIGURES = {
     "build": ("store",),
-    "indexes": ("index_bytes", "index_seconds"),
+    "indexes": ("index_bytes", "index_seconds", "bytes_elsewhere"),
     "check": ("checked_answers",),
     "engine": ("queries", "geometric_mean", "lowest_ratio", "memory_bytes"),
     "aggregate": ("aggregations",),

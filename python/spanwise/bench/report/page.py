@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spanwise.bench.report.contents import contents_table, indexes_table
+from spanwise.bench.report.contents import contents_table, elsewhere_table, indexes_table
 from spanwise.bench.report.facets import facets_table
 from spanwise.bench.report.figures import OURS
 from spanwise.bench.report.goals import deep_pages, goal_results
@@ -45,7 +45,8 @@ spanwise bench                       # 20,000 traces, about five minutes
   24 November 2026 had random words, shorter texts, no ids in them, and failures only in roots and last spans: their
   rows, searches, aggregations and facets are the same, their sizes, span trees and rates of ingest are not.
 - **Peers.** DuckDB, Polars and DataFusion hold the rows in memory: nine columns, as each library takes them from
-  Arrow, newest first, with no index made by hand. Columns that no query reads are left out.
+  Arrow, newest first, with no index made by hand. Columns that no query reads are left out. The index of rows, in
+  which Spanwise searches, is a file; it is read once before, so that it is in memory, too.
 - **Answers.** Every engine returns the ids of the page, in order, and the exact total. All engines sort the result, as
   SQL does; none relies on the order of rows in memory. Before anything is timed, the results of Spanwise are compared
   with DuckDB's, and every timed result is compared again.
@@ -64,7 +65,7 @@ spanwise bench                       # 20,000 traces, about five minutes
   there are engines that keep them in order or have indexes: chDB by start time and with `LowCardinality`, DuckDB with a
   file by start time and indexes on ids, Polars told that its rows are sorted, and PostgreSQL with indexes on ids,
   owners, times and durations. An engine that takes three times as long as the fastest of its kind when a question is
-  first timed is not asked it again. By a duration Spanwise reads what a list shows of each trace, not only its id.
+  first timed is not asked it again.
 - **Aggregations** compute, in buckets of twelve hours, how many traces there are, how many failed, and the exact 95th
   percentile of their durations: of all together, or of the ten agents with most traces and of all other ones. Every
   answer is compared with DuckDB's. Spanwise computes totals besides. DataFusion has no exact percentile; chDB takes
@@ -84,6 +85,9 @@ spanwise bench                       # 20,000 traces, about five minutes
   the answers about four windows of time with 250,000 traces each, and later answers are compared with our first. The
   indexes of documents are made by one thread of low priority; the times are those of making each kind alone, the
   reading of the documents included.
+- **Bytes a span** elsewhere are those of the same traces, 100,000 of them at most: a Parquet file with a column for
+  each field and maps of attributes, and the table that OpenTelemetry's exporter for ClickHouse creates, with its
+  indexes, merged. An index of the words in attributes is not part of that table; ours has one.
 - **Masks** are made over one Arrow batch of the newest rows, for every operator and every type of column that a filter
   takes, and compared with those of PyArrow and Polars in every round. Every sixteenth number and time is missing there.
 - **Span trees** are timed over HTTP: a real `spanwise serve` on the loopback, one client, one connection, until the
@@ -141,6 +145,8 @@ def _sections(found: DataSet) -> Iterator[str]:
 def _contents(found: DataSet) -> Iterator[str]:
     if found.index_bytes:
         yield f"### The indexes\n\n{indexes_table(found)}\n"
+    if found.bytes_elsewhere and found.store:
+        yield f"### Bytes a span\n\n{elsewhere_table(found)}\n"
     if found.texts:
         yield f"### What was said\n\n{contents_table('the newest 100 with the exact total', found.texts)}\n"
     if found.spans:

@@ -14,6 +14,7 @@ from spanwise.bench.peers import Engine, Query, QueryResult, open_peer
 from spanwise.bench.queries import QueryTemplate, bind_literals, query_templates
 from spanwise.bench.results import Pages, PageTimes
 from spanwise.bench.service.server import Connection, ServerProcess, expect_ok
+from spanwise.bench.stages import indexes
 from spanwise.bench.stages.check import compare
 from spanwise.bench.tables import median, percentile
 
@@ -55,6 +56,7 @@ def run(plan: Plan) -> None:
         ServerError: the server did not start, or did not respond with status 200.
     """
     load = machine.load()
+    indexes.complete(plan)
     rows = plan.rows()
     literals = Literals(rows, plan.shape.seed ^ _SEED)
     reference = open_peer("duckdb", rows)

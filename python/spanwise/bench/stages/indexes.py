@@ -1,4 +1,4 @@
-"""Makes the indexes of documents anew: how long that takes, and how large they are."""
+"""Makes the indexes of documents anew: how long that takes, how large they are, and what spans take elsewhere."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import time
 from typing import TYPE_CHECKING
 
-from spanwise.bench import machine
+from spanwise.bench import machine, sizes
 from spanwise.bench.results import IndexSizes
 from spanwise.errors import ConfigurationError
 from spanwise.traces import TraceStore
@@ -38,7 +38,28 @@ def run(plan: Plan) -> None:
         open_indexed(plan.store, KINDS[: number + 1]).close()
         seconds[kind] = time.perf_counter() - begun
         plan.log(f"indexes: {kind} of {plan.shape.traces:,} traces made in {seconds[kind]:.1f} s")
-    plan.results.indexes = IndexSizes(_sizes(plan.store), seconds, machine.circumstances(load))
+    plan.results.indexes = IndexSizes(_sizes(plan.store), seconds, machine.circumstances(load), _elsewhere(plan))
+
+
+def _elsewhere(plan: Plan) -> dict[str, float]:
+    """Returns the bytes that a span takes in other formats; none where they cannot be written here."""
+    reason = sizes.absent()
+    if reason:
+        plan.log(f"indexes: {reason}, so that no other formats are measured")
+        return {}
+    found = sizes.bytes_a_span(plan.shape)
+    plan.log("indexes: bytes a span elsewhere: " + ", ".join(f"{name} {size:.0f}" for name, size in found.items()))
+    return found
+
+
+def complete(plan: Plan) -> None:
+    """Makes the indexes of documents that the store lacks, so that no thread makes them beside what is timed.
+
+    Raises:
+        ConfigurationError: an index could not be made.
+    """
+    if plan.shape.documents != "none":
+        open_indexed(plan.store).close()
 
 
 def open_indexed(store: Path, kinds: tuple[str, ...] = KINDS) -> TraceStore:

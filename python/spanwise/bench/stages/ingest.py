@@ -16,6 +16,7 @@ from spanwise.bench.queries import bind_literals, query_templates
 from spanwise.bench.results import Busy, Durable, Ingest
 from spanwise.bench.service.load_generator import send_all
 from spanwise.bench.service.server import Connection, ServerProcess, expect_ok
+from spanwise.bench.stages import indexes
 from spanwise.bench.stages.http import JSON, body_of
 from spanwise.bench.tables import percentile
 from spanwise.errors import ConfigurationError
@@ -50,6 +51,7 @@ def run(plan: Plan) -> None:
             f"ingest needs {needed >> 20:,} MiB of disk at `{plan.folder}`, {free >> 20:,} MiB are free"
         )
     durable = _durable(plan)
+    indexes.complete(plan)
     busy = _busy(plan)
     plan.results.ingest = Ingest(durable, busy, machine.circumstances(load))
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from spanwise.bench import machine
 from spanwise.bench.results import Opened
 from spanwise.bench.service.server import ServerProcess
+from spanwise.bench.stages import indexes
 from spanwise.bench.tables import median
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ def run(plan: Plan) -> None:
         ServerError: it did not start.
     """
     load = machine.load()
+    indexes.complete(plan)
     seconds: list[float] = []
     empty_seconds: list[float] = []
     anonymous = mapped = peak = empty_resident = 0

@@ -344,6 +344,15 @@ def test_a_readme_without_the_region_is_rejected(tmp_path: Path) -> None:
         rewrite(readme, [])
 
 
+def test_the_readme_shows_the_largest_store_beside_peers_and_of_equal_ones_the_real_one() -> None:
+    shapes = [(1_000, "real", 2.0), (5_000, "small", 3.0), (5_000, "real", 1.5), (9_000, "none", None)]
+    sets = [DataSet(traces, documents, 7, {}, geometric_mean=mean) for traces, documents, mean in shapes]  # type: ignore[arg-type]
+    for ordered in (sets, sets[::-1]):
+        found = largest_compared(ordered)
+        assert (found.traces, found.documents) == (5_000, "real")
+    assert largest_compared(sets[3:]).traces == 9_000
+
+
 def test_the_bar_chart_of_the_documentation_shows_its_figures() -> None:
     data_sets = msgspec.json.decode((ROOT / "docs" / "benchmarks.json").read_bytes(), type=list[DataSet])
     chart = bar_chart(data_sets)

@@ -121,8 +121,12 @@ def figures(measured: Sequence[Results]) -> list[DataSet]:
 
 
 def largest_compared(data_sets: Sequence[DataSet]) -> DataSet:
-    """Returns the largest data set that was measured with peers; if there is none, the largest."""
-    return max(data_sets, key=lambda data_set: (data_set.geometric_mean is not None, data_set.traces))
+    """Returns the largest data set that was measured with peers, else the largest; of equal ones that with real traces."""
+
+    def rank(found: DataSet) -> tuple[bool, int, bool]:
+        return found.geometric_mean is not None, found.traces, found.documents == "real"
+
+    return max(data_sets, key=rank)
 
 
 def chosen(data_set: DataSet) -> list[Compared]:

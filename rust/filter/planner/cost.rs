@@ -72,6 +72,16 @@ pub(super) fn max_rows(node: &Resolved<'_>, rows: u32) -> usize {
     }
 }
 
+/// Whether `node` is known to match each of `rows` rows.
+pub(super) fn is_every_row(node: &Resolved<'_>, rows: u32) -> bool {
+    match node {
+        Resolved::All(parts) => parts.iter().all(|part| is_every_row(part, rows)),
+        Resolved::Any(parts) => parts.iter().any(|part| is_every_row(part, rows)),
+        Resolved::Scanned(_, _) => false,
+        exact => max_rows(exact, rows) == rows as usize,
+    }
+}
+
 /// The parts of an `AND`: the row range that its ranges intersect to, and the other parts, smallest first.
 pub(super) struct Conjunction<'p, 'i> {
     pub(super) window: Range<u32>,

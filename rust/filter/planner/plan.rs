@@ -32,7 +32,8 @@ pub(in crate::filter) fn rows(
     (!is_cancelled()).then_some(rows)
 }
 
-/// Flattens nested nodes of the same kind, intersects the ranges of an `AND`, and puts the smallest part first.
+/// Flattens nested nodes of the same kind, intersects the ranges of an `AND`, joins codes of one column, and puts the smallest
+/// part first.
 pub(super) fn flattened(node: Resolved<'_>, rows: u32) -> Resolved<'_> {
     let (parts, is_all) = match node {
         Resolved::All(parts) => (parts, true),
@@ -46,6 +47,7 @@ pub(super) fn flattened(node: Resolved<'_>, rows: u32) -> Resolved<'_> {
             (part, _) => flat.push(part),
         }
     }
+    let mut flat = with_codes_joined(flat, is_all);
     if is_all {
         flat.retain(|part| {
             let Resolved::Range(range) = part else { return true };
@@ -62,6 +64,24 @@ pub(super) fn flattened(node: Resolved<'_>, rows: u32) -> Resolved<'_> {
         _ if is_all => Resolved::All(flat),
         _ => Resolved::Any(flat),
     }
+}
+
+/// Returns the parts of an `AND` or an `OR`, those that are codes of the same column as one.
+fn with_codes_joined(parts: Vec<Resolved<'_>>, is_all: bool) -> Vec<Resolved<'_>> {
+    let mut joined: Vec<Resolved<'_>> = Vec::with_capacity(parts.len());
+    for part in parts {
+        let same = joined.iter_mut().find_map(|known| match (known, &part) {
+            (Resolved::Texts(texts, codes), Resolved::Texts(own, more)) if std::ptr::eq(*texts, *own) => {
+                Some((codes, more, *own))
+            }
+            _ => None,
+        });
+        match same {
+            Some((codes, more, texts)) => *codes = codes.joined(more, texts, is_all),
+            None => joined.push(part),
+        }
+    }
+    joined
 }
 
 /// Whether a node matches a row.

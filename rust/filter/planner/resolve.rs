@@ -5,7 +5,7 @@
 //! that take long to look up are left [`Unread`]. `NOT` is pushed down into the leaves, where it leaves out the rows
 //! without a value, as in `evaluate`.
 
-use super::cost::MAX_COST_AT_ONCE;
+use super::cost::{MAX_COST_AT_ONCE, is_every_row, max_rows};
 use super::resolved::{Codes, Resolved};
 use super::text_rows::TextRows;
 use super::unread::Unread;
@@ -118,11 +118,8 @@ pub(super) fn resolve<'i, 'p>(
     let ResolveContext { index, texts, is_cancelled, span_rows } = *context;
     match predicate {
         _ if is_cancelled() => Question::Resolved(Resolved::Range(0..0)),
-        Predicate::And(parts) | Predicate::Or(parts) => {
-            let nodes = parts.iter().map(|part| resolve(part, truth, context)).collect();
-            let is_and = matches!(predicate, Predicate::And(_));
-            Question::joined(nodes, is_and == truth)
-        }
+        Predicate::And(parts) => resolve_parts(parts, (truth, truth), context),
+        Predicate::Or(parts) => resolve_parts(parts, (truth, !truth), context),
         Predicate::Not(part) => resolve(part, !truth, context),
         Predicate::Exists(field) => Question::Resolved(match index.texts(*field) {
             Some(texts) => {
@@ -154,6 +151,34 @@ pub(super) fn resolve<'i, 'p>(
             None => Question::Resolved(Resolved::Range(0..index.rows())),
         },
     }
+}
+
+/// Returns the conjunction of parts that are each `truth`, or their disjunction. What a part decides alone is not resolved
+/// further: no rows of an `AND`, all rows of an `OR`.
+fn resolve_parts<'i, 'p>(
+    parts: &'p [Predicate],
+    (truth, is_all): (bool, bool),
+    context: &ResolveContext<'i, '_>,
+) -> Question<'i, 'p> {
+    let rows = context.index.rows();
+    let mut nodes = Vec::with_capacity(parts.len());
+    for part in parts {
+        let question = resolve(part, truth, context);
+        if let Question::Resolved(node) = &question {
+            let (is_none, is_every) = (max_rows(node, rows) == 0, is_every_row(node, rows));
+            if is_all && is_none || !is_all && is_every {
+                return question;
+            }
+            if is_none || is_every {
+                continue;
+            }
+        }
+        nodes.push(question);
+    }
+    if nodes.is_empty() {
+        return Question::Resolved(Resolved::Range(0..if is_all { rows } else { 0 }));
+    }
+    Question::joined(nodes, is_all)
 }
 
 /// Returns a leaf as it is, or read if that is soon done.

@@ -58,6 +58,22 @@ impl Codes {
         Self { ranges, rows, bits }
     }
 
+    /// Returns the codes that both sets have, or that any of them has.
+    pub(super) fn joined(&self, other: &Self, texts: &Texts, is_all: bool) -> Self {
+        let end = texts.distinct() + 1;
+        let any = |one: &[Range<u32>], other: &[Range<u32>]| {
+            let mut ranges = [one, other].concat();
+            ranges.sort_unstable_by_key(|range| range.start);
+            union(ranges.into_iter())
+        };
+        let ranges = if is_all {
+            complement(&any(&complement(&self.ranges, end), &complement(&other.ranges, end)), end)
+        } else {
+            any(&self.ranges, &other.ranges)
+        };
+        Self::new(texts, ranges)
+    }
+
     /// Returns all other codes, including that of a missing value.
     pub(super) fn complement(&self, texts: &Texts) -> Vec<Range<u32>> {
         complement(&self.ranges, texts.distinct() + 1)

@@ -6,18 +6,24 @@ use super::super::selection::{PARTS_PER_THREAD, Selection};
 use super::newest_rows::{NewestRows, Share};
 use super::numbers::SessionNumbers;
 use crate::error::Result;
-use crate::index::{is_set, ones, set};
+use crate::index::{fill, is_set, ones, set};
 
-/// Returns how many sessions have a selected row. Sessions that only one segment has are counted by its own codes.
+/// Returns how many sessions have a selected row. Sessions that only one segment has are counted by its own codes; those of a
+/// segment all of whose sessions have one are not looked for.
 pub(in crate::search) fn count(
     selections: &[Selection<'_>],
     numbers: &SessionNumbers<'_>,
     cancel: &CancellationToken,
 ) -> Result<u64> {
-    let is_every =
-        numbers.is_every_segment() && selections.iter().enumerate().all(has_every_session(numbers));
-    let is_read = |part: usize| !is_every || !numbers.is_segment(part);
-    let codes = codes_of(selections, is_read, cancel)?;
+    let is_whole: Vec<bool> = selections.iter().enumerate().map(has_every_session(numbers)).collect();
+    let is_every = numbers.is_every_segment()
+        && (0..is_whole.len()).all(|part| is_whole[part] || !numbers.is_segment(part));
+    let initial = |part: usize| match (is_whole[part], is_every) {
+        (true, false) => Codes::All,
+        (true, true) => Codes::None,
+        (false, _) => Codes::OfRows,
+    };
+    let codes = codes_of(selections, initial, cancel)?;
     let mut total = if is_every { numbers.sealed() } else { 0 };
     let mut seen = vec![0; numbers.end().div_ceil(64)];
     for (part, own) in codes.iter().enumerate() {
@@ -38,15 +44,30 @@ pub(in crate::search) fn count(
     Ok(total)
 }
 
-/// Returns a bit per session code of each selection that is read, set if it has a selected row.
+/// Which session codes of a selection are set.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Codes {
+    None,
+    All,
+    OfRows,
+}
+
+/// Returns a bit per session code of each selection, set as `which` says.
 fn codes_of(
     selections: &[Selection<'_>],
-    is_read: impl Fn(usize) -> bool,
+    which: impl Fn(usize) -> Codes,
     cancel: &CancellationToken,
 ) -> Result<Vec<Vec<u64>>> {
-    let none = |selection: &Selection<'_>| vec![0; selection.view.session_codes().div_ceil(64)];
-    let mut codes: Vec<Vec<u64>> = selections.iter().map(none).collect();
-    let rows = NewestRows::new(selections, is_read);
+    let initial = |(part, selection): (usize, &Selection<'_>)| {
+        let codes = selection.view.session_codes();
+        let mut words = vec![0; codes.div_ceil(64)];
+        if which(part) == Codes::All {
+            fill(&mut words, 0..codes);
+        }
+        words
+    };
+    let mut codes: Vec<Vec<u64>> = selections.iter().enumerate().map(initial).collect();
+    let rows = NewestRows::new(selections, |part| which(part) == Codes::OfRows);
     let found = in_rounds(&rows.shares, PARTS_PER_THREAD, |(_, share): (usize, &Share)| {
         cancel.check()?;
         Ok(rows.codes(share))
@@ -58,13 +79,13 @@ fn codes_of(
 }
 
 /// Returns a test whether all sessions of a segment have a selected row: only deleted rows are missing, and their
-/// sessions have other rows. It holds for every batch of the head.
+/// sessions have other rows. It holds for no batch of the head.
 fn has_every_session<'a>(numbers: &'a SessionNumbers<'_>) -> impl Fn((usize, &Selection<'_>)) -> bool + 'a {
     /// With more deleted rows than this, they are not checked one by one.
     const MAX_DELETED: usize = 1 << 14;
     |(part, selection)| {
         if !numbers.is_segment(part) {
-            return true;
+            return false;
         }
         let view = &selection.view;
         let all = 0..u32::try_from(view.count()).unwrap_or(u32::MAX);

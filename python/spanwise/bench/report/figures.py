@@ -121,7 +121,7 @@ def figures(measured: Sequence[Results]) -> list[DataSet]:
 
 
 def largest_compared(data_sets: Sequence[DataSet]) -> DataSet:
-    """Returns the largest data set that was measured with peers, else the largest; of equal ones that with real traces."""
+    """Returns the largest data set measured with peers, else the largest; of equal ones that with real traces."""
 
     def rank(found: DataSet) -> tuple[bool, int, bool]:
         return found.geometric_mean is not None, found.traces, found.documents == "real"

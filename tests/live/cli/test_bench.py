@@ -107,7 +107,7 @@ def test_the_report_is_complete(done: Done) -> None:
     http = "Over HTTP, with full span trees"
     asked = ["What was said", "What was done", "Attributes"]
     generated = ["4 generated questions", "Masks over Arrow batches"]
-    questions = ["Beside the peers", "Aggregations", "Facets", "The indexes", *asked]
+    questions = ["Beside the peers", "Aggregations", "Facets", "The indexes", "Bytes a span", *asked]
     assert headings == ["Goals", "Circumstances", "The store", *questions, *generated, http, "Ingest", "Opening"]
     assert f"{len(TITLES) * QUERIES_PER_TEMPLATE} answers were compared with DuckDB's" in page
     assert "(out.json)" in page

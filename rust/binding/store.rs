@@ -144,8 +144,7 @@ impl PyTraceStore {
         })
     }
 
-    /// Returns one page of traces, in the order of `sort`: the key of a field and whether its least value comes first.
-    /// With `matches` each has the spans and texts that made the filter match.
+    /// Returns one page of traces, in the order of `sort`; with `matches` each says what made the filter match.
     #[pyo3(signature = (
         filter, page, limit, detail = "full", sort = ("start_time", false), ends_when_full = false,
         matches = false, cancel = None,

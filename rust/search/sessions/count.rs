@@ -18,12 +18,12 @@ pub(in crate::search) fn count(
     let is_whole: Vec<bool> = selections.iter().enumerate().map(has_every_session(numbers)).collect();
     let is_every = numbers.is_every_segment()
         && (0..is_whole.len()).all(|part| is_whole[part] || !numbers.is_segment(part));
-    let initial = |part: usize| match (is_whole[part], is_every) {
+    let which = |part: usize| match (is_whole[part], is_every) {
         (true, false) => Codes::All,
         (true, true) => Codes::None,
         (false, _) => Codes::OfRows,
     };
-    let codes = codes_of(selections, initial, cancel)?;
+    let codes = codes_of(selections, which, cancel)?;
     let mut total = if is_every { numbers.sealed() } else { 0 };
     let mut seen = vec![0; numbers.end().div_ceil(64)];
     for (part, own) in codes.iter().enumerate() {

@@ -26,7 +26,8 @@ class _SessionItem(msgspec.Struct):
     session_id: str
 
 
-_WITHOUT_INDEXES = json.dumps({"indexes": []}).encode()
+WITHOUT_INDEXES = json.dumps({"indexes": []}).encode()
+"""Options of a store that makes no indexes of documents."""
 _ids = msgspec.json.Decoder(list[str])
 _sessions = msgspec.json.Decoder(list[_SessionItem])
 
@@ -39,7 +40,7 @@ class SpanwiseEngine:
 
         No thread makes indexes of documents beside: these queries use none.
         """
-        self.store = TraceStore.open(str(store), _WITHOUT_INDEXES)
+        self.store = TraceStore.open(str(store), WITHOUT_INDEXES)
         for index in store.glob("cache/*/index"):
             machine.read_into_memory(index)
 

@@ -5,7 +5,6 @@ For rows without documents, `row_segments.py` writes the files of the store dire
 
 from __future__ import annotations
 
-import json
 import shutil
 import time
 from collections import deque
@@ -20,6 +19,7 @@ from spanwise.bench.data import row_segments
 from spanwise.bench.data.documents import Writer
 from spanwise.bench.data.otlp_encoding import CONTENT_TYPE
 from spanwise.bench.data.rows import CHUNK, chunks, draw, newest_first, to_table
+from spanwise.bench.peers.spanwise import WITHOUT_INDEXES
 from spanwise.bench.results import Built
 from spanwise.errors import ConfigurationError, StoreStoppedError, UnavailableError
 from spanwise.traces import TraceStore
@@ -37,7 +37,6 @@ BYTES_PER_TRACE: dict[Documents, int] = {"real": 4_000, "small": 1_200, "none": 
 _SPARE_BYTES = 4 << 30
 """What comes in is compressed later; sending waits while less than this is free."""
 _DISK_SECONDS = 1.0
-_WITHOUT_INDEXES = json.dumps({"indexes": []}).encode()
 _SENDERS = 4
 _RETRY_SECONDS = 0.02
 _CHUNKS_PER_LOG_LINE = 20
@@ -94,7 +93,7 @@ def _write_row_segments(plan: Plan) -> tuple[_BuildProgress, float]:
 
 def _send(plan: Plan) -> tuple[_BuildProgress, float]:
     """Fills and compacts the store; returns the progress, and the seconds for compacting."""
-    store = TraceStore.open(str(plan.store), _WITHOUT_INDEXES)
+    store = TraceStore.open(str(plan.store), WITHOUT_INDEXES)
     try:
         progress = _fill(plan, store)
         plan.log("build: compacting")

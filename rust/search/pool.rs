@@ -11,7 +11,7 @@ use std::sync::{LazyLock, mpsc};
 use rayon::prelude::*;
 
 use crate::error::Result;
-use crate::storage::priority;
+use crate::priority;
 
 static POOL: LazyLock<rayon::ThreadPool> = LazyLock::new(|| {
     rayon::ThreadPoolBuilder::new()

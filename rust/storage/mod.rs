@@ -37,7 +37,6 @@ pub mod objects;
 mod open;
 mod options;
 mod platform;
-pub(crate) mod priority;
 mod segment;
 mod shared_values;
 pub mod snapshot;

@@ -9,6 +9,7 @@ use ahash::RandomState;
 use super::postings::{PostingList, Postings, push_number, take_number};
 use super::tokens::for_each_token;
 use super::write::TextIndexWriter;
+use crate::priority;
 
 /// A token of at most so many bytes is its own key, followed by zeros, and lies in one cache line with its entry: tokens
 /// have no zero byte. Words fit, UUIDs do not.
@@ -16,6 +17,8 @@ const SHORT: usize = 24;
 type ShortToken = [u8; SHORT];
 /// So many short tokens are looked up together.
 const WAITING: usize = 64;
+/// So many tokens are packed or merged in less than a tenth of a millisecond.
+const TOKENS_PER_STRETCH: usize = 512;
 
 /// The tokens of neighbouring rows, in memory.
 #[derive(Debug, Default)]
@@ -120,7 +123,9 @@ impl Run {
         });
         let mut tokens: Vec<(&[u8], &Entry)> =
             short.chain(self.long.iter().map(|(key, entry)| (&**key, entry))).collect();
+        priority::make_way();
         tokens.sort_unstable_by_key(|(token, _)| *token);
+        priority::make_way();
         self.postings.extend(tokens.iter().map(|(_, entry)| entry.latest()));
         // A counting sort: `ends` is where the next posting of a token goes, and at last where its postings end.
         let mut ends = vec![0_usize; tokens.len()];
@@ -138,8 +143,12 @@ impl Run {
             sorted[*end] = (row, channels);
             *end += 1;
         }
+        priority::make_way();
         let (mut packed, mut list, mut start) = (Vec::new(), PostingList::default(), 0);
-        for (token, entry) in tokens {
+        for (number, (token, entry)) in tokens.into_iter().enumerate() {
+            if number.is_multiple_of(TOKENS_PER_STRETCH) {
+                priority::make_way();
+            }
             let end = ends[entry.token as usize];
             list.clear();
             sorted[start..end].iter().for_each(|(row, channels)| list.push(*row, *channels));
@@ -187,12 +196,16 @@ impl<'a> Iterator for Cursor<'a> {
 
 /// Writes the tokens of runs of ascending rows.
 pub(super) fn merge(runs: &[PackedRun], writer: &mut TextIndexWriter) {
-    let mut list = PostingList::default();
+    let (mut list, mut tokens) = (PostingList::default(), 0_usize);
     for_each_list(runs.iter().map(|run| Cursor(&run.0)).collect(), |token, lists| {
         list.clear();
         let postings = lists.iter().flat_map(|(_, postings)| Postings::new(postings));
         postings.for_each(|(row, channels)| list.push(row, channels));
         writer.push(token, &list);
+        tokens += 1;
+        if tokens.is_multiple_of(TOKENS_PER_STRETCH) {
+            priority::make_way();
+        }
         true
     });
 }

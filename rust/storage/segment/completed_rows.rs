@@ -13,8 +13,8 @@ use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 
 use crate::error::{Error, Result};
 use crate::otlp::TraceId;
+use crate::priority;
 use crate::schema::{FIELDS, Field, trace_schema};
-use crate::storage::priority;
 use crate::storage::segment::documents::{DocumentLocation, Documents};
 use crate::trace::row::to_batch;
 use crate::trace::{Trace, TraceRow};

@@ -6,7 +6,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::thread::JoinHandle;
 
 use arrow_select::interleave::interleave_record_batch;
@@ -16,11 +16,11 @@ use roaring::RoaringBitmap;
 
 use crate::error::{Error, Result};
 use crate::index::MergedRows;
+use crate::priority;
 use crate::progress::Progress;
 use crate::storage::manifest::SegmentRecord;
 use crate::storage::objects::Objects;
 use crate::storage::options::Indexing;
-use crate::storage::priority;
 use crate::storage::segment::builder::{NewSegment, discard, write_dictionary, write_rows};
 use crate::storage::segment::documents::{Dictionary, DocumentLocation, DocumentWriter};
 use crate::storage::segment::indexes::cache::IndexCache;
@@ -118,7 +118,7 @@ fn merge_indexes(
     (task, kept): (&MergeTask, &[InputRow]),
     is_closing: &AtomicBool,
 ) -> Result<()> {
-    let is_cancelled = || is_closing.load(Ordering::Relaxed);
+    let is_cancelled = || priority::checkpoint(is_closing);
     let inputs: Vec<&Segment> = task.inputs.iter().map(|input| input.segment.as_ref()).collect();
     for input in &inputs {
         // The indexing thread need not have come to it since the store was opened.
@@ -152,7 +152,7 @@ fn write_documents(
     let mut documents = DocumentWriter::for_merge(path.clone(), objects.create(&path)?, &dictionary);
     let mut places = Vec::with_capacity(kept.len());
     for group in read_groups(inputs, kept) {
-        if is_closing.load(Ordering::Relaxed) {
+        if priority::checkpoint(is_closing) {
             return Err(Error::Closed);
         }
         task.progress.add(group.len() as u64);
@@ -233,7 +233,10 @@ fn read_parallel<T: Send>(
     concurrency: usize,
     read: impl Fn(&Segment, usize) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
-    let read_one = |(input, row): &InputRow| read(&inputs[*input].segment, *row);
+    let read_one = |(input, row): &InputRow| {
+        priority::make_way();
+        read(&inputs[*input].segment, *row)
+    };
     if concurrency < 2 {
         return priority::POOL.install(|| rows.par_iter().map(read_one).collect());
     }

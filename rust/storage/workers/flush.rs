@@ -9,11 +9,11 @@ use std::thread::JoinHandle;
 use crossbeam_channel::{Receiver, Sender};
 
 use crate::error::Error;
+use crate::priority;
 use crate::storage::head::batch::{HeadBatch, HeadEntry};
 use crate::storage::head::into_segment::{index_others, write_segment};
 use crate::storage::objects::Objects;
 use crate::storage::options::Indexing;
-use crate::storage::priority;
 use crate::storage::segment::indexes::cache::IndexCache;
 use crate::storage::state::command::{Command, HeadIndexer};
 

@@ -4,15 +4,15 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::thread::JoinHandle;
 
 use crossbeam_channel::{Receiver, Sender};
 
 use crate::error::Error;
+use crate::priority;
 use crate::storage::head::batch::{HeadBatch, HeadEntry};
 use crate::storage::options::Indexing;
-use crate::storage::priority;
 use crate::storage::state::command::{Command, HeadIndexer};
 
 /// Rows of the head to index, distinct traces.
@@ -29,7 +29,7 @@ pub(crate) fn start(
     let run = move || {
         priority::lower();
         for entries in tasks {
-            let is_cancelled = || is_closing.load(Ordering::Relaxed);
+            let is_cancelled = || priority::checkpoint(&is_closing);
             let index = || HeadBatch::indexed(entries, &indexing, &is_cancelled);
             // Without a report the committer would wait for ever.
             let indexed = catch_unwind(AssertUnwindSafe(index));

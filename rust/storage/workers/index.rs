@@ -5,7 +5,7 @@
 //! waits for that: while much comes in, nothing is indexed that would be indexed again.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 
 use crate::error::{Error, Result};
+use crate::priority;
 use crate::storage::manifest::IndexRecord;
 use crate::storage::objects::Objects;
 use crate::storage::options::Indexing;
-use crate::storage::priority;
 use crate::storage::segment::Segment;
 use crate::storage::snapshot::published::Published;
 use crate::storage::state::command::Command;
@@ -134,7 +134,7 @@ impl Indexer {
         self.left_alone.retain(|(_, since)| since.elapsed() < RETRY);
         let published = self.maker.published.clone();
         while let Some(segment) = self.next() {
-            let is_closing = || self.is_closing.load(Ordering::Relaxed);
+            let is_closing = || priority::checkpoint(&self.is_closing);
             // A thread that has died would fail the closing of the store.
             let index = || self.maker.make(&segment, &is_closing);
             let outcome = catch_unwind(AssertUnwindSafe(index));

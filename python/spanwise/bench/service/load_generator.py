@@ -92,13 +92,19 @@ class Sender:
         self._share = share
         self._number = number
 
-    def send(self, seconds: float, requests_a_second: float | None = None) -> Sent:
-        """Sends for `seconds`, as fast as possible or at a fixed rate; looks up new traces only at a fixed rate."""
+    def send(self, seconds: float, requests_a_second: float | None = None, first: float = 0.0) -> Sent:
+        """Sends for `seconds`, as fast as possible or at a fixed rate; looks up new traces only at a fixed rate.
+
+        Args:
+            seconds: how long.
+            requests_a_second: the rate.
+            first: when the first request is due, in intervals between two; it keeps several senders out of step.
+        """
         spans = sent_bytes = rejections = asked = found = 0
         with Connection(self._port) as connection:
             begun = time.perf_counter()
             for number, body in self.fresh_bodies():
-                due = number / requests_a_second if requests_a_second else 0.0
+                due = (number + first) / requests_a_second if requests_a_second else 0.0
                 passed = time.perf_counter() - begun
                 if max(due, passed) >= seconds:
                     break
@@ -136,13 +142,14 @@ def _post(connection: Connection, body: Body) -> int:
 
 
 def send_all(port: int, connections: int, seconds: float, spans_a_second: float | None = None) -> Sent:
-    """Sends over several connections concurrently; returns the totals."""
+    """Sends over several connections concurrently, at a fixed rate in turn; returns the totals."""
     made = bodies()
     senders = [Sender(port, made[number::connections], number + 1) for number in range(connections)]
     rate = spans_a_second / SPANS_A_REQUEST / connections if spans_a_second else None
     with ThreadPoolExecutor(connections) as threads:
         begun, cpu_begun = time.perf_counter(), time.process_time()
-        sent = list(threads.map(lambda sender: sender.send(seconds, rate), senders))
+        sending = [threads.submit(each.send, seconds, rate, at / connections) for at, each in enumerate(senders)]
+        sent = [each.result() for each in sending]
         passed, cpu_seconds = time.perf_counter() - begun, time.process_time() - cpu_begun
     return Sent(
         spans=sum(part.spans for part in sent),

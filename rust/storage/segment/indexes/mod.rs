@@ -23,6 +23,7 @@ use crate::attribute_index::{AttributeIndex, AttributeIndexBuilder};
 use crate::error::Result;
 use crate::filter::Indexes;
 use crate::index::Index;
+use crate::priority;
 use crate::span_table::{SpanTable, SpanTableBuilder};
 use crate::storage::options::{IndexKind, Indexing};
 use crate::text_index::{TextIndex, TextIndexBuilder};
@@ -158,9 +159,11 @@ impl Builders {
         if let Some(spans) = self.spans.as_mut() {
             spans.add(view.as_ref());
         }
+        priority::make_way();
         if let Some(attributes) = self.attributes.as_mut() {
             attributes.add(view.as_ref());
         }
+        priority::make_way();
         // Texts that are not known would be taken for missing.
         let texts = self.texts.as_mut();
         let is_known = texts.is_none_or(|texts| {
@@ -212,6 +215,7 @@ fn add_texts(texts: &mut TextIndexBuilder, row: u32, view: &TraceView<'_>) -> Re
         for channel in [Channel::Input, Channel::Output, Channel::Error] {
             view.texts(place, channel)?.for_each(|text| texts.add(row, channel, text));
         }
+        priority::make_way();
     }
     Ok(())
 }

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Builders;
 use crate::error::{Error, Result};
+use crate::priority;
 use crate::storage::options::{IndexKind, Indexing};
-use crate::storage::priority;
 use crate::trace::Trace;
 
 /// Documents of fewer bytes are read by one thread.
@@ -118,6 +118,7 @@ fn collect(
             return Err(Error::Cancelled);
         }
         builders.add(row, read(row)?);
+        priority::make_way();
     }
     builders.pack();
     Ok(builders)

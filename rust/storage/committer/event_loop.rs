@@ -209,7 +209,7 @@ impl Committer {
                 Err(_) => return,
             }
         }
-        self.take_index_records();
+        self.take_last_index_records();
         self.record_end_of_log();
     }
 }

@@ -3,7 +3,7 @@
 //! They are no part of the truth, so they wait for the next manifest that is needed anyway, but not for long: machines
 //! that open the store meanwhile make them again.
 
-use std::sync::{MutexGuard, TryLockError};
+use std::sync::{MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 use crate::error::Result;
@@ -22,6 +22,14 @@ impl Committer {
         if let Some(mut written) = written_indexes(&published) {
             self.add_index_records(&mut written);
         }
+    }
+
+    /// Waits until what is being written of indexes is there or was given up, as it is while the store closes, and takes over
+    /// what was written: nothing comes after it.
+    pub(super) fn take_last_index_records(&mut self) {
+        let published = self.published.clone();
+        let mut written = published.index_records.lock().unwrap_or_else(PoisonError::into_inner);
+        self.add_index_records(&mut written);
     }
 
     /// Takes over what was written of indexes.

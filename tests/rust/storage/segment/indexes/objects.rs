@@ -3,11 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use spanwise::storage::objects::Objects as _;
+use spanwise::error::Result;
+use spanwise::storage::objects::{ObjectWriter, Objects};
 use spanwise::storage::{Options, TraceStore};
 use tempfile::TempDir;
 
@@ -15,6 +17,7 @@ use crate::storage::segment::indexes::cache::results;
 use crate::support::contents::{address, contents, open, traces_in};
 use crate::support::files::closed_store;
 use crate::support::forge::sealed_manifest;
+use crate::support::layer::{Intercept, Layer};
 use crate::support::memory::Memory;
 use crate::support::spans::{request, span, with};
 
@@ -81,6 +84,23 @@ fn objects(memory: &Memory) -> BTreeMap<(String, String), Vec<u8>> {
     found
 }
 
+/// Says that the last index of a segment is about to be written, and waits.
+#[derive(Debug)]
+struct BeforeLast {
+    reached: Sender<()>,
+    released: Mutex<Receiver<()>>,
+}
+
+impl Intercept for BeforeLast {
+    fn create(&self, inner: &dyn Objects, path: &str) -> Result<Box<dyn ObjectWriter>> {
+        if path.contains("/attributes-") {
+            let _nobody_waits_any_more = self.reached.send(());
+            let _released = self.released.lock().expect("a sound lock").recv();
+        }
+        inner.create(path)
+    }
+}
+
 /// Waits until no segment lacks an index of its documents.
 fn wait_until_indexed(store: &TraceStore) {
     let patience = Instant::now() + Duration::from_secs(60);
@@ -128,6 +148,27 @@ fn indexes_are_recorded_while_nothing_else_happens() {
     }
     let (published, written) = (store.stats().manifest, manifest(&memory)["number"].as_u64());
     assert_eq!(Some(published), written);
+}
+
+#[test]
+fn what_was_written_of_indexes_is_recorded_though_the_store_closes_meanwhile() {
+    let memory = Memory::default().keeping_indexes();
+    let ((reached, is_reached), (release, released)) = (channel(), channel());
+    let intercept = BeforeLast { reached, released: Mutex::new(released) };
+    let store = TraceStore::open_in(Arc::new(Layer { intercept, inner: memory.clone() }), Options::default());
+    let store = store.expect("a store");
+    store.ingest(request(&[span(1, 1, 0)])).expect("ingested");
+    store.flush().expect("sealed");
+    is_reached.recv_timeout(Duration::from_secs(60)).expect("indexes are made");
+    std::thread::scope(|scope| {
+        let closing = scope.spawn(|| store.close());
+        // Long enough for a committer that waits for nothing to end.
+        std::thread::sleep(Duration::from_millis(100));
+        drop(release);
+        closing.join().expect("no panic").expect("closed");
+    });
+    let found = objects(&memory);
+    assert!(found.len() >= 3, "{:?}", found.keys());
 }
 
 #[test]

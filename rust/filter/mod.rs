@@ -267,6 +267,11 @@ impl Filter {
         Matcher::of(self.unrestricted.as_deref()).map_err(|error| error.spelled_as(&Json::Null))
     }
 
+    /// Whether no row that has a value of `field` can match, as with `NOT (session_id EXISTS)`.
+    pub(crate) fn excludes(&self, field: Field) -> bool {
+        self.predicate.known_with(field) == Some(false)
+    }
+
     /// Whether [`Filter::rows`] takes no longer than handing it to another thread would.
     pub fn is_light(&self) -> bool {
         self.predicate.is_light()

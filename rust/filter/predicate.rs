@@ -61,6 +61,26 @@ impl Predicate {
         }
     }
 
+    /// Returns whether this is true of every row that has a value of `given`, or false of every one; `None` if that depends
+    /// on the row.
+    pub(super) fn known_with(&self, given: Field) -> Option<bool> {
+        // One part with `value` decides, whatever the others are, unknown included.
+        let decided_by = |parts: &[Self], value: bool| {
+            let known: Vec<_> = parts.iter().map(|part| part.known_with(given)).collect();
+            if known.contains(&Some(value)) {
+                return Some(value);
+            }
+            known.iter().all(Option::is_some).then_some(!value)
+        };
+        match self {
+            Self::And(parts) => decided_by(parts, false),
+            Self::Or(parts) => decided_by(parts, true),
+            Self::Not(part) => part.known_with(given).map(|known| !known),
+            Self::Exists(field) => (*field == given).then_some(true),
+            Self::Text(..) | Self::Number(..) | Self::Time(..) | Self::Spans(_) => None,
+        }
+    }
+
     /// Whether a part is a condition on spans.
     pub(super) fn reads_spans(&self) -> bool {
         match self {
@@ -68,6 +88,43 @@ impl Predicate {
             Self::Not(part) => part.reads_spans(),
             Self::Spans(_) => true,
             Self::Exists(_) | Self::Text(_, _) | Self::Number(_, _) | Self::Time(_, _) => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Filter;
+    use crate::schema::Field;
+
+    #[test]
+    fn a_filter_that_asks_for_a_missing_value_excludes_rows_that_have_it() {
+        let exists = |field: &str| format!(r#"{{"op":"EXISTS","key":"{field}"}}"#);
+        let not = |part: &str| format!(r#"{{"op":"NOT","condition":{part}}}"#);
+        let of =
+            |op: &str, parts: [&str; 2]| format!(r#"{{"op":"{op}","conditions":[{}]}}"#, parts.join(","));
+        let (session, slow) = (exists("session_id"), r#"{"op":"GT","key":"duration_ms","value":9}"#);
+        let none = not(&session);
+        let excluding = [
+            none.clone(),
+            of("AND", [slow, &none]),
+            of("OR", [&none, &of("AND", [&none, slow])]),
+            not(&of("OR", [slow, &session])),
+            not(&not(&none)),
+        ];
+        let others = [
+            "{}".to_owned(),
+            session.clone(),
+            not(&exists("user_id")),
+            of("OR", [slow, &none]),
+            of("AND", [slow, &session]),
+            not(&of("AND", [slow, &session])),
+        ];
+        for (sources, excludes) in [(excluding.as_slice(), true), (&others, false)] {
+            for source in sources {
+                let filter = Filter::compile(source.as_bytes()).expect("a good filter");
+                assert_eq!(filter.excludes(Field::SessionId), excludes, "{source}");
+            }
         }
     }
 }

@@ -59,6 +59,11 @@ pub(super) fn projection() -> Projection {
     DETAIL_FIELDS.into_iter().fold(projection, Projection::and)
 }
 
+/// Whether a filter can match no trace that has a session, so that there are no sessions whatever is stored.
+pub(super) fn are_excluded(filter: &Filter) -> bool {
+    filter.excludes(Field::SessionId)
+}
+
 /// Returns the requested page of the sessions among the traces that `filter` matches: newest last trace first, then
 /// session id ascending, then without an owner, then owner ascending.
 ///
@@ -70,7 +75,8 @@ pub fn sessions(
     request: PageRequest,
     cancel: &CancellationToken,
 ) -> Result<Page> {
-    let selections = select(snapshot, filter, projection(), cancel)?;
+    let selections =
+        if are_excluded(filter) { Vec::new() } else { select(snapshot, filter, projection(), cancel)? };
     // Not in the pool: a pool thread that waits may pick up another search, which would then wait for the numbers
     // that this one is computing.
     let numbers = SessionNumbers::new(snapshot, &selections)?;

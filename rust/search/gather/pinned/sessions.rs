@@ -8,11 +8,20 @@ use crate::search::gather::wire::{
     AskedDigests, AskedSessionParts, AskedSessions, NewestOfSession, SessionParts, Sessions,
 };
 use crate::search::page::Window;
+use crate::search::selection::Selection;
 use crate::search::sessions::{self, SessionNumbers, for_each_session, part_of, sessions_at, traces_of_key};
 
 impl PinnedSearch {
+    /// Returns the selected rows, among which are all that have a session.
+    fn of_sessions(&self, cancel: &CancellationToken) -> Result<Vec<Selection<'_>>> {
+        if sessions::are_excluded(&self.filter) {
+            return Ok(Vec::new());
+        }
+        self.selected(sessions::projection(), cancel)
+    }
+
     pub(super) fn sessions(&self, asked: &AskedSessions, cancel: &CancellationToken) -> Result<Sessions> {
-        let selections = self.selected(sessions::projection(), cancel)?;
+        let selections = self.of_sessions(cancel)?;
         let numbers = SessionNumbers::new(&self.snapshot, &selections)?;
         let count = sessions::count(&selections, &numbers, cancel)?;
         let window = Window { offset: 0, limit: size(asked.limit) };
@@ -36,7 +45,7 @@ impl PinnedSearch {
         asked: &AskedDigests,
         cancel: &CancellationToken,
     ) -> Result<Vec<u8>> {
-        let selections = self.selected(sessions::projection(), cancel)?;
+        let selections = self.of_sessions(cancel)?;
         let numbers = SessionNumbers::new(&self.snapshot, &selections)?;
         let mut digests = Vec::new();
         for_each_session(&selections, &numbers, cancel, |session| {
@@ -53,7 +62,7 @@ impl PinnedSearch {
         asked: &AskedSessionParts,
         cancel: &CancellationToken,
     ) -> Result<SessionParts> {
-        let selections = self.selected(sessions::projection(), cancel)?;
+        let selections = self.of_sessions(cancel)?;
         let part = |session: &Vec<u8>| {
             cancel.check()?;
             Ok(part_of(&traces_of_key(&selections, session)))

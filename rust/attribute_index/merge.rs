@@ -11,6 +11,7 @@ use super::AttributeIndex;
 use super::layout::MAX_KEYS;
 use super::write::{Resources, SortedAttributes, SortedKey};
 use crate::index::MergedPlaces;
+use crate::priority;
 
 /// Stands for what no span that is kept has.
 const UNUSED: u32 = u32::MAX;
@@ -43,6 +44,7 @@ impl AttributeIndex {
             if let Some(key) = merged_key((name, keys.len()), &own, &mut inputs, places) {
                 keys.push(key);
             }
+            priority::make_way();
         }
         if keys.len() > MAX_KEYS {
             return Ok(false);

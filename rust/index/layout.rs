@@ -14,6 +14,7 @@ use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer};
 use serde::{Deserialize, Serialize};
 
 use super::packed::{PackedInts, pack};
+use crate::priority;
 use crate::schema::{FIELDS, Field};
 
 /// A kind of files of sections.
@@ -168,6 +169,7 @@ impl<'a> SectionWriter<'a> {
         kind: SectionKind,
         (bytes, width, base): (&[u8], usize, i64),
     ) -> io::Result<()> {
+        priority::make_way();
         self.out.write_all(bytes)?;
         let width = u8::try_from(width).unwrap_or(u8::MAX);
         let (offset, crc32c) = (self.offset, crc32c::crc32c(bytes));

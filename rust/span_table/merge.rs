@@ -6,6 +6,7 @@ use super::build::{SpanRow, SpanTableBuilder};
 use super::table::SpanTable;
 use super::words::Words;
 use crate::index::{MergedPlaces, MergedRows};
+use crate::priority;
 
 impl SpanTable {
     /// Writes the table that the documents of merged rows would give, byte by byte. Returns false, and writes nothing, if that is
@@ -27,6 +28,7 @@ impl SpanTable {
         let mut codes: Vec<Vec<Option<u32>>> = tables.iter().map(combinations).collect();
         for (input, row) in rows.sources() {
             merged.copy(tables[input], row, &mut codes[input]);
+            priority::make_way();
         }
         merged.finish(source, out)?;
         Ok(true)

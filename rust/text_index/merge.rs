@@ -5,13 +5,10 @@ use std::io;
 
 use super::TextIndex;
 use super::postings::{CHANNELS, Posting, PostingList, Postings, StoredList};
-use super::run::for_each_list;
+use super::run::{TOKENS_PER_STRETCH, for_each_list};
 use super::uuids;
 use super::write::TextIndexWriter;
 use crate::index::{MergedRows, ones};
-
-/// A merge asks after so many tokens whether it is cancelled.
-const TOKENS_PER_CHECK: usize = 1 << 16;
 
 /// The postings of a token of an index.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -110,7 +107,7 @@ impl TextIndex {
                     writer.push(token.bytes(), &list);
                 }
                 tokens += 1;
-                !tokens.is_multiple_of(TOKENS_PER_CHECK) || !is_cancelled()
+                !tokens.is_multiple_of(TOKENS_PER_STRETCH) || !is_cancelled()
             },
         );
         if is_whole {

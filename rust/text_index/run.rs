@@ -18,7 +18,9 @@ type ShortToken = [u8; SHORT];
 /// So many short tokens are looked up together.
 const WAITING: usize = 64;
 /// So many tokens are packed or merged in less than a tenth of a millisecond.
-const TOKENS_PER_STRETCH: usize = 512;
+pub(super) const TOKENS_PER_STRETCH: usize = 512;
+/// And so many are compared.
+const COMPARISONS_PER_STRETCH: usize = 4_096;
 
 /// The tokens of neighbouring rows, in memory.
 #[derive(Debug, Default)]
@@ -123,9 +125,14 @@ impl Run {
         });
         let mut tokens: Vec<(&[u8], &Entry)> =
             short.chain(self.long.iter().map(|(key, entry)| (&**key, entry))).collect();
-        priority::make_way();
-        tokens.sort_unstable_by_key(|(token, _)| *token);
-        priority::make_way();
+        let mut compared = 0_usize;
+        tokens.sort_unstable_by(|(one, _), (other, _)| {
+            compared += 1;
+            if compared.is_multiple_of(COMPARISONS_PER_STRETCH) {
+                priority::make_way();
+            }
+            one.cmp(other)
+        });
         self.postings.extend(tokens.iter().map(|(_, entry)| entry.latest()));
         // A counting sort: `ends` is where the next posting of a token goes, and at last where its postings end.
         let mut ends = vec![0_usize; tokens.len()];

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::index::MergedRows;
+use crate::priority;
 use crate::storage::head::batch::{HeadBatch, HeadEntry};
 use crate::storage::objects::Objects;
 use crate::storage::options::Indexing;
@@ -28,7 +29,7 @@ pub(crate) fn index_others(
         return None;
     }
     // What is not made here is made by the indexing thread, which also reports why it cannot be.
-    HeadBatch::indexed(others, indexing, &|| false).ok().map(Arc::new)
+    HeadBatch::indexed(others, indexing, &priority::never_cancelled).ok().map(Arc::new)
 }
 
 /// Writes a segment of these traces. With `indexes` it has indexes of its documents as far as these batches together have all of
@@ -80,5 +81,5 @@ fn merge_indexes(
     let counts = indexed.iter().map(|batch| u32::try_from(batch.entries().len()).unwrap_or(u32::MAX));
     let inputs = indexed.iter().filter_map(|batch| batch.indexes());
     let inputs: Vec<OpenIndexes> = inputs.map(|indexes| indexes.of_documents.clone()).collect();
-    segment.merge_indexes(&inputs, &MergedRows::new(counts, &sources), indexing, &|| false)
+    segment.merge_indexes(&inputs, &MergedRows::new(counts, &sources), indexing, &priority::never_cancelled)
 }

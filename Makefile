@@ -61,7 +61,7 @@ else
 endif
 
 test: ## The gate, which CI runs: everything but `test-slow`
-	@echo "make test: lint, types, Rust, Python, browser, oldest agno, lowest versions, wheel, audit; under 40 minutes on two idle cores from nothing."
+	@echo "make test: lint, types, Rust, Python, browser, oldest agno, lowest versions, wheel, audit; under 45 minutes on two idle cores from nothing."
 	@$(MAKE) --no-print-directory lint types docs rust python browser oldest-agno lowest wheel-test audit $(if $(NPM),ui-check)
 	$(if $(NPM),,@echo "make test: npm is not installed, so ui-check was left out.")
 
@@ -102,7 +102,7 @@ $(DEMO)/.packages: $(DEMO_LOCK)
 $(DEMO)/.wheel: $(DEMO)/.packages $(SOURCES) $(PROGRAM)
 	@echo "2/3  Compiling the engine with" `cargo --version`" (needs $(RUST) or newer): minutes the first time, then seconds."
 	@rm -rf $(DEMO)/wheels
-	$(call alive,building the wheel,$(DEMO)/bin/maturin build --release --locked --interpreter $(DEMO)/bin/python --out $(DEMO)/wheels)
+	$(call alive,building the wheel,$(DEMO)/bin/maturin build --profile quick --locked --interpreter $(DEMO)/bin/python --out $(DEMO)/wheels)
 	@echo "3/3  Installing the wheel."
 	@$(DEMO)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall $(DEMO)/wheels/*.whl
 	@touch $@

@@ -76,6 +76,14 @@ def test_a_screen_that_comes_late_does_not_replace_the_one_that_was_gone_back_to
     expect(page.get_by_role("heading", name="Store default")).to_be_visible()
 
 
+def test_a_phone_scrolls_the_screens_sideways_only(visit: Callable[..., Page], service: RunningService) -> None:
+    page = visit(service.url, "#/status", width=390, height=740)
+    screens = page.get_by_role("navigation", name="Screens")
+    expect(screens).to_be_visible()
+    assert screens.evaluate("(each) => each.scrollHeight - each.clientHeight") == 0
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
 def test_keys_of_one_letter_can_be_switched_off(visit: Callable[..., Page], service: RunningService) -> None:
     page = visit(service.url, "#/status")
     page.get_by_role("main").get_by_label("Keys of one letter").uncheck()

@@ -198,6 +198,20 @@ def test_the_deep_pages_are_those_that_have_one() -> None:
     assert len(deep[10_000_000]) == 4
 
 
+def test_the_pages_of_a_filter_are_asked_with_the_same_literals(table: pa.Table) -> None:
+    literals = Literals(table, 1)
+    asked: dict[str, list[list[bytes]]] = {}
+    for template in query_templates(Shape(10_000_000, "small", 7)):
+        literals.begin(template.name)
+        sources = [msgspec.json.encode(query.filter) for query in islice(bind_literals(template, literals), 5)]
+        asked.setdefault(template.name, []).append(sources)
+    deep = [name for name, pages in asked.items() if len(pages) > 1]
+    assert "agent_id IN five" in deep
+    for name in deep:
+        assert asked[name][0] == asked[name][1]
+    assert asked["seven days"][0] != asked["one hour"][0]
+
+
 def test_a_literal_that_stands_twice_is_the_same(table: pa.Table) -> None:
     template: Any = {"both": ["$hour.begin", "$hour.begin"], "many": {"$repeat": 3, "$of": "$trace_id"}}
     filled: Any = fill(template, Literals(table, 1))

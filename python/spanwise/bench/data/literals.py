@@ -24,6 +24,7 @@ class Literals:
     def __init__(self, rows: pa.Table, seed: int) -> None:
         """Draws from `rows`, a table of `rows.SCHEMA`, deterministically for a seed."""
         self._rows = rows
+        self._seed = seed
         self._rng = np.random.default_rng([seed, 0x117E])
         durations = rows["duration_ms"].to_numpy()
         self._slow = {share: float(np.quantile(durations, share)) for share in (0.9, 0.99)}
@@ -43,6 +44,10 @@ class Literals:
             "run_beginning": lambda: self._value("run_id")[:_PART],
             "user_beginning": lambda: str(self._rng.choice(first_names())),
         }
+
+    def begin(self, series: str) -> None:
+        """Begins a series: the same literals follow wherever a series of that name begins."""
+        self._rng = np.random.default_rng([self._seed, *series.encode()])
 
     def draw(self, name: str) -> object:
         """Returns a new literal: a string, a number, a list of strings, or a pair of instants.

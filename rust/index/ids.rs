@@ -52,29 +52,85 @@ impl Ids {
     }
 
     /// Returns the row with this id.
-    ///
-    /// Each probe costs two cache misses. Ids are usually random, so their position is interpolated from their
-    /// first bytes: six probes instead of twenty among a million ids. Ids that are not random cost a few probes
-    /// more.
     pub fn find(&self, id: TraceId) -> Option<u32> {
-        let wanted = first_bytes(id.as_bytes());
-        let (mut low, mut high) = (0, self.order.len());
-        let (mut min, mut max) = (0, u64::MAX);
-        let mut interpolations = 0..MAX_INTERPOLATIONS;
-        while low < high {
-            let position = match interpolations.next() {
-                Some(_) => low + interpolate(high - low, wanted.saturating_sub(min), max.saturating_sub(min)),
-                None => low.midpoint(high),
-            };
+        let mut search = Search::of(id, self.order.len());
+        while let Some(position) = search.position() {
             let row = self.order[position];
-            let own = self.bytes(row as usize);
-            match own.cmp(id.as_bytes()) {
-                Ordering::Equal => return Some(row),
-                Ordering::Less => (low, min) = (position + 1, first_bytes(own)),
-                Ordering::Greater => (high, max) = (position, first_bytes(own)),
+            if search.ends_at(position, self.bytes(row as usize)) {
+                return Some(row);
             }
         }
         None
+    }
+
+    /// Calls `visit` with the row of each of `wanted` that there is. Several are searched for in step: nearly every probe waits for
+    /// memory, and so the processor waits for those of all of them at once.
+    pub fn find_each(&self, wanted: &[TraceId], mut visit: impl FnMut(u32)) {
+        const IN_STEP: usize = 16;
+        let mut probes = Vec::with_capacity(IN_STEP);
+        for wanted in wanted.chunks(IN_STEP) {
+            let mut searches: Vec<Search> =
+                wanted.iter().map(|id| Search::of(*id, self.order.len())).collect();
+            while !searches.is_empty() {
+                searches.retain_mut(|search| {
+                    let position = search.position();
+                    probes.extend(position.map(|position| (position, self.order[position])));
+                    position.is_some()
+                });
+                for (search, (position, row)) in searches.iter_mut().zip(probes.drain(..)) {
+                    if search.ends_at(position, self.bytes(row as usize)) {
+                        visit(row);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Where an id may still be among the rows in order of their ids.
+///
+/// Each probe costs two cache misses. Ids are usually random, so their position is interpolated from their
+/// first bytes: six probes instead of twenty among a million ids. Ids that are not random cost a few probes
+/// more.
+struct Search {
+    id: TraceId,
+    /// The first position that is left, and the one behind the last.
+    low: usize,
+    high: usize,
+    /// The first bytes of the ids beside these positions.
+    min: u64,
+    max: u64,
+    interpolations: usize,
+}
+
+impl Search {
+    fn of(id: TraceId, rows: usize) -> Self {
+        Self { id, low: 0, high: rows, min: 0, max: u64::MAX, interpolations: MAX_INTERPOLATIONS }
+    }
+
+    /// Returns the position to look at next; `None` if no position is left.
+    fn position(&mut self) -> Option<usize> {
+        if self.low >= self.high {
+            return None;
+        }
+        if self.interpolations == 0 {
+            return Some(self.low.midpoint(self.high));
+        }
+        self.interpolations -= 1;
+        let wanted = first_bytes(self.id.as_bytes());
+        let (part, whole) = (wanted.saturating_sub(self.min), self.max.saturating_sub(self.min));
+        Some(self.low + interpolate(self.high - self.low, part, whole))
+    }
+
+    /// Takes the id at a position into account; returns whether it is the one searched for.
+    fn ends_at(&mut self, position: usize, own: &[u8]) -> bool {
+        let order = own.cmp(self.id.as_bytes());
+        match order {
+            Ordering::Less => (self.low, self.min) = (position + 1, first_bytes(own)),
+            Ordering::Greater => (self.high, self.max) = (position, first_bytes(own)),
+            Ordering::Equal => self.high = self.low,
+        }
+        order == Ordering::Equal
     }
 }
 

@@ -1,9 +1,10 @@
 //! Conditions in terms of one index.
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use crate::filter::intervals::IntervalSet;
-use crate::index::{Ids, Numbers, RowSet, Texts, fill};
+use crate::index::{Ids, Numbers, RowSet, Texts, fill, is_set};
 
 /// A predicate in terms of one index.
 #[derive(Debug)]
@@ -38,8 +39,10 @@ pub(super) struct Codes {
     pub(super) ranges: Vec<Range<u32>>,
     /// How many rows have one of them.
     pub(super) rows: usize,
-    /// The same codes as a bitmap, if there are many ranges.
-    bits: Option<Vec<u64>>,
+    /// The same codes as a bitmap, once one is looked for among many ranges.
+    bits: OnceLock<Vec<u64>>,
+    /// The codes of the column, including that of a missing value.
+    all: usize,
 }
 
 /// With more ranges than this, membership is tested with a bitmap.
@@ -48,14 +51,7 @@ const MAX_SCANNED_RANGES: usize = 4;
 impl Codes {
     pub(super) fn new(texts: &Texts, ranges: Vec<Range<u32>>) -> Self {
         let rows = ranges.iter().map(|range| texts.count(range)).sum();
-        let bits = (ranges.len() > MAX_SCANNED_RANGES).then(|| {
-            let mut bits = vec![0; texts.distinct() as usize / 64 + 1];
-            for range in &ranges {
-                fill(&mut bits, range.start as usize..range.end as usize);
-            }
-            bits
-        });
-        Self { ranges, rows, bits }
+        Self { ranges, rows, bits: OnceLock::new(), all: texts.distinct() as usize + 1 }
     }
 
     /// Returns the codes that both sets have, or that any of them has.
@@ -80,10 +76,17 @@ impl Codes {
     }
 
     pub(super) fn contains(&self, code: u32) -> bool {
-        match &self.bits {
-            Some(bits) => bits[code as usize / 64] >> (code % 64) & 1 == 1,
-            None => self.ranges.iter().any(|range| range.contains(&code)),
+        if self.ranges.len() <= MAX_SCANNED_RANGES {
+            return self.ranges.iter().any(|range| range.contains(&code));
         }
+        let bits = self.bits.get_or_init(|| {
+            let mut bits = vec![0; self.all.div_ceil(64)];
+            for range in &self.ranges {
+                fill(&mut bits, range.start as usize..range.end as usize);
+            }
+            bits
+        });
+        is_set(bits, code as usize)
     }
 
     /// Returns how many codes there are.

@@ -17,17 +17,15 @@ const TEXTS_AT_ONCE: u32 = 1 << 14;
 /// Returns the codes whose texts the matcher matches, or those it does not.
 pub(super) fn codes(texts: &Texts, matcher: &TextMatcher, truth: bool) -> Codes {
     let found = if let Some(intervals) = matcher.intervals(texts.is_lower_case()) {
-        let range = |interval: ByteInterval<'_>| {
-            let first = texts.first_code(|text| interval.starts_at_or_before(text));
-            match interval {
-                ByteInterval::Exactly(wanted) => {
-                    let is_there = first < texts.distinct() && texts.value(first) == wanted;
-                    first..first + u32::from(is_there)
-                }
-                _ => first..texts.first_code(|text| interval.ends_before(text)).max(first),
-            }
-        };
-        union(intervals.into_iter().map(range))
+        let mut found = Vec::with_capacity(intervals.len());
+        match exact_texts(&intervals) {
+            Some(wanted) => texts.find_each(&wanted, |code| found.push(code..code + 1)),
+            None => found.extend(intervals.into_iter().map(|interval| {
+                let first = texts.first_code(|text| interval.starts_at_or_before(text));
+                first..texts.first_code(|text| interval.ends_before(text)).max(first)
+            })),
+        }
+        union(found.into_iter())
     } else {
         let chunks = (0..texts.distinct()).step_by(TEXTS_AT_ONCE as usize).collect::<Vec<_>>();
         let end = |first: u32| texts.distinct().min(first + TEXTS_AT_ONCE);
@@ -64,7 +62,9 @@ pub(super) fn ids_that_match<'i>(ids: &'i Ids, matcher: &TextMatcher, truth: boo
         return Resolved::Rows(rows_that_contain(ids, matcher, truth));
     };
     if let Some(texts) = exact_texts(&intervals) {
-        let mut rows: Vec<u32> = texts.into_iter().filter_map(|text| ids.find(id(text)?)).collect();
+        let wanted: Vec<TraceId> = texts.into_iter().filter_map(id).collect();
+        let mut rows = Vec::with_capacity(wanted.len());
+        ids.find_each(&wanted, |row| rows.push(row));
         rows.sort_unstable();
         let found = RowSet::List(rows.into());
         let all = RowSet::Range(0..code(ids.order().len()));

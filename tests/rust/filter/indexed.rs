@@ -1,13 +1,13 @@
 //! A filter matches the same rows of an index as of a batch, judged by the naive evaluator.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use serde_json::json;
 use spanwise::filter::{Filter, Indexes};
 use spanwise::index::{Index, Projection, build};
 use spanwise::otlp::TraceId;
-use spanwise::schema::STATUSES;
+use spanwise::schema::{Field, STATUSES};
 use spanwise::trace::TraceRow;
 use spanwise::trace::row::to_batch;
 
@@ -339,9 +339,40 @@ proptest! {
             let found = index.find(row.trace_id).map(|found| rows[found as usize].trace_id);
             prop_assert_eq!(found, Some(row.trace_id));
         }
-        for id in absent {
-            let expected = rows.iter().any(|row| row.trace_id == id);
-            prop_assert_eq!(index.find(id).is_some(), expected);
+        for id in &absent {
+            let expected = rows.iter().any(|row| row.trace_id == *id);
+            prop_assert_eq!(index.find(*id).is_some(), expected);
         }
+        let mut wanted: Vec<TraceId> = rows.iter().map(|row| row.trace_id).chain(absent).collect();
+        wanted.sort_by_cached_key(|_| random.next());
+        let mut found = Vec::new();
+        index.ids().find_each(&wanted, |row| found.push(rows[row as usize].trace_id));
+        wanted.retain(|id| index.find(*id).is_some());
+        found.sort_unstable();
+        wanted.sort_unstable();
+        prop_assert_eq!(found, wanted);
+    }
+
+    #[test]
+    fn every_text_of_many_is_found(
+        count in prop_oneof![Just(0_usize), 1..700_usize],
+        variety in prop_oneof![1..30_u64, 1_000..2_000_u64],
+        seed: u64,
+    ) {
+        let rows = rows(count, variety, seed);
+        let index = indexed(&rows);
+        let texts = index.texts(Field::RunId).expect("a column of texts");
+        let mut random = Random::new(seed);
+        let absent = TEXTS.iter().map(|text| (*text).to_owned()).chain((0..variety).map(|pick| format!("text-{pick}-")));
+        let mut wanted: Vec<String> = rows.iter().filter_map(|row| row.run_id.clone()).chain(absent).collect();
+        wanted.sort_by_cached_key(|_| random.next());
+        let bytes: Vec<&[u8]> = wanted.iter().map(String::as_bytes).collect();
+        let mut found = Vec::new();
+        texts.find_each(&bytes, |code| found.push(texts.value(code)));
+        let known: BTreeSet<&[u8]> = rows.iter().filter_map(|row| row.run_id.as_deref()).map(str::as_bytes).collect();
+        let mut expected: Vec<&[u8]> = bytes.into_iter().filter(|text| known.contains(text)).collect();
+        found.sort_unstable();
+        expected.sort_unstable();
+        prop_assert_eq!(found, expected);
     }
 }

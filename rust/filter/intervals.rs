@@ -175,6 +175,9 @@ impl IntervalSet<f64> {
 impl<N: Copy + PartialOrd> IntervalSet<N> {
     /// Whether `value` is in this set.
     pub(super) fn contains(&self, value: N) -> bool {
+        if let [(first, last)] = self.0[..] {
+            return first <= value && value <= last;
+        }
         let after = self.0.partition_point(|(_, last)| *last < value);
         self.0.get(after).is_some_and(|(first, _)| *first <= value)
     }

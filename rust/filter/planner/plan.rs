@@ -103,6 +103,18 @@ pub(super) fn contains(node: &Resolved<'_>, row: u32) -> bool {
     }
 }
 
+/// Leaves those of `rows` that a node matches. What comes next does not depend on whether a row matches, so that the processor waits for
+/// the values of many at once.
+fn retain_matches(node: &Resolved<'_>, rows: &mut Vec<u32>) {
+    let mut kept = 0;
+    for place in 0..rows.len() {
+        let row = rows[place];
+        rows[kept] = row;
+        kept += usize::from(contains(node, row));
+    }
+    rows.truncate(kept);
+}
+
 /// Builds row sets of one index. Once the search is cancelled, whatever is left counts as empty.
 #[derive(Clone, Copy)]
 pub(super) struct Planner<'w> {
@@ -174,12 +186,18 @@ impl Planner<'_> {
             return RowSet::Bits(Bits::new(self.intersected(&window, &intersection)));
         }
         if conjunction.is_window_first() {
-            let rows = window.filter(|row| conjunction.parts.iter().all(|part| contains(part, *row)));
-            return RowSet::List(rows.collect::<Vec<_>>().into());
+            let mut found: Vec<u32> = window.collect();
+            for part in &conjunction.parts {
+                retain_matches(part, &mut found);
+            }
+            return RowSet::List(found.into());
         }
         let mut found = Vec::new();
         self.gather(smallest, &window, &mut found);
-        found.retain(|row| window.contains(row) && others.iter().all(|part| contains(part, *row)));
+        found.retain(|row| window.contains(row));
+        for part in others {
+            retain_matches(part, &mut found);
+        }
         sorted(found)
     }
 
@@ -189,14 +207,13 @@ impl Planner<'_> {
         for part in &intersection.bitmaps {
             self.intersect(part, &mut words);
         }
-        let is_in_all = |row| intersection.probed.iter().all(|part| contains(part, row));
-        for (first_row, word) in (0..).step_by(64).zip(&mut words) {
-            let mut left = if intersection.probed.is_empty() { 0 } else { *word };
-            while left != 0 {
-                let bit = left.trailing_zeros();
-                left &= left - 1;
-                if !is_in_all(first_row + bit) {
-                    *word &= !(1 << bit);
+        for part in &intersection.probed {
+            for (first_row, word) in (0..).step_by(64).zip(&mut words) {
+                let mut left = *word;
+                while left != 0 {
+                    let bit = left.trailing_zeros();
+                    left &= left - 1;
+                    *word &= !(u64::from(!contains(part, first_row + bit)) << bit);
                 }
             }
         }

@@ -77,7 +77,7 @@ impl Codes {
 
     pub(super) fn contains(&self, code: u32) -> bool {
         if self.ranges.len() <= MAX_SCANNED_RANGES {
-            return self.ranges.iter().any(|range| range.contains(&code));
+            return self.ranges.iter().fold(false, |is_in, range| is_in | range.contains(&code));
         }
         let bits = self.bits.get_or_init(|| {
             let mut bits = vec![0; self.all.div_ceil(64)];

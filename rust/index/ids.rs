@@ -63,8 +63,8 @@ impl Ids {
         None
     }
 
-    /// Calls `visit` with the row of each of `wanted` that there is. Several are searched for in step: nearly every probe waits for
-    /// memory, and so the processor waits for those of all of them at once.
+    /// Calls `visit` with the row of each of `wanted` that there is. Several are searched for in step: nearly every
+    /// probe waits for memory, and so the processor waits for those of all of them at once.
     pub fn find_each(&self, wanted: &[TraceId], mut visit: impl FnMut(u32)) {
         const IN_STEP: usize = 16;
         let mut probes = Vec::with_capacity(IN_STEP);

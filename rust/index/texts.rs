@@ -131,8 +131,8 @@ impl Texts {
         low
     }
 
-    /// Calls `visit` with the code of each of `wanted` that is a value of the column. Several are searched for in step: nearly every
-    /// probe waits for memory, and so the processor waits for those of all of them at once.
+    /// Calls `visit` with the code of each of `wanted` that is a value of the column. Several are searched for in step:
+    /// nearly every probe waits for memory, and so the processor waits for those of all of them at once.
     pub fn find_each(&self, wanted: &[&[u8]], mut visit: impl FnMut(u32)) {
         const IN_STEP: usize = 16;
         if self.distinct() == 0 {

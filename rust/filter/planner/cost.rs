@@ -208,8 +208,8 @@ pub(super) fn cost(node: &Resolved<'_>, count: u32) -> usize {
     }
 }
 
-/// Returns the cost of scanning a column for each interval. Setting the bits of a fifth of the rows takes as long, or of a third if a
-/// hundred segments are read.
+/// Returns the cost of scanning a column for each interval. Setting the bits of a fifth of the rows takes as long, or of
+/// a third if a hundred segments are read.
 pub(super) fn cost_of_scans(intervals: &IntervalSet<i64>, rows: usize) -> usize {
     intervals.iter().count() * (2 * rows / 3)
 }

@@ -103,8 +103,8 @@ pub(super) fn contains(node: &Resolved<'_>, row: u32) -> bool {
     }
 }
 
-/// Leaves those of `rows` that a node matches. What comes next does not depend on whether a row matches, so that the processor waits for
-/// the values of many at once.
+/// Leaves those of `rows` that a node matches. What comes next does not depend on whether a row matches, so that the
+/// processor waits for the values of many at once.
 fn retain_matches(node: &Resolved<'_>, rows: &mut Vec<u32>) {
     let mut kept = 0;
     for place in 0..rows.len() {

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use arrow_buffer::{Buffer, ScalarBuffer};
 
+use super::in_step::{IN_STEP, MIN_IN_STEP};
 use super::layout::{SectionKind, Sections};
 use super::packed::FixedWidth;
 use crate::otlp::TraceId;
@@ -63,12 +64,14 @@ impl Ids {
         None
     }
 
-    /// Calls `visit` with the row of each of `wanted` that there is. Several are searched for in step: nearly every
-    /// probe waits for memory, and so the processor waits for those of all of them at once.
+    /// Calls `visit` with the row of each of `wanted` that there is. Several are searched for in step.
     pub fn find_each(&self, wanted: &[TraceId], mut visit: impl FnMut(u32)) {
-        const IN_STEP: usize = 16;
         let mut probes = Vec::with_capacity(IN_STEP);
         for wanted in wanted.chunks(IN_STEP) {
+            if wanted.len() < MIN_IN_STEP {
+                wanted.iter().filter_map(|id| self.find(*id)).for_each(&mut visit);
+                continue;
+            }
             let mut searches: Vec<Search> =
                 wanted.iter().map(|id| Search::of(*id, self.order.len())).collect();
             while !searches.is_empty() {

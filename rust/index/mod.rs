@@ -17,6 +17,7 @@
 mod bits;
 mod build;
 mod ids;
+mod in_step;
 pub(crate) mod layout;
 mod marks;
 mod merged_rows;

@@ -6,6 +6,7 @@ use std::ops::Range;
 use arrow_buffer::{Buffer, ScalarBuffer};
 
 use super::bits::is_set;
+use super::in_step::{IN_STEP, MIN_IN_STEP};
 use super::layout::{SectionKind, Sections};
 use super::packed::{FixedWidth, PackedInts};
 use super::row_blocks::RowBlock;
@@ -131,14 +132,23 @@ impl Texts {
         low
     }
 
-    /// Calls `visit` with the code of each of `wanted` that is a value of the column. Several are searched for in step:
-    /// nearly every probe waits for memory, and so the processor waits for those of all of them at once.
+    /// Returns the code of a value; `None` if the column has not got it.
+    fn find(&self, wanted: &[u8]) -> Option<u32> {
+        let code = self.first_code(|value| value >= wanted);
+        (code < self.distinct() && self.value(code) == wanted).then_some(code)
+    }
+
+    /// Calls `visit` with the code of each of `wanted` that is a value of the column. Several are searched for in
+    /// step.
     pub fn find_each(&self, wanted: &[&[u8]], mut visit: impl FnMut(u32)) {
-        const IN_STEP: usize = 16;
         if self.distinct() == 0 {
             return;
         }
         for wanted in wanted.chunks(IN_STEP) {
+            if wanted.len() < MIN_IN_STEP {
+                wanted.iter().filter_map(|wanted| self.find(wanted)).for_each(&mut visit);
+                continue;
+            }
             // Of each, a code whose value is known not to be greater, if any is.
             let mut codes = [0; IN_STEP];
             let mut left = self.distinct();

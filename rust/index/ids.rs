@@ -64,7 +64,8 @@ impl Ids {
         None
     }
 
-    /// Calls `visit` with the row of each of `wanted` that there is. Several are searched for in step.
+    /// Calls `visit` with the row of each of `wanted` that there is, in no particular order. Several are searched for in
+    /// step.
     pub fn find_each(&self, wanted: &[TraceId], mut visit: impl FnMut(u32)) {
         let mut probes = Vec::with_capacity(IN_STEP);
         for wanted in wanted.chunks(IN_STEP) {

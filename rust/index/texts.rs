@@ -138,8 +138,8 @@ impl Texts {
         (code < self.distinct() && self.value(code) == wanted).then_some(code)
     }
 
-    /// Calls `visit` with the code of each of `wanted` that is a value of the column. Several are searched for in
-    /// step.
+    /// Calls `visit` with the code of each of `wanted` that is a value of the column, in the order of `wanted`. Several are
+    /// searched for in step.
     pub fn find_each(&self, wanted: &[&[u8]], mut visit: impl FnMut(u32)) {
         if self.distinct() == 0 {
             return;

@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use super::bits::{Bits, fill, ones};
-use super::row_set::{LiveRows, RowSet};
+use super::live_rows::LiveRows;
+use super::row_set::RowSet;
 
 /// The most rows of one block. The decoded columns of a block fit into the first-level cache.
 pub const BLOCK_ROWS: usize = 1_024;

@@ -1,13 +1,16 @@
 //! Pages in another order than that of results: by a number of the rows, by what traces cost, or by start time, ascending or
 //! descending. Traces without a cost come last, in the order of results.
 //!
-//! The rows of every part are kept in order of each number. A page is found value by value ([`values`]): the selected rows
-//! of one value, of all parts, are a selection of their own, in the order of results. Where the page begins is found without
-//! walking there ([`jump`]). Where few rows are selected, most values have none of them, and the rows are sorted instead.
+//! The rows of every part are kept in order of each number. A page is found value by value ([`values`]), over rows that are
+//! not selected ([`selected`]): the selected rows of one value, of all parts, are a selection of their own, in the order of
+//! results. Where a deep page begins is found without walking there ([`jump`]). Few selected rows are far from each other,
+//! and are sorted instead. What takes least is reckoned ([`cost`]).
 //! The order of start times is that of results from its end ([`oldest`]).
 
+mod cost;
 mod jump;
 mod oldest;
+mod selected;
 mod values;
 
 use super::cancellation::CancellationToken;
@@ -16,21 +19,9 @@ use super::merge::{PageRow, page_of};
 use super::page::{Sort, Window};
 use super::selection::Selection;
 use crate::error::Result;
+use cost::Way;
 use oldest::oldest_first;
 use values::Values;
-
-/// How far values are walked rather than jumped over, in rows of all parts: to the offset, and from one that has selected
-/// rows to the next one.
-const MAX_WALKED_ROWS: usize = 1 << 11;
-
-/// To step over a value that no selected row has takes as long as to walk over so many rows.
-const WALKED_PER_EMPTY_VALUE: usize = 64;
-
-/// The number of selected rows up to which they may be sorted.
-const MAX_SORTED_ROWS: usize = 1 << 12;
-
-/// To sort a row takes as long as to walk over so many.
-const WALKED_PER_SORTED_ROW: usize = 8;
 
 /// Values that are visited between two checks whether the search is cancelled.
 const VALUES_PER_CHECK: usize = 1_024;
@@ -74,9 +65,9 @@ impl<'s, 'a> OrderedRows<'s, 'a> {
             return Ok(oldest_first(self.selections, window));
         }
         let Some([present, missing]) = &self.by_cost else {
-            return sorted_rows(self.selections, (self.sort, window), MAX_WALKED_ROWS, cancel);
+            return sorted_rows(self.selections, (self.sort, window), cancel);
         };
-        let mut page = sorted_rows(present, (self.sort, window), MAX_WALKED_ROWS, cancel)?;
+        let mut page = sorted_rows(present, (self.sort, window), cancel)?;
         let before: usize = present.iter().map(|selection| selection.count).sum();
         let first = (window.offset + page.len()).saturating_sub(before);
         page.extend(page_of(missing, first, window.limit - page.len()));
@@ -92,67 +83,69 @@ impl<'s, 'a> OrderedRows<'s, 'a> {
     }
 }
 
+/// Returns the rows of a window, by the way that takes least.
 fn sorted_rows(
     selections: &[Selection<'_>],
-    (sort, window): (Sort, Window),
-    max_walked: usize,
+    order: (Sort, Window),
     cancel: &CancellationToken,
 ) -> Result<Vec<PageRow>> {
     let total: usize = selections.iter().map(|selection| selection.count).sum();
-    let Window { offset, limit } = window;
-    if offset >= total {
+    if order.1.offset >= total {
         return Ok(Vec::new());
     }
-    let rows: usize = selections.iter().map(|selection| selection.view.count()).sum();
-    let end = offset.saturating_add(limit);
-    let walked = if end > total { rows } else { end * (rows / total) };
-    if total <= MAX_SORTED_ROWS && total * WALKED_PER_SORTED_ROW <= walked {
-        let mut sorted = all_sorted(selections, sort);
-        sorted.truncate(end);
-        return Ok(sorted.split_off(offset));
-    }
+    rows_by(Way::of(selections, order.1), selections, order, cancel)
+}
+
+/// Returns the rows of a window in which there are some.
+fn rows_by(
+    way: Way,
+    selections: &[Selection<'_>],
+    (sort, window): (Sort, Window),
+    cancel: &CancellationToken,
+) -> Result<Vec<PageRow>> {
+    let Window { offset, limit } = window;
     let mut values = Values::new(selections, sort);
-    let mut before = 0;
-    if offset.saturating_mul(rows / total) > max_walked {
-        before = values.jump(offset, cancel)?;
-    }
-    let mut page = Vec::with_capacity(limit.min(total));
-    let mut empty_values = 0;
+    let mut before = match way {
+        Way::Sort => return Ok(first_sorted(selections, sort, window.end()).split_off(offset)),
+        Way::Walk => 0,
+        Way::Jump => values.jump(offset, cancel)?,
+    };
+    values.begin(window.end() - before, cancel)?;
+    let mut page = Vec::new();
     for step in 1_usize.. {
         if step % VALUES_PER_CHECK == 0 {
             cancel.check()?;
         }
-        if page.len() == limit || before == total {
+        if page.len() == limit {
             break;
         }
         let Some(tied) = values.next() else { break };
-        let count: usize = tied.iter().map(|selection| selection.count).sum();
-        if before + count > offset {
-            let first = offset.saturating_sub(before);
-            page.extend(page_of(&tied, first, limit - page.len()));
+        let after = before + tied.count;
+        if after > offset {
+            page.extend(values.page_of(&tied, offset.saturating_sub(before), limit - page.len()));
         }
-        before += count;
-        empty_values = if count == 0 { empty_values + 1 } else { 0 };
-        if empty_values * WALKED_PER_EMPTY_VALUE > max_walked && before < total {
-            before = values.jump(before.max(offset), cancel)?;
-            empty_values = 0;
-        }
+        before = after;
     }
     Ok(page)
 }
 
-/// Returns all selected rows in order.
-fn all_sorted(selections: &[Selection<'_>], sort: Sort) -> Vec<PageRow> {
+/// Returns the first `count` selected rows in order, or all if there are fewer.
+fn first_sorted(selections: &[Selection<'_>], sort: Sort, count: usize) -> Vec<PageRow> {
     let rows = selections.iter().enumerate().flat_map(|(part, selection)| {
         let value = |row| selection.view.number(sort.by, row);
         selection.rows.from(0).map(move |row| (value(row as usize), (part, row as usize)))
     });
     let mut rows: Vec<(i64, PageRow)> = rows.collect();
     let key = |(part, row): PageRow| selections[part].key(row);
-    rows.sort_unstable_by(|(left, left_row), (right, right_row)| {
+    let in_order = |(left, left_row): &(i64, PageRow), (right, right_row): &(i64, PageRow)| {
         let by_value = if sort.ascending { left.cmp(right) } else { right.cmp(left) };
         by_value.then_with(|| key(*left_row).cmp(&key(*right_row)))
-    });
+    };
+    if count < rows.len() {
+        rows.select_nth_unstable_by(count, in_order);
+        rows.truncate(count);
+    }
+    rows.sort_unstable_by(in_order);
     rows.into_iter().map(|(_, row)| row).collect()
 }
 
@@ -172,8 +165,8 @@ mod tests {
     use crate::trace::{Span, Trace};
 
     /// Returns a trace of one span.
-    fn trace(number: u8, duration_ms: u64, is_error: bool) -> Trace {
-        let trace_id = TraceId::from_bytes(&[number.max(1); 16]).expect("an id");
+    fn trace(number: u16, duration_ms: u64, is_error: bool) -> Trace {
+        let trace_id = TraceId::from_bytes(&number.to_be_bytes().repeat(8)).expect("an id");
         let span = proto::Span {
             trace_id: trace_id.as_bytes().to_vec().into(),
             span_id: vec![1; 8].into(),
@@ -190,28 +183,42 @@ mod tests {
         Trace::new(trace_id, 0).with(spans.map(|span| Span::from_wire(span).expect("a span").into()))
     }
 
+    /// Matches all traces, about half of them, and those that come first or last in order.
+    const FILTERS: [&str; 4] = [
+        "{}",
+        r#"{"op":"EQ","key":"status","value":"ERROR"}"#,
+        r#"{"op":"LT","key":"duration_ms","value":2}"#,
+        r#"{"op":"GT","key":"duration_ms","value":500000000}"#,
+    ];
+
     proptest! {
         #[test]
-        fn jumping_to_a_page_finds_the_rows_that_walking_there_finds(
-            durations in prop::collection::vec((prop_oneof![0..4_u64, 0..1_000_000_000_u64], any::<bool>()), 1..60),
-            parts in 1..4_usize, ascending in any::<bool>(), errors in any::<bool>(), page in 0..30_usize,
+        fn every_way_to_a_page_finds_the_same_rows(
+            durations in prop::collection::vec((prop_oneof![0..4_u64, 0..1_000_000_000_u64], any::<bool>()), 1..400),
+            parts in 1..4_usize, ascending in any::<bool>(), filter in prop::sample::select(&FILTERS), page in 0..200_usize,
         ) {
             let mut of_parts = vec![Vec::new(); parts];
-            for (number, (duration, is_error)) in (1_u8..).zip(durations) {
+            for (number, (duration, is_error)) in (1_u16..).zip(durations) {
                 of_parts[usize::from(number) % parts].push(trace(number, duration, is_error));
             }
             let snapshot = Snapshot::new(of_parts.into_iter().map(SnapshotPart::of_traces).collect());
-            let source = if errors { r#"{"op":"EQ","key":"status","value":"ERROR"}"# } else { "{}" };
-            let filter = Filter::compile(source.as_bytes()).expect("a good filter");
+            let filter = Filter::compile(filter.as_bytes()).expect("a good filter");
             let projection = Projection::SORT_KEY.and(Field::DurationMs);
             let token = CancellationToken::default();
             let selections = select(&snapshot, &filter, projection, &token).expect("selections");
             let sort = Sort { by: TraceNumber::Column(Field::DurationMs), ascending };
-            let window = Window { offset: page * 2, limit: 2 };
-            let rows = |max_walked| sorted_rows(&selections, (sort, window), max_walked, &token).expect("rows");
-            prop_assert_eq!(&rows(0), &rows(usize::MAX));
-            let sorted = all_sorted(&selections, sort).into_iter().skip(window.offset).take(window.limit);
-            prop_assert_eq!(sorted.collect::<Vec<_>>(), rows(usize::MAX));
+            let total: usize = selections.iter().map(|selection| selection.count).sum();
+            if total > 0 {
+                let window = Window { offset: page % total, limit: 2 };
+                let sorted = first_sorted(&selections, sort, total);
+                let expected = &sorted[window.offset..window.end().min(total)];
+                for way in [Way::Sort, Way::Walk, Way::Jump] {
+                    let rows = rows_by(way, &selections, (sort, window), &token).expect("rows");
+                    prop_assert_eq!(&rows, expected, "{:?}", way);
+                }
+            }
+            let past = Window { offset: total, limit: 2 };
+            prop_assert_eq!(sorted_rows(&selections, (sort, past), &token).expect("rows"), []);
         }
     }
 }

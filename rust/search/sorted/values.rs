@@ -1,70 +1,151 @@
-//! The values of selected rows in order.
+//! The selected rows of all parts, value by value.
 
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::super::cancellation::CancellationToken;
+use super::super::merge::{PageRow, page_of};
 use super::super::page::Sort;
-use super::super::selection::Selection;
-use crate::index::RowSet;
+use super::super::pool::{on_threads, threads};
+use super::super::selection::{PARTS_PER_THREAD, Selection};
+use super::cost::rows_looked_at;
+use super::selected::Selected;
+use crate::error::Result;
 use crate::storage::ValueOrder;
 
-/// The values of the selected rows in order, each with its rows.
+/// With at most so many rows to look at, the first selected row of each part is not looked for on several threads.
+const MAX_INLINE_ROWS: usize = 1 << 14;
+
+/// The values of the selected rows in order.
 pub(super) struct Values<'s, 'a> {
     pub(super) selections: &'s [Selection<'a>],
     pub(super) sort: Sort,
-    pub(super) parts: Vec<PartValues>,
+    pub(super) parts: Vec<PartValues<'s>>,
 }
 
-/// The values of one part that are still to come: the positions `start..end` of its order.
-pub(super) struct PartValues {
+/// The values of one part that are still to come.
+pub(super) struct PartValues<'s> {
     pub(super) order: ValueOrder,
-    pub(super) start: usize,
-    pub(super) end: usize,
+    pub(super) selected: Selected<'s>,
+    /// Where they are in the order.
+    pub(super) positions: Range<usize>,
+    /// How many selected rows are there.
+    pub(super) left: usize,
+    /// The next of them that a selected row has.
+    next: Option<i64>,
+}
+
+/// The rows of one value; not all of them are selected.
+pub(super) struct Tied {
+    /// How many are selected.
+    pub(super) count: usize,
+    /// Where they are in the order of a part.
+    positions: Vec<(usize, Range<usize>)>,
 }
 
 impl<'s, 'a> Values<'s, 'a> {
+    /// Returns all values; [`Values::begin`] comes before [`Values::next`].
     pub(super) fn new(selections: &'s [Selection<'a>], sort: Sort) -> Self {
-        let part = |selection: &Selection<'_>| {
+        let part = |selection: &'s Selection<'_>| {
             let order = selection.view.value_order(sort.by).unwrap_or_else(|| ValueOrder::descending(0));
-            PartValues { start: 0, end: order.count(), order }
+            let selected = Selected::new(selection);
+            PartValues { positions: 0..order.count(), order, selected, left: selection.count, next: None }
         };
         Self { selections, sort, parts: selections.iter().map(part).collect() }
     }
 
-    pub(super) fn value(&self, part: usize, position: usize) -> i64 {
-        self.selections[part].view.number(self.sort.by, self.parts[part].order.row(position))
-    }
-
-    /// Returns the next value of a part, if it has one left.
-    fn next_value(&self, part: usize) -> Option<i64> {
-        let PartValues { start, end, .. } = self.parts[part];
-        (start < end).then(|| self.value(part, if self.sort.ascending { start } else { end - 1 }))
-    }
-
-    /// Returns the selected rows of the next value, one selection per part; `None` after the last value.
-    pub(super) fn next(&mut self) -> Option<Vec<Selection<'a>>> {
-        let nexts: Vec<Option<i64>> = (0..self.parts.len()).map(|part| self.next_value(part)).collect();
-        let values = nexts.iter().flatten().copied();
-        let value = if self.sort.ascending { values.min() } else { values.max() }?;
-        let tied = nexts.iter().enumerate().map(|(part, next)| {
-            let rows = if *next == Some(value) { self.take(part, value) } else { RowSet::NONE };
-            self.selections[part].among(rows)
-        });
-        Some(tied.collect())
-    }
-
-    /// Returns the rows of the next value of a part, which is `value`, and steps over it.
-    fn take(&mut self, part: usize, value: i64) -> RowSet {
-        let PartValues { start, end, .. } = self.parts[part];
-        let number = |row: usize| self.selections[part].view.number(self.sort.by, row);
-        let order = &self.parts[part].order;
-        if self.sort.ascending {
-            let next = order.gallop_up(start, end, |row| number(row) <= value);
-            let rows = order.rows(start, next);
-            self.parts[part].start = next;
-            rows
-        } else {
-            let next = order.gallop_down(start, end, |row| number(row) < value);
-            let rows = order.rows(next, end);
-            self.parts[part].end = next;
-            rows
+    /// Finds the next value of every part, before steps to so many selected rows.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Cancelled`].
+    pub(super) fn begin(&mut self, steps: usize, cancel: &CancellationToken) -> Result<()> {
+        let sort = self.sort;
+        let total = self.selections.iter().map(|selection| selection.count).sum();
+        let looked_at = |selection: &Selection<'_>| rows_looked_at(selection, steps, total);
+        let is_inline = self.selections.iter().map(looked_at).sum::<usize>() <= MAX_INLINE_ROWS;
+        let begin = |(part, selection): (&mut PartValues<'_>, &Selection<'_>)| {
+            part.selected.expect_lookups(looked_at(selection));
+            part.step(selection, sort);
+        };
+        let round = PARTS_PER_THREAD * threads();
+        for (parts, selections) in self.parts.chunks_mut(round).zip(self.selections.chunks(round)) {
+            cancel.check()?;
+            if is_inline {
+                parts.iter_mut().zip(selections).for_each(begin);
+            } else {
+                on_threads(|| parts.par_iter_mut().zip(selections).for_each(begin));
+            }
         }
+        Ok(())
+    }
+
+    pub(super) fn value(&self, part: usize, position: usize) -> i64 {
+        self.parts[part].value(&self.selections[part], self.sort, position)
+    }
+
+    /// Returns the rows of the next value; `None` after the last value that a selected row has.
+    pub(super) fn next(&mut self) -> Option<Tied> {
+        let values = self.parts.iter().filter_map(|part| part.next);
+        let value = if self.sort.ascending { values.min() } else { values.max() }?;
+        let mut tied = Tied { count: 0, positions: Vec::new() };
+        for (index, part) in self.parts.iter_mut().enumerate().filter(|(_, part)| part.next == Some(value)) {
+            let (positions, count) = part.take(&self.selections[index], self.sort, value);
+            tied.count += count;
+            tied.positions.push((index, positions));
+        }
+        Some(tied)
+    }
+
+    /// Returns at most `limit` of the selected rows of one value, from the one with `offset` of them before it.
+    pub(super) fn page_of(&self, tied: &Tied, offset: usize, limit: usize) -> Vec<PageRow> {
+        let selected = |(part, positions): &(usize, Range<usize>)| {
+            let rows = self.parts[*part].order.rows(positions.start, positions.end);
+            (*part, self.selections[*part].among(rows))
+        };
+        let (parts, selections): (Vec<usize>, Vec<Selection<'_>>) =
+            tied.positions.iter().map(selected).unzip();
+        page_of(&selections, offset, limit).into_iter().map(|(tied, row)| (parts[tied], row)).collect()
+    }
+}
+
+impl PartValues<'_> {
+    fn value(&self, selection: &Selection<'_>, sort: Sort, position: usize) -> i64 {
+        selection.view.number(sort.by, self.order.row(position))
+    }
+
+    /// Steps over rows that are not selected.
+    fn step(&mut self, selection: &Selection<'_>, sort: Sort) {
+        let Range { start, end } = self.positions;
+        let next = if self.left == 0 {
+            None
+        } else if sort.ascending {
+            (start..end).find(|position| self.selected.contains(self.order.row(*position)))
+        } else {
+            (start..end).rfind(|position| self.selected.contains(self.order.row(*position)))
+        };
+        self.positions = match next {
+            Some(next) if sort.ascending => next..end,
+            Some(next) => start..next + 1,
+            None => start..start,
+        };
+        self.next = next.map(|position| self.value(selection, sort, position));
+    }
+
+    /// Returns where the next value is, which is `value`, and how many selected rows have it; steps over it.
+    fn take(&mut self, selection: &Selection<'_>, sort: Sort, value: i64) -> (Range<usize>, usize) {
+        let Range { start, end } = self.positions;
+        let number = |row: usize| selection.view.number(sort.by, row);
+        let (taken, left) = if sort.ascending {
+            let next = self.order.gallop_up(start, end, |row| number(row) <= value);
+            (start..next, next..end)
+        } else {
+            let next = self.order.gallop_down(start, end, |row| number(row) < value);
+            (next..end, start..next)
+        };
+        let count = self.selected.count_at(&self.order, taken.clone());
+        (self.positions, self.left) = (left, self.left - count);
+        self.step(selection, sort);
+        (taken, count)
     }
 }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 
-from spanwise.bench.peers import Query
+from spanwise.bench.peers import NEWEST_FIRST, Query, Sort
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,6 +37,7 @@ class QueryTemplate(msgspec.Struct, frozen=True):
         group_by: whether it returns runs or sessions.
         share: the minimum fraction of all traces that match; 0 if unknown.
         page: the page number.
+        sort: the order of runs.
     """
 
     name: str
@@ -45,6 +46,7 @@ class QueryTemplate(msgspec.Struct, frozen=True):
     group_by: Literal["run", "session"] = "run"
     share: float = 0
     page: int = 1
+    sort: Sort = NEWEST_FIRST
 
     @property
     def title(self) -> str:
@@ -77,7 +79,7 @@ def bind_literals(template: QueryTemplate, literals: Literals) -> Iterator[Query
             if key not in seen:
                 break
         seen.add(key)
-        yield Query(expression, template.group_by, template.page, LIMIT)
+        yield Query(expression, template.group_by, template.page, LIMIT, template.sort)
 
 
 def fill(template: Expression, literals: LiteralSource) -> Expression:

@@ -47,7 +47,8 @@ def data_dir(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest
     request.getfixturevalue("reach")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     server: BucketServer = request.getfixturevalue("server")
-    return f"{server.scheme}://{BUCKET}/nodes"
+    # Tests share the bucket.
+    return f"{server.scheme}://{BUCKET}/{tmp_path.name}"
 
 
 def spanwise(head: RayHead, *arguments: str) -> dict[str, Any]:

@@ -18,11 +18,13 @@ const WORDS: usize = 8;
 /// To read the value of a row, and to sort it.
 const SORT: usize = 8;
 
-/// To find the bins of a jump in one part.
-const JUMP: usize = 1 << 15;
+/// To find the first bins of a jump in one part, and all of them.
+const FIRST_BINS: usize = 1 << 12;
+const ALL_BINS: usize = 1 << 15;
 
-/// A jump looks at one in so many rows, unless all are selected.
-const ROWS_PER_COUNTED_ROW: usize = 64;
+/// So many rows are counted in that time, on several threads, and one in so many in any case.
+const COUNTED_ROWS: usize = 2;
+const ROWS_PER_BIN: usize = 32;
 
 /// The number of selected rows up to which they may be sorted.
 const MAX_SORTED_ROWS: usize = 1 << 16;
@@ -50,9 +52,12 @@ impl Way {
             };
             steps * STEP + selections.iter().map(look).sum::<usize>()
         };
+        // The share of all that is before the page, from the nearer end.
+        let share = |all: usize| all.saturating_mul(window.offset.min(total - window.offset)) / total;
         let jump = |selection: &Selection<'_>| {
-            let counted = if is_whole { 0 } else { selection.view.count() / ROWS_PER_COUNTED_ROW };
-            JUMP + counted + of_bitmap(selection)
+            let rows = if is_whole { 0 } else { selection.view.count() };
+            let counted = (rows / ROWS_PER_BIN + share(rows)) / COUNTED_ROWS;
+            FIRST_BINS + share(ALL_BINS) + counted + of_bitmap(selection)
         };
         let end = window.end().min(total);
         let ways = [

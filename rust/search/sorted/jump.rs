@@ -2,7 +2,7 @@
 //!
 //! The values that are left are divided into bins with about as many rows each. Bins are counted from the nearer end until
 //! the rank is reached, which leaves one of them, and that is divided again. So rows behind the rank are hardly counted, and
-//! those before it once.
+//! those before it once; where bins begin is looked for only as far as they are counted.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ use crate::error::Result;
 const DIVISIONS: usize = 32;
 
 /// Bins per thread that are counted in one round.
-const BINS_PER_THREAD: usize = 2;
+const BINS_PER_THREAD: usize = 1;
 
 /// With at most so many rows left, bins are not counted on several threads.
 const MAX_INLINE_ROWS: usize = 1 << 15;
@@ -23,11 +23,14 @@ const MAX_INLINE_ROWS: usize = 1 << 15;
 /// Values that are left.
 struct Left {
     /// Where they are in the order of every part.
-    ranges: Vec<Range<usize>>,
+    ranges: Bin,
     /// How many selected rows of every part have less than these values, and how many have one of them.
     below: Vec<usize>,
     inside: Vec<usize>,
 }
+
+/// Where the values of a bin are in the order of every part.
+type Bin = Vec<Range<usize>>;
 
 impl Left {
     fn rows(&self) -> usize {
@@ -45,11 +48,11 @@ impl Values<'_, '_> {
         let counts: Vec<usize> = self.selections.iter().map(|selection| selection.count).collect();
         let total = sum(&counts);
         let rank = if self.sort.ascending { offset } else { total - 1 - offset };
-        self.parts.iter_mut().for_each(|part| part.selected.become_bitmap());
+        self.for_each_part(total, cancel, |part, _| part.selected.become_bitmap())?;
         let ranges = self.parts.iter().map(|part| 0..part.order.count()).collect();
         let mut left = Left { ranges, below: vec![0; counts.len()], inside: counts };
         while let Some(bounds) = self.bounds(&left) {
-            left = self.narrowed(&left, &bounds, rank, cancel)?;
+            left = self.narrowed(left, &bounds, rank, cancel)?;
         }
         let Left { ranges, below, inside } = left;
         let before = if self.sort.ascending { sum(&below) } else { total - sum(&below) - sum(&inside) };
@@ -87,58 +90,70 @@ impl Values<'_, '_> {
     }
 
     /// Returns the bin that has the selected row at `rank`.
-    fn narrowed(&self, left: &Left, bounds: &[i64], rank: usize, cancel: &CancellationToken) -> Result<Left> {
-        let cuts: Vec<Vec<usize>> =
-            left.ranges.iter().enumerate().map(|(part, range)| self.cuts(part, range, bounds)).collect();
-        let count = |bin: usize| -> Vec<usize> {
-            let parts = cuts.iter().zip(&self.parts);
-            parts
-                .map(|(cuts, part)| part.order.count_in(cuts[bin]..cuts[bin + 1], part.selected.words()))
-                .collect()
-        };
-        let (below, inside) = (sum(&left.below), sum(&left.inside));
-        let is_from_least = rank - below < inside / 2;
+    fn narrowed(&self, left: Left, bounds: &[i64], rank: usize, cancel: &CancellationToken) -> Result<Left> {
+        let rows = left.rows();
+        let Left { ranges: mut uncounted, below, inside } = left;
+        let is_from_least = rank - sum(&below) < sum(&inside) / 2;
         // How many rows come before the wanted one, from the nearer end.
-        let before = if is_from_least { rank - below } else { below + inside - 1 - rank };
-        let bins = 0..=bounds.len();
-        let bins: Vec<usize> = if is_from_least { bins.collect() } else { bins.rev().collect() };
-        let at_once = if left.rows() <= MAX_INLINE_ROWS { 1 } else { threads() * BINS_PER_THREAD };
+        let before = if is_from_least { rank - sum(&below) } else { sum(&below) + sum(&inside) - 1 - rank };
+        // The bound at which each bin ends; the last one has none.
+        let bounds = bounds.iter().copied().map(Some);
+        let bins: Vec<Option<i64>> =
+            if is_from_least { bounds.chain([None]).collect() } else { bounds.rev().chain([None]).collect() };
+        let at_once = if rows <= MAX_INLINE_ROWS { 1 } else { threads() * BINS_PER_THREAD };
         let mut counted = vec![0; self.parts.len()];
         for round in bins.chunks(at_once) {
             cancel.check()?;
-            let counts = match round {
-                [bin] => vec![count(*bin)],
-                round => in_rounds(round, BINS_PER_THREAD, |(_, bin)| Ok(count(*bin)))?,
+            let round: Vec<Bin> =
+                round.iter().map(|bound| self.cut(&mut uncounted, *bound, is_from_least)).collect();
+            let counts = match &round[..] {
+                [bin] => vec![self.count(bin)],
+                round => in_rounds(round, BINS_PER_THREAD, |(_, bin)| Ok(self.count(bin)))?,
             };
-            for (bin, inside) in round.iter().zip(counts) {
-                if sum(&counted) + sum(&inside) > before {
-                    let below = |part: usize| {
-                        let passed = counted[part];
-                        let passed =
-                            if is_from_least { passed } else { left.inside[part] - passed - inside[part] };
-                        left.below[part] + passed
+            for (ranges, in_bin) in round.into_iter().zip(counts) {
+                if sum(&counted) + sum(&in_bin) > before {
+                    let passed = |part: usize| {
+                        if is_from_least {
+                            counted[part]
+                        } else {
+                            inside[part] - counted[part] - in_bin[part]
+                        }
                     };
-                    let below = (0..counted.len()).map(below).collect();
-                    let ranges = cuts.iter().map(|cuts| cuts[*bin]..cuts[bin + 1]).collect();
-                    return Ok(Left { ranges, below, inside });
+                    let below = below.iter().enumerate().map(|(part, below)| below + passed(part)).collect();
+                    return Ok(Left { ranges, below, inside: in_bin });
                 }
-                counted.iter_mut().zip(inside).for_each(|(counted, inside)| *counted += inside);
+                counted.iter_mut().zip(in_bin).for_each(|(counted, in_bin)| *counted += in_bin);
             }
         }
         unreachable!("a selected row has the rank")
     }
 
-    /// Returns where the bins of a part begin, and where the last one ends, as positions.
-    fn cuts(&self, part: usize, range: &Range<usize>, bounds: &[i64]) -> Vec<usize> {
-        let number = |row: usize| self.selections[part].view.number(self.sort.by, row);
-        let mut cuts = vec![range.start];
-        let mut from = range.start;
-        for bound in bounds {
-            from = self.parts[part].order.gallop_up(from, range.end, |row| number(row) < *bound);
-            cuts.push(from);
-        }
-        cuts.push(range.end);
-        cuts
+    /// Cuts off, from the end that is counted from, the values up to a bound, or all of them.
+    fn cut(&self, ranges: &mut [Range<usize>], bound: Option<i64>, is_from_least: bool) -> Bin {
+        let parts = self.parts.iter().zip(self.selections).zip(ranges);
+        let cut = parts.map(|((part, selection), range)| {
+            let is_less =
+                |row: usize| bound.is_some_and(|bound| selection.view.number(self.sort.by, row) < bound);
+            let Range { start, end } = range.clone();
+            match (bound, is_from_least) {
+                (None, _) => std::mem::replace(range, end..end),
+                (Some(_), true) => {
+                    range.start = part.order.gallop_up(start, end, is_less);
+                    start..range.start
+                }
+                (Some(_), false) => {
+                    range.end = part.order.gallop_down(start, end, is_less);
+                    range.end..end
+                }
+            }
+        });
+        cut.collect()
+    }
+
+    /// Returns how many rows of every part are selected in a bin.
+    fn count(&self, bin: &Bin) -> Vec<usize> {
+        let parts = self.parts.iter().zip(bin);
+        parts.map(|(part, range)| part.order.count_in(range.clone(), part.selected.words())).collect()
     }
 }
 

@@ -14,7 +14,7 @@ use super::selected::Selected;
 use crate::error::Result;
 use crate::storage::ValueOrder;
 
-/// With at most so many rows to look at, the first selected row of each part is not looked for on several threads.
+/// What looks at no more rows is not worth several threads.
 const MAX_INLINE_ROWS: usize = 1 << 14;
 
 /// The values of the selected rows in order.
@@ -63,18 +63,31 @@ impl<'s, 'a> Values<'s, 'a> {
         let sort = self.sort;
         let total = self.selections.iter().map(|selection| selection.count).sum();
         let looked_at = |selection: &Selection<'_>| rows_looked_at(selection, steps, total);
-        let is_inline = self.selections.iter().map(looked_at).sum::<usize>() <= MAX_INLINE_ROWS;
-        let begin = |(part, selection): (&mut PartValues<'_>, &Selection<'_>)| {
+        let rows = self.selections.iter().map(looked_at).sum();
+        self.for_each_part(rows, cancel, |part, selection| {
             part.selected.expect_lookups(looked_at(selection));
             part.step(selection, sort);
-        };
+        })
+    }
+
+    /// Calls `work` with every part, on several threads if there is work for so many rows.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Cancelled`].
+    pub(super) fn for_each_part(
+        &mut self,
+        rows: usize,
+        cancel: &CancellationToken,
+        work: impl Fn(&mut PartValues<'s>, &Selection<'a>) + Sync,
+    ) -> Result<()> {
         let round = PARTS_PER_THREAD * threads();
         for (parts, selections) in self.parts.chunks_mut(round).zip(self.selections.chunks(round)) {
             cancel.check()?;
-            if is_inline {
-                parts.iter_mut().zip(selections).for_each(begin);
+            if rows <= MAX_INLINE_ROWS {
+                parts.iter_mut().zip(selections).for_each(|(part, selection)| work(part, selection));
             } else {
-                on_threads(|| parts.par_iter_mut().zip(selections).for_each(begin));
+                let parts = parts.par_iter_mut().zip(selections);
+                on_threads(|| parts.for_each(|(part, selection)| work(part, selection)));
             }
         }
         Ok(())

@@ -110,7 +110,8 @@ fn rows_by(
         Way::Walk => 0,
         Way::Jump => values.jump(offset, cancel)?,
     };
-    values.begin(window.end() - before, cancel)?;
+    let total: usize = selections.iter().map(|selection| selection.count).sum();
+    values.begin(window.end().min(total) - before, cancel)?;
     let mut page = Vec::new();
     for step in 1_usize.. {
         if step % VALUES_PER_CHECK == 0 {

@@ -290,3 +290,9 @@ def test_the_goals_and_the_readme_have_both_columns() -> None:
     text = short_table([found])
     assert "beside scan engines, geometric mean; the least |  |  | 16x; 4.0x |" in text
     assert "beside engines with an order or indexes, geometric mean; the least |  |  | 2.0x; 0.50x |" in text
+
+
+def test_of_equal_stores_the_readme_has_the_one_that_was_asked_most() -> None:
+    few, more = reported(ROWS[0]), reported(*ROWS)
+    for data_sets in ([few, more], [more, few]):
+        assert "| 2 generated questions over" in short_table(data_sets)

@@ -50,10 +50,10 @@ def short_table(data_sets: Sequence[DataSet]) -> str:
 
 
 def _questions(data_sets: Sequence[DataSet]) -> Iterator[tuple[str, str, str, str]]:
-    """Yields a row for each kind of engines, of the largest data set for which questions were generated."""
+    """Yields a row for each kind of engines, of the largest data set for which most questions were generated."""
     asked = [(found.traces, found.questions) for found in data_sets if found.questions]
     if asked:
-        traces, questions = max(asked, key=lambda pair: pair[0])
+        traces, questions = max(asked, key=lambda pair: (pair[0], pair[1].count))
         for column, beside in questions.columns.items():
             title = (
                 f"{questions.count:,} generated questions over {traces:,} traces beside {TITLES[column]}, "

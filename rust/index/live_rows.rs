@@ -108,20 +108,24 @@ impl LiveRows {
         self.rows.select(low)
     }
 
-    /// Returns the rows, ascending, from the one with `rank` rows before it.
-    pub fn from(&self, rank: usize) -> Box<dyn Iterator<Item = u32> + Send + '_> {
-        let Some(first) = self.select(rank) else { return Box::new(std::iter::empty()) };
+    /// Returns the rows from `row` on, ascending.
+    pub fn from(&self, row: u32) -> Box<dyn Iterator<Item = u32> + Send + '_> {
         if self.deleted.is_empty() {
-            return self.rows.from(first);
+            return self.rows.from(row);
         }
-        let mut deleted = self.deleted[self.deleted.partition_point(|row| *row < first)..].iter().peekable();
-        Box::new(self.rows.from(first).filter(move |row| {
+        let mut deleted = self.deleted[self.deleted.partition_point(|own| *own < row)..].iter().peekable();
+        Box::new(self.rows.from(row).filter(move |row| {
             let is_deleted = deleted.peek() == Some(&row);
             if is_deleted {
                 deleted.next();
             }
             !is_deleted
         }))
+    }
+
+    /// Returns the rows, ascending, from the one with `rank` rows before it.
+    pub fn from_rank(&self, rank: usize) -> Box<dyn Iterator<Item = u32> + Send + '_> {
+        self.select(rank).map_or_else(|| Box::new(std::iter::empty()) as Box<_>, |row| self.from(row))
     }
 
     /// Returns the rows as a bitmap; all are less than `count`.
@@ -173,10 +177,12 @@ mod tests {
                 prop_assert_eq!(set.count(), live.len());
                 for rank in (0..=live.len()).step_by(live.len() / 16 + 1) {
                     prop_assert_eq!(set.select(rank), live.get(rank).copied());
-                    prop_assert_eq!(set.from(rank).collect::<Vec<_>>(), &live[rank..]);
+                    prop_assert_eq!(set.from_rank(rank).collect::<Vec<_>>(), &live[rank..]);
                 }
                 for row in (0..9_010).step_by(97) {
-                    prop_assert_eq!(set.rank(row), live.partition_point(|own| *own < row));
+                    let rank = live.partition_point(|own| *own < row);
+                    prop_assert_eq!(set.rank(row), rank);
+                    prop_assert_eq!(set.from(row).collect::<Vec<_>>(), &live[rank..]);
                     prop_assert_eq!(set.contains(row), live.contains(&row));
                 }
                 let mut visited = Vec::new();

@@ -139,10 +139,9 @@ impl RowSet {
     pub fn from(&self, row: u32) -> Box<dyn Iterator<Item = u32> + Send + '_> {
         match self {
             Self::Range(range) => Box::new(range.start.max(row)..range.end),
-            Self::List(list) => Box::new(list[list.partition_point(|own| *own < row)..].iter().copied()),
+            Self::List(list) => Box::new(rest_of(list, row).iter().copied()),
             Self::Lists(lists) => {
-                let mut rest: Vec<&[u32]> =
-                    lists.iter().map(|list| &list[list.partition_point(|own| *own < row)..]).collect();
+                let mut rest: Vec<&[u32]> = lists.iter().map(|list| rest_of(list, row)).collect();
                 Box::new(std::iter::from_fn(move || {
                     let next = rest.iter_mut().filter(|list| !list.is_empty()).min_by_key(|list| list[0])?;
                     let (first, others) = next.split_first()?;
@@ -168,6 +167,12 @@ impl RowSet {
             }
         }
     }
+}
+
+/// Returns the rows of a list from `row` on. Most often these are all of it, which is not searched then.
+fn rest_of(list: &[u32], row: u32) -> &[u32] {
+    let is_searched = list.first().is_some_and(|first| *first < row);
+    &list[if is_searched { list.partition_point(|own| *own < row) } else { 0 }..]
 }
 
 /// Returns the row with `rank` rows of the disjoint lists before it.

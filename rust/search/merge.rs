@@ -16,9 +16,9 @@ pub(super) fn page_of(selections: &[Selection<'_>], offset: usize, limit: usize)
     if offset >= total_count {
         return Vec::new();
     }
-    let ranks = ranks_at(selections, offset);
+    let first_rows = rows_at(selections, offset);
     let mut iterators: Vec<_> =
-        selections.iter().zip(ranks).map(|(selection, rank)| selection.rows.from(rank)).collect();
+        selections.iter().zip(first_rows).map(|(selection, row)| selection.rows.from(row)).collect();
     let mut next_rows: Vec<Option<usize>> =
         iterators.iter_mut().map(|iterator| iterator.next().map(row)).collect();
     let mut page = Vec::with_capacity(limit.min(total_count - offset));
@@ -52,11 +52,11 @@ struct Place {
     rank: usize,
 }
 
-/// Returns how many rows of each selection are among the first `offset` of all.
+/// Returns, of each selection, the row before which its rows are among the first `offset` of all.
 ///
 /// The place in question of each part lies between `low` and `high`. A pivot between them cuts all parts, so each
 /// cut is looked for between these places alone.
-fn ranks_at(selections: &[Selection<'_>], offset: usize) -> Vec<usize> {
+fn rows_at(selections: &[Selection<'_>], offset: usize) -> Vec<u32> {
     let mut low = vec![Place { row: 0, rank: 0 }; selections.len()];
     let mut high: Vec<Place> =
         selections.iter().map(|own| Place { row: own.view.count(), rank: own.count }).collect();
@@ -70,7 +70,8 @@ fn ranks_at(selections: &[Selection<'_>], offset: usize) -> Vec<usize> {
         let cuts: Vec<Place> = between
             .map(|(selection, (low, high))| {
                 let row = first_row(low.row..high.row, |row| selection.key(row) >= pivot);
-                Place { row, rank: selection.rank(row) }
+                let known = [low, high].into_iter().find(|place| place.row == row);
+                known.copied().unwrap_or_else(|| Place { row, rank: selection.rank(row) })
             })
             .collect();
         if sum_of_ranks(&cuts) < offset {
@@ -80,7 +81,7 @@ fn ranks_at(selections: &[Selection<'_>], offset: usize) -> Vec<usize> {
             high = cuts;
         }
     }
-    low.iter().map(|place| place.rank).collect()
+    low.iter().map(|place| u32::try_from(place.row).unwrap_or(u32::MAX)).collect()
 }
 
 fn sum_of_ranks(places: &[Place]) -> usize {

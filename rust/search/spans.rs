@@ -159,7 +159,8 @@ impl<'s, 'a> SpanWalk<'s, 'a> {
         let (mut total, mut open) = (0, Vec::<PageRow>::new());
         let of_chunk = |(_, (selection, rank)): (usize, &(usize, usize))| {
             self.cancel.check()?;
-            let rows: Vec<u32> = self.selections[*selection].rows.from(*rank).take(ROWS_AT_ONCE).collect();
+            let rows: Vec<u32> =
+                self.selections[*selection].rows.from_rank(*rank).take(ROWS_AT_ONCE).collect();
             let counts = self.known_counts(*selection, &rows);
             let open = rows.iter().zip(&counts).filter(|(_, count)| count.is_none());
             let open: Vec<PageRow> = open.map(|(row, _)| (*selection, *row as usize)).collect();

@@ -10,7 +10,7 @@ import msgspec
 
 from spanwise.bench import machine
 from spanwise.bench.data.literals import Literals
-from spanwise.bench.peers import Engine, Query, QueryResult, open_peer
+from spanwise.bench.peers import NEWEST_FIRST, Engine, Query, QueryResult, open_peer
 from spanwise.bench.queries import QueryTemplate, bind_literals, query_templates
 from spanwise.bench.results import Pages, PageTimes
 from spanwise.bench.service.server import Connection, ServerProcess, expect_ok
@@ -75,7 +75,14 @@ def run(plan: Plan) -> None:
 
 def body_of(query: Query) -> bytes:
     """Returns the body of a search request."""
-    members = {"filter": query.filter, "group_by": query.group_by, "page": query.page, "limit": query.limit}
+    members: dict[str, object] = {
+        "filter": query.filter,
+        "group_by": query.group_by,
+        "page": query.page,
+        "limit": query.limit,
+    }
+    if query.sort != NEWEST_FIRST:
+        members["sort"] = query.sort._asdict()
     return msgspec.json.encode(members)
 
 

@@ -292,7 +292,11 @@ def test_the_goals_and_the_readme_have_both_columns() -> None:
     assert "beside engines with an order or indexes, geometric mean; the least |  |  | 2.0x; 0.50x |" in text
 
 
-def test_of_equal_stores_the_readme_has_the_one_that_was_asked_most() -> None:
+def test_of_equal_stores_the_readme_has_the_one_that_was_asked_most_and_last() -> None:
     few, more = reported(ROWS[0]), reported(*ROWS)
     for data_sets in ([few, more], [more, few]):
         assert "| 2 generated questions over" in short_table(data_sets)
+    before, after = reported(ROWS[0]), reported(ROWS[1])
+    before.stages["questions"] = msgspec.structs.replace(before.stages["questions"], when="2026-11-01T00:00:00+00:00")
+    for data_sets in ([before, after], [after, before]):
+        assert "8.0x; 8.0x |" in short_table(data_sets)

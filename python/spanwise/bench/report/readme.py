@@ -50,16 +50,21 @@ def short_table(data_sets: Sequence[DataSet]) -> str:
 
 
 def _questions(data_sets: Sequence[DataSet]) -> Iterator[tuple[str, str, str, str]]:
-    """Yields a row for each kind of engines, of the largest data set for which most questions were generated."""
-    asked = [(found.traces, found.questions) for found in data_sets if found.questions]
-    if asked:
-        traces, questions = max(asked, key=lambda pair: (pair[0], pair[1].count))
+    """Yields a row for each kind of engines, of the largest data set that was asked most questions, and last."""
+    asked = [found for found in data_sets if found.questions]
+    largest = max(asked, key=_asked, default=None)
+    if largest and (questions := largest.questions):
         for column, beside in questions.columns.items():
             title = (
-                f"{questions.count:,} generated questions over {traces:,} traces beside {TITLES[column]}, "
+                f"{questions.count:,} generated questions over {largest.traces:,} traces beside {TITLES[column]}, "
                 f"geometric mean; the least{conditions(questions)}"
             )
             yield title, "", "", f"{ratio(beside.geometric_mean)}; {ratio(beside.lowest)}"
+
+
+def _asked(found: DataSet) -> tuple[int, int, str]:
+    """Returns how many traces there are, how many questions were asked, and when."""
+    return found.traces, found.questions.count if found.questions else 0, found.stages["questions"].when
 
 
 def _masks(data_sets: Sequence[DataSet]) -> Iterator[tuple[str, str, str, str]]:

@@ -36,7 +36,7 @@ pub(super) struct PartValues<'s> {
     next: Option<i64>,
 }
 
-/// The rows of one value; not all of them are selected.
+/// The rows of one value, of which not all are selected.
 pub(super) struct Tied {
     /// How many are selected.
     pub(super) count: usize,

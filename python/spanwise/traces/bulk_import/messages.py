@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-HEAD_BYTES = 16
+HEAD_BYTES = 128
+"""Enough to say of which format a file is: more than a field whose length is a bracket."""
 PROTOBUF = "application/x-protobuf"
 JSON = "application/json"
 
@@ -32,6 +33,7 @@ _MAGIC = {b"\x1f\x8b": "gzip", _ZSTD: "zstd"} | {
     b"\x78" + level: "zlib" for level in (b"\x01", b"\x5e", b"\x9c", b"\xda")
 }
 _RESOURCE_SPANS_TAG = 0x0A  # field 1 of `TracesData`, length-delimited
+_CONTROL_CHARACTERS = bytes(set(range(0x20)) - set(b"\t\n\r"))
 _PREFIX_BYTES = 4
 _FIRST_BYTE_END = (64 * 1024 * 1024) >> 24
 _MAX_MESSAGE_BYTES = 256 * 1024 * 1024
@@ -143,7 +145,7 @@ def messages(content: Content, head: bytes) -> Iterator[Message] | None:
         content: the file, of which nothing was read yet.
         head: its first bytes, decompressed.
     """
-    if head.lstrip().startswith((b"{", b"[")):
+    if _is_json_head(head):
         return _json_messages(content)
     if head.startswith(bytes([_RESOURCE_SPANS_TAG])):
         return (Message(message, PROTOBUF) for message in _protobuf_messages(content))
@@ -151,6 +153,15 @@ def messages(content: Content, head: bytes) -> Iterator[Message] | None:
     if len(head) > _PREFIX_BYTES and head[0] < _FIRST_BYTE_END and _kind(head[_PREFIX_BYTES:]) is not None:
         return _prefixed_messages(content)
     return None
+
+
+def _is_json_head(head: bytes) -> bool:
+    """Returns whether a file that begins with `head` is JSON.
+
+    The tag of the first field in protobuf is a line break in JSON, and a length of 91 or 123 a bracket. But a field as
+    short as that has a tag that is a control character, which JSON has none of (RFC 8259, section 7).
+    """
+    return head.lstrip().startswith((b"{", b"[")) and head.translate(None, _CONTROL_CHARACTERS) == head
 
 
 def _kind(message: bytes) -> str | None:

@@ -11,9 +11,11 @@ use arrow_schema::{DataType, TimeUnit};
 use rayon::prelude::*;
 
 use super::batch::{EncodedSpans, batch_of};
-use super::generic::{PropertyValues, missing_among, name_of};
+use super::generic::{PropertyValues, missing_among};
+use super::langfuse::{self, Observation};
+use super::properties::Record;
 use super::value::{Object, Value};
-use super::{Checked, RecordSpans, langfuse};
+use super::{Checked, RecordSpans};
 use crate::error::{Error, Result};
 
 /// Rows that one thread makes spans of at once.
@@ -25,7 +27,7 @@ const ROWS_AT_ONCE: usize = 256;
 /// [`Error::Decode`] if a column is missing without which a row is no span.
 pub fn columns_read<'n>(names: &[&'n str]) -> Result<Vec<&'n str>> {
     if langfuse::is_observation(names.iter().copied()) {
-        return Ok(names.to_vec());
+        return Ok(names.iter().copied().filter(|name| Observation::name_of(name).is_some()).collect());
     }
     let missing = missing_among(names);
     if !missing.is_empty() {
@@ -36,7 +38,7 @@ pub fn columns_read<'n>(names: &[&'n str]) -> Result<Vec<&'n str>> {
             missing.join("`, `")
         )));
     }
-    Ok(names.iter().copied().filter(|name| name_of(name).is_some()).collect())
+    Ok(names.iter().copied().filter(|name| PropertyValues::name_of(name).is_some()).collect())
 }
 
 /// Returns the spans of the rows of `batch`, on all cores.
@@ -47,26 +49,29 @@ pub fn spans_of_columns(batch: &RecordBatch) -> Result<RecordSpans> {
     let fields = batch.schema_ref().fields().iter().map(|field| field.name().as_str());
     let names: Vec<&str> = fields.collect();
     columns_read(&names)?;
-    let columns: Vec<(&str, &dyn Array)> =
-        names.iter().copied().zip(batch.columns().iter().map(AsRef::as_ref)).collect();
-    let parts = (0..batch.num_rows()).into_par_iter().step_by(ROWS_AT_ONCE);
-    let rows = |first: usize| first..batch.num_rows().min(first + ROWS_AT_ONCE);
-    let encoded: Vec<EncodedSpans> = if langfuse::is_observation(names.iter().copied()) {
-        let span_of = |row| langfuse::span_of(&object_of(columns.iter().copied(), row)?, &[]);
-        parts.map(|first| rows(first).map(&span_of).collect()).collect()
+    let encoded = if langfuse::is_observation(names.iter().copied()) {
+        encode::<Observation<'_>>(&names, batch)
     } else {
-        let read: Vec<_> =
-            columns.iter().filter_map(|(name, column)| Some((name_of(name)?, *column))).collect();
-        let span_of = |row| {
-            let mut values = PropertyValues::default();
-            for (name, column) in &read {
-                values.set(*name, value_at(*column, row)?);
-            }
-            values.into_span()
-        };
-        parts.map(|first| rows(first).map(&span_of).collect()).collect()
+        encode::<PropertyValues<'_>>(&names, batch)
     };
     batch_of(&encoded)
+}
+
+/// Returns the spans of the rows of `batch`, whose columns have these names.
+fn encode<'a, R: Record<'a>>(names: &[&'a str], batch: &'a RecordBatch) -> Vec<EncodedSpans> {
+    let columns = names.iter().zip(batch.columns());
+    let read: Vec<_> =
+        columns.filter_map(|(name, column)| Some((R::name_of(name)?, column.as_ref()))).collect();
+    let span_of = |row| {
+        let mut record = R::default();
+        for (name, column) in &read {
+            record.set(*name, value_at(*column, row)?);
+        }
+        record.into_span()
+    };
+    let parts = (0..batch.num_rows()).into_par_iter().step_by(ROWS_AT_ONCE);
+    let rows = |first: usize| first..batch.num_rows().min(first + ROWS_AT_ONCE);
+    parts.map(|first| rows(first).map(&span_of).collect()).collect()
 }
 
 /// Returns a row as an object, without what is null.

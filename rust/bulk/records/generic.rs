@@ -3,13 +3,14 @@
 //! Phoenix names its ids `context.trace_id` and `context.span_id`. Its `span_kind` is that of `OpenInference`, and
 //! its attributes are nested, which they are not where `OpenInference` defines them.
 
-use std::fmt::{Display, Write as _};
+use std::borrow::Cow;
 
 use prost::Message as _;
 
 use super::super::columns::{KINDS, STATUSES};
 use super::attributes::Attributes;
 use super::ids::id;
+use super::properties::{Named, Names, Properties, Record, property_of};
 use super::value::{Object, Value, attribute, member};
 use super::{Checked, EncodedSpan};
 use crate::otlp::proto::{self, KeyValue};
@@ -38,7 +39,7 @@ pub(super) enum Property {
 }
 
 /// Every property, at its position, with its names in order of precedence.
-const NAMES: [(Property, &[&str]); 17] = [
+const NAMES: Names<Property, 17> = [
     (Property::TraceId, &["trace_id", "context.trace_id"]),
     (Property::SpanId, &["span_id", "context.span_id"]),
     (Property::Name, &["name", "span_name"]),
@@ -58,27 +59,26 @@ const NAMES: [(Property, &[&str]); 17] = [
     (Property::CreatedAt, &["created_at"]),
 ];
 const REQUIRED: usize = 4;
+/// What the name of a value begins with that is one attribute.
+const ATTRIBUTE: &str = "attributes.";
 const EVENT_TIMES: [&str; 3] = ["time", "timestamp", "time_unix_nano"];
 const OPENINFERENCE_KIND: &str = "openinference.span.kind";
 
 /// What the name of a value says.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Name<'n> {
-    /// A property, the position of the name among those of the property, and whether it is one of Phoenix.
-    Property(Property, usize, bool),
+    /// A property, and whether the name is one of Phoenix.
+    Property(Named<Property>, bool),
     /// The attribute of this name.
     Attribute(&'n str),
 }
 
 /// Returns what `name` says; none if it says nothing of a span.
-pub(super) fn name_of(name: &str) -> Option<Name<'_>> {
-    if let Some(key) = name.strip_prefix("attributes.") {
+fn name_of(name: &str) -> Option<Name<'_>> {
+    if let Some(key) = name.strip_prefix(ATTRIBUTE) {
         return Some(Name::Attribute(key));
     }
-    NAMES.iter().find_map(|(property, names)| {
-        let position = names.iter().position(|known| *known == name)?;
-        Some(Name::Property(*property, position, name.starts_with("context.")))
-    })
+    Some(Name::Property(property_of(&NAMES, name)?, name.starts_with("context.")))
 }
 
 /// Returns the properties that no span can do without and no name in `names` says.
@@ -90,8 +90,8 @@ pub(super) fn missing_among(names: &[&str]) -> Vec<&'static str> {
 /// The values of a record by their properties.
 #[derive(Debug, Default)]
 pub(super) struct PropertyValues<'a> {
-    values: [Option<(usize, Value<'a>)>; NAMES.len()],
-    attributes: Vec<(&'a str, Value<'a>)>,
+    properties: Properties<'a, { NAMES.len() }>,
+    attributes: Vec<(Cow<'a, str>, Value<'a>)>,
     is_openinference: bool,
 }
 
@@ -100,21 +100,28 @@ impl<'a> PropertyValues<'a> {
     ///
     /// # Errors
     /// It has no members that a span cannot do without.
-    pub(super) fn of(object: &'a Object<'a>) -> Checked<Self> {
+    pub(super) fn of(object: Object<'a>) -> Checked<Self> {
         let mut values = Self::default();
         for (key, value) in object {
-            if let ("context", Value::Object(context)) = (key.as_ref(), value) {
-                for (key, value) in context {
-                    if let Some(name) = name_of(&format!("context.{key}")).and_then(Name::as_property) {
-                        values.set(name, value.clone());
+            match (key.as_ref(), value) {
+                ("context", Value::Object(context)) => {
+                    for (key, value) in context {
+                        if let Some(Name::Property(name, is_phoenix)) = name_of(&format!("context.{key}")) {
+                            values.set_property(name, is_phoenix, value);
+                        }
                     }
                 }
-            } else if let Some(name) = name_of(key) {
-                values.set(name, value.clone());
+                (_, value) => match name_of(&key) {
+                    Some(Name::Property(name, is_phoenix)) => values.set_property(name, is_phoenix, value),
+                    Some(Name::Attribute(_)) => {
+                        values.attributes.push((without_prefix(key, ATTRIBUTE.len()), value));
+                    }
+                    None => {}
+                },
             }
         }
-        let required =
-            NAMES[..REQUIRED].iter().filter(|(property, _)| values.values[*property as usize].is_none());
+        let required = NAMES[..REQUIRED].iter();
+        let required = required.filter(|(property, _)| values.properties.get(*property as usize).is_none());
         let missing: Vec<_> = required.map(|(_, names)| format!("`{}`", names[0])).collect();
         match missing[..] {
             [] => Ok(values),
@@ -122,29 +129,88 @@ impl<'a> PropertyValues<'a> {
         }
     }
 
-    /// Sets what `name` says, unless another name of the property takes precedence.
-    pub(super) fn set(&mut self, name: Name<'a>, value: Value<'a>) {
-        match name {
-            Name::Attribute(key) => self.attributes.push((key, value)),
-            Name::Property(property, position, is_phoenix) => {
-                self.is_openinference |= is_phoenix;
-                let slot = &mut self.values[property as usize];
-                if slot.as_ref().is_none_or(|(better, _)| position < *better) {
-                    *slot = Some((position, value));
-                }
+    fn set_property(&mut self, name: Named<Property>, is_phoenix: bool, value: Value<'a>) {
+        self.is_openinference |= is_phoenix;
+        self.properties.set(name.property as usize, name.position, value);
+    }
+
+    fn get(&self, property: Property) -> Option<&Value<'a>> {
+        self.properties.get(property as usize).filter(|value| **value != Value::Null)
+    }
+
+    fn text(&self, property: Property) -> String {
+        self.get(property).map(Value::plain_text).unwrap_or_default().into_owned()
+    }
+
+    fn code(&self, property: Property, name: &str, words: &[&str]) -> Checked<i32> {
+        let found = match self.get(property) {
+            None => Some(0),
+            Some(Value::Int(number)) => usize::try_from(*number).ok().filter(|number| *number < words.len()),
+            Some(Value::Text(text)) if text.is_empty() => Some(0),
+            Some(Value::Text(text)) => {
+                let word = text.to_ascii_uppercase();
+                let word = word.strip_prefix("SPAN_KIND_").unwrap_or(&word);
+                let word = word.strip_prefix("STATUS_CODE_").unwrap_or(word);
+                words.iter().position(|known| *known == word)
             }
+            Some(_) => None,
+        };
+        let got = || self.get(property).map(Value::to_string).unwrap_or_default();
+        found
+            .and_then(|code| i32::try_from(code).ok())
+            .ok_or_else(|| format!("expected `{name}` to be one of {}, got `{}`", words.join(", "), got()))
+    }
+
+    /// Moves what Phoenix calls the kind of a span to the attribute that it was. Returns the kind of OpenTelemetry.
+    fn take_openinference_kind(&mut self, attributes: &mut Attributes) -> Option<i32> {
+        let kind = self.properties.take(Property::Kind as usize)?;
+        let is_known = !matches!(kind.text(), None | Some("" | "UNKNOWN"));
+        if is_known && !attributes.has(OPENINFERENCE_KIND) {
+            attributes.push(OPENINFERENCE_KIND, &kind);
+        }
+        Some(proto::span::SpanKind::Internal as i32)
+    }
+
+    fn append_all(&mut self, attributes: &mut Attributes, property: Property, name: &str) -> Checked<()> {
+        let mut path = String::new();
+        for (key, value) in object(self.properties.take(property as usize), name)? {
+            self.append(attributes, &mut path, &key, value);
+        }
+        Ok(())
+    }
+
+    /// Appends an attribute; `path` is memory for the keys of nested ones.
+    fn append(&self, attributes: &mut Attributes, path: &mut String, key: &str, value: Value<'_>) {
+        if self.is_openinference {
+            path.clear();
+            path.push_str(key);
+            flatten(attributes, path, value);
+        } else if value != Value::Null {
+            attributes.push(key, &value);
+        }
+    }
+}
+
+impl<'a> Record<'a> for PropertyValues<'a> {
+    type Name = Name<'a>;
+
+    fn name_of(name: &'a str) -> Option<Self::Name> {
+        name_of(name)
+    }
+
+    fn set(&mut self, name: Self::Name, value: Value<'a>) {
+        match name {
+            Name::Attribute(key) => self.attributes.push((key.into(), value)),
+            Name::Property(name, is_phoenix) => self.set_property(name, is_phoenix, value),
         }
     }
 
-    /// Returns the record as a span.
-    ///
-    /// # Errors
-    /// Why it is none.
-    pub(super) fn into_span(mut self) -> Checked<EncodedSpan> {
+    fn into_span(mut self) -> Checked<EncodedSpan> {
         let mut attributes = Attributes::of_span();
         self.append_all(&mut attributes, Property::Attributes, "attributes")?;
+        let mut path = String::new();
         for (key, value) in std::mem::take(&mut self.attributes) {
-            self.append(&mut attributes, key, value);
+            self.append(&mut attributes, &mut path, &key, value);
         }
         let kind = if self.is_openinference { self.take_openinference_kind(&mut attributes) } else { None };
         let kind = kind.map_or_else(|| self.code(Property::Kind, "kind", &KINDS), Ok)?;
@@ -187,70 +253,13 @@ impl<'a> PropertyValues<'a> {
             created_at: created_at.and_then(|nanos| i64::try_from(nanos / NANOS_PER_MICRO).ok()),
         })
     }
-
-    fn get(&self, property: Property) -> Option<&Value<'a>> {
-        self.values[property as usize].as_ref().map(|(_, value)| value).filter(|value| **value != Value::Null)
-    }
-
-    fn text(&self, property: Property) -> String {
-        self.get(property).map(Value::to_plain_text).unwrap_or_default()
-    }
-
-    fn code(&self, property: Property, name: &str, words: &[&str]) -> Checked<i32> {
-        let found = match self.get(property) {
-            None => Some(0),
-            Some(Value::Int(number)) => usize::try_from(*number).ok().filter(|number| *number < words.len()),
-            Some(Value::Text(text)) if text.is_empty() => Some(0),
-            Some(Value::Text(text)) => {
-                let word = text.to_ascii_uppercase();
-                let word = word.strip_prefix("SPAN_KIND_").unwrap_or(&word);
-                let word = word.strip_prefix("STATUS_CODE_").unwrap_or(word);
-                words.iter().position(|known| *known == word)
-            }
-            Some(_) => None,
-        };
-        let got = || self.get(property).map(Value::to_string).unwrap_or_default();
-        found
-            .and_then(|code| i32::try_from(code).ok())
-            .ok_or_else(|| format!("expected `{name}` to be one of {}, got `{}`", words.join(", "), got()))
-    }
-
-    /// Moves what Phoenix calls the kind of a span to the attribute that it was. Returns the kind of OpenTelemetry.
-    fn take_openinference_kind(&mut self, attributes: &mut Attributes) -> Option<i32> {
-        let kind = self.values[Property::Kind as usize].take().map(|(_, value)| value)?;
-        let is_known = !matches!(kind.text(), None | Some("" | "UNKNOWN"));
-        if is_known && !attributes.has(OPENINFERENCE_KIND) {
-            attributes.push(OPENINFERENCE_KIND, &kind);
-        }
-        Some(proto::span::SpanKind::Internal as i32)
-    }
-
-    fn append_all(&mut self, attributes: &mut Attributes, property: Property, name: &str) -> Checked<()> {
-        let taken = self.values[property as usize].take().map(|(_, value)| value);
-        for (key, value) in object(taken, name)? {
-            self.append(attributes, &key, value);
-        }
-        Ok(())
-    }
-
-    fn append(&self, attributes: &mut Attributes, key: &str, value: Value<'_>) {
-        if self.is_openinference {
-            flatten(attributes, &mut key.to_owned(), value);
-        } else if value != Value::Null {
-            attributes.push(key, &value);
-        }
-    }
 }
 
-impl Name<'_> {
-    /// Returns the name of a property, free of the text it was read from.
-    fn as_property<'other>(self) -> Option<Name<'other>> {
-        match self {
-            Self::Property(property, position, is_phoenix) => {
-                Some(Name::Property(property, position, is_phoenix))
-            }
-            Self::Attribute(_) => None,
-        }
+/// Returns a key without its first `length` bytes.
+fn without_prefix(key: Cow<'_, str>, length: usize) -> Cow<'_, str> {
+    match key {
+        Cow::Borrowed(key) => key[length..].into(),
+        Cow::Owned(mut key) => key.split_off(length).into(),
     }
 }
 
@@ -267,7 +276,7 @@ fn flatten(attributes: &mut Attributes, key: &mut String, value: Value<'_>) {
     match value {
         Value::Null => {}
         Value::Object(_) if key == "metadata" || key.ends_with(".metadata") => {
-            attributes.push(key, &value.into_text());
+            attributes.push(key, &Value::Text(value.plain_text()));
         }
         Value::Object(members) => {
             for (name, value) in members {
@@ -276,7 +285,7 @@ fn flatten(attributes: &mut Attributes, key: &mut String, value: Value<'_>) {
         }
         Value::List(values) if values.iter().any(|value| matches!(value, Value::Object(_))) => {
             for (number, value) in values.into_iter().enumerate() {
-                flatten_member(attributes, key, number, value);
+                flatten_member(attributes, key, &number.to_string(), value);
             }
         }
         other => attributes.push(key, &other),
@@ -284,9 +293,10 @@ fn flatten(attributes: &mut Attributes, key: &mut String, value: Value<'_>) {
 }
 
 /// Appends what `name` is within `key`.
-fn flatten_member(attributes: &mut Attributes, key: &mut String, name: impl Display, value: Value<'_>) {
+fn flatten_member(attributes: &mut Attributes, key: &mut String, name: &str, value: Value<'_>) {
     let length = key.len();
-    let _written_to_memory = write!(key, ".{name}");
+    key.push('.');
+    key.push_str(name);
     flatten(attributes, key, value);
     key.truncate(length);
 }
@@ -335,7 +345,7 @@ fn parsed(value: Option<Value<'_>>) -> Checked<Option<Value<'_>>> {
 fn event(event: &Object<'_>) -> Checked<proto::span::Event> {
     let time = EVENT_TIMES.iter().find_map(|name| member(event, name));
     Ok(proto::span::Event {
-        name: member(event, "name").map(Value::to_plain_text).unwrap_or_default(),
+        name: member(event, "name").map(Value::plain_text).unwrap_or_default().into_owned(),
         time_unix_nano: time.map_or(Ok(0), |time| time.nanos("events.time"))?,
         attributes: attributes_of(event, "events.attributes")?,
         ..Default::default()

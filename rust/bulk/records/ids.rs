@@ -32,7 +32,7 @@ pub(super) fn padded<const N: usize>(text: &str) -> Checked<Bytes> {
 /// Returns an id of `N` bytes, and whether it is the one that `text` spells. Any other text, a UUID apart, stands for an
 /// id that is always the same.
 pub(super) fn derived<const N: usize>(text: &str) -> (Bytes, bool) {
-    let plain: String = text.chars().filter(|letter| *letter != '-').collect();
+    let plain = text.replace('-', "");
     match decode_hex(&plain).filter(|bytes| bytes.len() == N) {
         Some(bytes) => (bytes.into(), plain.len() == text.len()),
         None => (Bytes::copy_from_slice(&fnv1a(text.as_bytes()).to_be_bytes()[..N]), false),

@@ -8,8 +8,10 @@ use serde_json::value::RawValue;
 
 use super::batch::{EncodedSpans, batch_of};
 use super::generic::PropertyValues;
-use super::value::{Object, Value, member};
-use super::{Checked, EncodedSpan, RecordSpans, jaeger, langfuse};
+use super::langfuse::{self, Observation};
+use super::properties::Record as _;
+use super::value::{Object, Value, member, take_list};
+use super::{Checked, EncodedSpan, RecordSpans, jaeger};
 use crate::error::{Error, Result};
 
 /// The members of an OTLP message of traces, by the names of JSON and of protobuf.
@@ -82,31 +84,31 @@ fn spans_of(records: &[&str]) -> Result<RecordSpans> {
 
 fn spans_of_record(text: &str) -> Vec<Checked<EncodedSpan>> {
     match serde_json::from_str(text) {
-        Ok(record) => spans_of_value(&record),
+        Ok(record) => spans_of_value(record),
         Err(error) => vec![Err(error.to_string())],
     }
 }
 
-fn spans_of_value(record: &Value<'_>) -> Vec<Checked<EncodedSpan>> {
-    let object = match record {
+fn spans_of_value(record: Value<'_>) -> Vec<Checked<EncodedSpan>> {
+    let mut object = match record {
         Value::Object(object) => object,
-        Value::List(records) => return records.iter().flat_map(spans_of_value).collect(),
+        Value::List(records) => return records.into_iter().flat_map(spans_of_value).collect(),
         other => return vec![Err(format!("expected a span as an object, got `{other}`"))],
     };
-    if let Some(spans) = jaeger::spans_of_trace(object).or_else(|| langfuse::spans_of_trace(object)) {
+    if let Some(spans) = jaeger::spans_of_trace(&object).or_else(|| langfuse::spans_of_trace(&mut object)) {
         return spans;
     }
-    match member(object, "data") {
-        Some(records @ Value::List(_)) => spans_of_value(records),
-        _ => vec![span_of(object)],
+    match take_list(&mut object, "data") {
+        Some(records) => records.into_iter().flat_map(spans_of_value).collect(),
+        None => vec![span_of(object)],
     }
 }
 
-fn span_of(object: &Object<'_>) -> Checked<EncodedSpan> {
+fn span_of(object: Object<'_>) -> Checked<EncodedSpan> {
     let is_observation = langfuse::is_observation(object.iter().map(|(key, _)| key.as_ref()));
     // A root may be written without the member that would name its parent.
-    if is_observation || (member(object, "traceId").is_some() && member(object, "startTime").is_some()) {
-        return langfuse::span_of(object, &[]);
+    if is_observation || (member(&object, "traceId").is_some() && member(&object, "startTime").is_some()) {
+        return Observation::of(object).into_span();
     }
     PropertyValues::of(object)?.into_span()
 }

@@ -8,7 +8,8 @@ use prost::Message as _;
 
 use super::attributes::Attributes;
 use super::ids::derived;
-use super::value::{Object, Value, member};
+use super::properties::{Named, Names, Properties, Record, property_of};
+use super::value::{Object, Value, member, take_list};
 use super::{Checked, EncodedSpan};
 use crate::otlp::proto;
 use crate::time::NANOS_PER_MICRO;
@@ -27,38 +28,110 @@ enum Form {
 }
 
 const SCOPE: &str = "langfuse-sdk";
-const ENVIRONMENT: &str = "langfuse.environment";
-const RELEASE: &str = "langfuse.release";
 const OBSERVATION_ID: &str = "langfuse.observation.id";
 const TRACE_ID: &str = "langfuse.trace.id";
 const COST: &str = "langfuse.observation.cost_details";
 
-/// The attributes of a span, with the names of the members that say them, in order of precedence.
-const ATTRIBUTES: [(&str, Form, &[&str]); 18] = [
-    ("langfuse.observation.type", Form::Lowercase, &["type"]),
-    ("langfuse.observation.level", Form::Plain, &["level"]),
-    ("langfuse.observation.status_message", Form::Plain, &["status_message", "statusMessage"]),
-    ("langfuse.observation.input", Form::Text, &["input"]),
-    ("langfuse.observation.output", Form::Text, &["output"]),
-    ("langfuse.observation.metadata", Form::Members, &["metadata"]),
-    ("langfuse.observation.model.name", Form::Plain, &["provided_model_name", "providedModelName", "model"]),
-    ("langfuse.observation.model.parameters", Form::Text, &["model_parameters", "modelParameters"]),
-    ("langfuse.observation.usage_details", Form::Text, &["usage_details", "usageDetails", "usage"]),
-    (COST, Form::Text, &["cost_details", "costDetails"]),
-    (
-        "langfuse.observation.completion_start_time",
-        Form::Plain,
-        &["completion_start_time", "completionStartTime"],
-    ),
-    ("langfuse.observation.prompt.name", Form::Plain, &["prompt_name", "promptName"]),
-    ("langfuse.observation.prompt.version", Form::Plain, &["prompt_version", "promptVersion"]),
-    ("langfuse.version", Form::Plain, &["version"]),
-    ("user.id", Form::Plain, &["user_id", "userId"]),
-    ("session.id", Form::Plain, &["session_id", "sessionId"]),
-    ("langfuse.trace.name", Form::Plain, &["trace_name", "traceName"]),
-    ("langfuse.trace.tags", Form::Plain, &["tags"]),
+/// A property of an observation.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Property {
+    Id,
+    TraceId,
+    ParentId,
+    StartTime,
+    EndTime,
+    CreatedAt,
+    Name,
+    Type,
+    Level,
+    StatusMessage,
+    Input,
+    Output,
+    Metadata,
+    Model,
+    ModelParameters,
+    Usage,
+    Cost,
+    TotalCost,
+    CompletionStart,
+    PromptName,
+    PromptVersion,
+    Version,
+    UserId,
+    SessionId,
+    TraceName,
+    Tags,
+    Environment,
+    Release,
+}
+
+/// Every property, at its position.
+const NAMES: Names<Property, 28> = [
+    (Property::Id, &["id"]),
+    (Property::TraceId, &["trace_id", "traceId"]),
+    (Property::ParentId, &["parent_observation_id", "parentObservationId"]),
+    (Property::StartTime, &["start_time", "startTime"]),
+    (Property::EndTime, &["end_time", "endTime"]),
+    (Property::CreatedAt, &["created_at", "createdAt"]),
+    (Property::Name, &["name"]),
+    (Property::Type, &["type"]),
+    (Property::Level, &["level"]),
+    (Property::StatusMessage, &["status_message", "statusMessage"]),
+    (Property::Input, &["input"]),
+    (Property::Output, &["output"]),
+    (Property::Metadata, &["metadata"]),
+    (Property::Model, &["provided_model_name", "providedModelName", "model"]),
+    (Property::ModelParameters, &["model_parameters", "modelParameters"]),
+    (Property::Usage, &["usage_details", "usageDetails", "usage"]),
+    (Property::Cost, &["cost_details", "costDetails"]),
+    (Property::TotalCost, &["total_cost", "totalCost", "calculatedTotalCost"]),
+    (Property::CompletionStart, &["completion_start_time", "completionStartTime"]),
+    (Property::PromptName, &["prompt_name", "promptName"]),
+    (Property::PromptVersion, &["prompt_version", "promptVersion"]),
+    (Property::Version, &["version"]),
+    (Property::UserId, &["user_id", "userId"]),
+    (Property::SessionId, &["session_id", "sessionId"]),
+    (Property::TraceName, &["trace_name", "traceName"]),
+    (Property::Tags, &["tags"]),
+    (Property::Environment, &["environment"]),
+    (Property::Release, &["release"]),
 ];
-const TOTAL_COST: [&str; 3] = ["total_cost", "totalCost", "calculatedTotalCost"];
+
+/// The attributes of a span.
+const ATTRIBUTES: [(&str, Form, Property); 18] = [
+    ("langfuse.observation.type", Form::Lowercase, Property::Type),
+    ("langfuse.observation.level", Form::Plain, Property::Level),
+    ("langfuse.observation.status_message", Form::Plain, Property::StatusMessage),
+    ("langfuse.observation.input", Form::Text, Property::Input),
+    ("langfuse.observation.output", Form::Text, Property::Output),
+    ("langfuse.observation.metadata", Form::Members, Property::Metadata),
+    ("langfuse.observation.model.name", Form::Plain, Property::Model),
+    ("langfuse.observation.model.parameters", Form::Text, Property::ModelParameters),
+    ("langfuse.observation.usage_details", Form::Text, Property::Usage),
+    (COST, Form::Text, Property::Cost),
+    ("langfuse.observation.completion_start_time", Form::Plain, Property::CompletionStart),
+    ("langfuse.observation.prompt.name", Form::Plain, Property::PromptName),
+    ("langfuse.observation.prompt.version", Form::Plain, Property::PromptVersion),
+    ("langfuse.version", Form::Plain, Property::Version),
+    ("user.id", Form::Plain, Property::UserId),
+    ("session.id", Form::Plain, Property::SessionId),
+    ("langfuse.trace.name", Form::Plain, Property::TraceName),
+    ("langfuse.trace.tags", Form::Plain, Property::Tags),
+];
+
+/// The attributes of its resource.
+const OF_RESOURCE: [(&str, Property); 2] =
+    [("langfuse.environment", Property::Environment), ("langfuse.release", Property::Release)];
+
+/// What is said of a trace alone, in the names that it has there.
+const OF_TRACE: [(Property, &str); 6] = [
+    (Property::TraceName, "name"),
+    (Property::UserId, "userId"),
+    (Property::SessionId, "sessionId"),
+    (Property::Tags, "tags"),
+    (Property::Release, "release"),
+    (Property::Environment, "environment"),
+];
 
 /// Whether a record with members of these names is an observation.
 pub(super) fn is_observation<'n>(names: impl IntoIterator<Item = &'n str>) -> bool {
@@ -66,110 +139,149 @@ pub(super) fn is_observation<'n>(names: impl IntoIterator<Item = &'n str>) -> bo
 }
 
 /// Returns the observations of a trace that was exported with them; none if `object` is no such trace.
-pub(super) fn spans_of_trace(object: &Object<'_>) -> Option<Vec<Checked<EncodedSpan>>> {
-    let Some(Value::List(observations)) = member(object, "observations") else { return None };
-    // What is said of the trace alone, in the names that an observation has for it.
-    let of_trace =
-        [("traceName", "name"), ("userId", "userId"), ("sessionId", "sessionId"), ("tags", "tags")];
-    let of_trace = of_trace.into_iter().chain([("release", "release"), ("environment", "environment")]);
-    let inherited: Vec<_> = of_trace
-        .filter_map(|(name, found)| Some((Cow::from(name), member(object, found)?.clone())))
-        .collect();
-    let spans = observations.iter().map(|observation| match observation {
-        Value::Object(members) => span_of(members, &inherited),
+pub(super) fn spans_of_trace(object: &mut Object<'_>) -> Option<Vec<Checked<EncodedSpan>>> {
+    let observations = take_list(object, "observations")?;
+    let inherited: Vec<_> =
+        OF_TRACE.iter().filter_map(|(property, name)| Some((*property, member(object, name)?))).collect();
+    let spans = observations.into_iter().map(|observation| match observation {
+        Value::Object(members) => {
+            let mut observation = Observation::of(members);
+            for (property, value) in &inherited {
+                // Whatever the observation says itself takes precedence.
+                observation.set(Named { property: *property, position: usize::MAX }, (*value).clone());
+            }
+            observation.into_span()
+        }
         other => Err(format!("expected an observation as an object, got `{other}`")),
     });
     Some(spans.collect())
 }
 
-/// Returns an observation as a span; it has what is `inherited` unless it says something else.
-///
-/// # Errors
-/// Why it is none.
-pub(super) fn span_of(
-    observation: &Object<'_>,
-    inherited: &[(Cow<'_, str>, Value<'_>)],
-) -> Checked<EncodedSpan> {
-    let find = |names: &[&str]| {
-        let own = names.iter().find_map(|name| member(observation, name).filter(|value| is_present(value)));
-        own.or_else(|| {
-            let said = inherited.iter().find(|(name, _)| names.contains(&name.as_ref()));
-            said.map(|(_, value)| value)
-        })
-    };
-    let text = |names: &[&str]| find(names).map(Value::to_plain_text).unwrap_or_default();
-    let required =
-        |names: &[&str]| find(names).ok_or_else(|| format!("expected a `{}`, found none", names[0]));
-    let own_id = required(&["id"])?.to_plain_text();
-    let own_trace = required(&["trace_id", "traceId"])?.to_plain_text();
-    let ((span_id, is_id), (trace_id, is_trace)) = (derived::<8>(&own_id), derived::<16>(&own_trace));
-    let parent = text(&["parent_observation_id", "parentObservationId"]);
-    let start = required(&["start_time", "startTime"])?.nanos("start_time")?;
-    let end = find(&["end_time", "endTime"]).map(|end| end.nanos("end_time")).transpose()?;
-    let is_event = text(&["type"]).eq_ignore_ascii_case("EVENT");
-    let mut attributes = attributes(find);
-    let ids = [(OBSERVATION_ID, own_id, is_id), (TRACE_ID, own_trace, is_trace)];
-    for (key, id, _) in ids.into_iter().filter(|(_, _, is_same)| !is_same) {
-        attributes.push(key, &Value::Text(id.into()));
-    }
-    let failed = text(&["level"]) == "ERROR";
-    let head = proto::Span {
-        trace_id,
-        span_id,
-        parent_span_id: if parent.is_empty() { bytes::Bytes::new() } else { derived::<8>(&parent).0 },
-        name: text(&["name"]),
-        kind: proto::span::SpanKind::Internal as i32,
-        start_time_unix_nano: start,
-        end_time_unix_nano: end.unwrap_or(if is_event { start } else { 0 }),
-        ..Default::default()
-    };
-    let tail = proto::Span {
-        status: failed.then(|| proto::Status {
-            code: proto::status::StatusCode::Error as i32,
-            message: text(&["status_message", "statusMessage"]),
-        }),
-        ..Default::default()
-    };
-    let mut resource = Attributes::of_resource();
-    for (key, name) in [(ENVIRONMENT, "environment"), (RELEASE, "release")] {
-        if let Some(value) = find(&[name]).filter(|value| is_present(value)) {
-            resource.push(key, value);
+/// The values of an observation by their properties.
+#[derive(Debug, Default)]
+pub(super) struct Observation<'a>(Properties<'a, { NAMES.len() }>);
+
+impl<'a> Observation<'a> {
+    /// Returns the values of a JSON object.
+    pub(super) fn of(object: Object<'a>) -> Self {
+        let mut observation = Self::default();
+        for (key, value) in object {
+            if let Some(name) = property_of(&NAMES, &key) {
+                observation.set(name, value);
+            }
         }
+        observation
     }
-    let scope = proto::InstrumentationScope { name: SCOPE.to_owned(), ..Default::default() };
-    let received = find(&["created_at", "createdAt"]).map(|at| at.nanos("created_at")).transpose()?;
-    Ok(EncodedSpan {
-        span: attributes.into_span(&head, &tail),
-        resource: resource.into_resource(),
-        scope: scope.encode_to_vec(),
-        created_at: received.and_then(|nanos| i64::try_from(nanos / NANOS_PER_MICRO).ok()),
-    })
+
+    fn get(&self, property: Property) -> Option<&Value<'a>> {
+        self.0.get(property as usize)
+    }
+
+    fn text(&self, property: Property) -> Cow<'_, str> {
+        self.get(property).map(Value::plain_text).unwrap_or_default()
+    }
+
+    fn required(&self, property: Property) -> Checked<&Value<'a>> {
+        self.get(property).ok_or_else(|| {
+            let (_, names) = NAMES[property as usize];
+            format!("expected a `{}`, found none", names[0])
+        })
+    }
+
+    fn nanos(&self, property: Property) -> Checked<Option<u64>> {
+        let (_, names) = NAMES[property as usize];
+        self.get(property).map(|at| at.nanos(names[0])).transpose()
+    }
+
+    fn attributes(&self) -> Attributes {
+        let mut attributes = Attributes::of_span();
+        for (key, form, property) in ATTRIBUTES {
+            let Some(value) = self.get(property) else { continue };
+            match (form, value) {
+                (Form::Members, Value::Object(members)) => {
+                    for (name, value) in members.iter().filter(|(_, value)| is_present(value)) {
+                        attributes.push(&format!("{key}.{name}"), &Value::Text(value.plain_text()));
+                    }
+                }
+                (Form::Plain, value) => attributes.push(key, value),
+                (Form::Lowercase, value) => {
+                    attributes.push(key, &Value::Text(value.plain_text().to_lowercase().into()));
+                }
+                (_, value) => attributes.push(key, &Value::Text(value.plain_text())),
+            }
+        }
+        if self.get(Property::Cost).is_none()
+            && let Some(total) = self.get(Property::TotalCost)
+            && !matches!(total, Value::Int(0))
+            && *total != Value::Double(0.0)
+        {
+            let cost = Value::Object(vec![("total".into(), total.clone())]);
+            attributes.push(COST, &Value::Text(cost.plain_text()));
+        }
+        attributes
+    }
 }
 
-fn attributes<'o, 'a: 'o>(find: impl Fn(&[&str]) -> Option<&'o Value<'a>>) -> Attributes {
-    let mut attributes = Attributes::of_span();
-    for (key, form, names) in ATTRIBUTES {
-        let Some(value) = find(names) else { continue };
-        match (form, value) {
-            (Form::Members, Value::Object(members)) => {
-                for (name, value) in members.iter().filter(|(_, value)| is_present(value)) {
-                    attributes.push(&format!("{key}.{name}"), &value.clone().into_text());
-                }
-            }
-            (Form::Plain, value) => attributes.push(key, value),
-            (Form::Lowercase, value) => {
-                attributes.push(key, &Value::Text(value.to_plain_text().to_lowercase().into()));
-            }
-            (_, value) => attributes.push(key, &value.clone().into_text()),
+impl<'a> Record<'a> for Observation<'a> {
+    type Name = Named<Property>;
+
+    fn name_of(name: &'a str) -> Option<Self::Name> {
+        property_of(&NAMES, name)
+    }
+
+    fn set(&mut self, name: Self::Name, value: Value<'a>) {
+        if is_present(&value) {
+            self.0.set(name.property as usize, name.position, value);
         }
     }
-    if !attributes.has(COST)
-        && let Some(total) =
-            find(&TOTAL_COST).filter(|total| !matches!(total, Value::Int(0)) && **total != Value::Double(0.0))
-    {
-        attributes.push(COST, &Value::Object(vec![("total".into(), total.clone())]).into_text());
+
+    fn into_span(self) -> Checked<EncodedSpan> {
+        let own_id = self.required(Property::Id)?.plain_text();
+        let own_trace = self.required(Property::TraceId)?.plain_text();
+        let ((span_id, is_id), (trace_id, is_trace)) = (derived::<8>(&own_id), derived::<16>(&own_trace));
+        let parent = self.get(Property::ParentId).map(|parent| derived::<8>(&parent.plain_text()).0);
+        self.required(Property::StartTime)?;
+        let start = self.nanos(Property::StartTime)?.unwrap_or_default();
+        let end = self.nanos(Property::EndTime)?;
+        let is_event = self.text(Property::Type).eq_ignore_ascii_case("EVENT");
+        let mut attributes = self.attributes();
+        let ids = [(OBSERVATION_ID, &own_id, is_id), (TRACE_ID, &own_trace, is_trace)];
+        for (key, id, _) in ids.into_iter().filter(|(_, _, is_same)| !is_same) {
+            attributes.push(key, &Value::Text(id.clone()));
+        }
+        let failed = self.text(Property::Level) == "ERROR";
+        let head = proto::Span {
+            trace_id,
+            span_id,
+            parent_span_id: parent.unwrap_or_default(),
+            name: self.text(Property::Name).into_owned(),
+            kind: proto::span::SpanKind::Internal as i32,
+            start_time_unix_nano: start,
+            end_time_unix_nano: end.unwrap_or(if is_event { start } else { 0 }),
+            ..Default::default()
+        };
+        let tail = proto::Span {
+            status: failed.then(|| proto::Status {
+                code: proto::status::StatusCode::Error as i32,
+                message: self.text(Property::StatusMessage).into_owned(),
+            }),
+            ..Default::default()
+        };
+        let mut resource = Attributes::of_resource();
+        for (key, property) in OF_RESOURCE {
+            if let Some(value) = self.get(property) {
+                resource.push(key, value);
+            }
+        }
+        let scope = proto::InstrumentationScope { name: SCOPE.to_owned(), ..Default::default() };
+        let received = self.nanos(Property::CreatedAt)?;
+        Ok(EncodedSpan {
+            span: attributes.into_span(&head, &tail),
+            resource: resource.into_resource(),
+            scope: scope.encode_to_vec(),
+            created_at: received.and_then(|nanos| i64::try_from(nanos / NANOS_PER_MICRO).ok()),
+        })
     }
-    attributes
 }
 
 /// Whether an exported value is one: what is not set is empty there.

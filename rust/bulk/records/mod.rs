@@ -16,6 +16,7 @@ mod ids;
 mod jaeger;
 mod json;
 mod langfuse;
+mod properties;
 mod value;
 
 use arrow_array::RecordBatch;

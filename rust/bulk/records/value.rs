@@ -31,6 +31,15 @@ pub(super) fn member<'o, 'a>(object: &'o Object<'a>, name: &str) -> Option<&'o V
     object.iter().find(|(key, _)| key == name).map(|(_, value)| value).filter(|value| **value != Value::Null)
 }
 
+/// Takes the values of a member that is a list; none if there is no such member.
+pub(super) fn take_list<'a>(object: &mut Object<'a>, name: &str) -> Option<Vec<Value<'a>>> {
+    let (_, value) = object.iter_mut().find(|(key, _)| key == name)?;
+    match value {
+        Value::List(values) => Some(std::mem::take(values)),
+        _ => None,
+    }
+}
+
 impl Value<'_> {
     /// Returns a text, if this is one.
     pub(super) fn text(&self) -> Option<&str> {
@@ -74,11 +83,11 @@ impl Value<'_> {
     }
 
     /// Returns a text as it is, nothing of null, and anything else as JSON.
-    pub(super) fn to_plain_text(&self) -> String {
+    pub(super) fn plain_text(&self) -> Cow<'_, str> {
         match self {
-            Self::Null => String::new(),
-            Self::Text(text) => text.to_string(),
-            other => other.json(),
+            Self::Null => Cow::default(),
+            Self::Text(text) => Cow::Borrowed(text),
+            other => other.json().into(),
         }
     }
 
@@ -97,14 +106,6 @@ impl Value<'_> {
                     |(key, value): (Cow<'_, str>, Value<'_>)| (key.into_owned().into(), value.into_owned());
                 Value::Object(members.into_iter().map(owned).collect())
             }
-        }
-    }
-
-    /// Returns the value as text: a text as it is, anything else as JSON.
-    pub(super) fn into_text(self) -> Self {
-        match self {
-            Self::Text(text) => Self::Text(text),
-            other => Self::Text(other.json().into()),
         }
     }
 

@@ -1,0 +1,70 @@
+//! The properties of a record: what its values are, by their names.
+
+use std::array;
+
+use super::value::Value;
+use super::{Checked, EncodedSpan};
+
+/// The names of each property, which is the position of its line, in order of precedence.
+pub(super) type Names<P, const N: usize> = [(P, &'static [&'static str]); N];
+
+/// A property that a name says, and the position of the name among those of the property.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Named<P> {
+    pub(super) property: P,
+    pub(super) position: usize,
+}
+
+/// Returns the property that `name` says; none if it says none.
+pub(super) fn property_of<P: Copy, const N: usize>(names: &Names<P, N>, name: &str) -> Option<Named<P>> {
+    names.iter().find_map(|(property, names)| {
+        let position = names.iter().position(|known| *known == name)?;
+        Some(Named { property: *property, position })
+    })
+}
+
+/// A value for each of `N` properties.
+#[derive(Debug)]
+pub(super) struct Properties<'a, const N: usize>([Option<(usize, Value<'a>)>; N]);
+
+impl<const N: usize> Default for Properties<'_, N> {
+    fn default() -> Self {
+        Self(array::from_fn(|_| None))
+    }
+}
+
+impl<'a, const N: usize> Properties<'a, N> {
+    /// Sets a property by the name at this position, unless another name of the property takes precedence.
+    pub(super) fn set(&mut self, property: usize, position: usize, value: Value<'a>) {
+        let slot = &mut self.0[property];
+        if slot.as_ref().is_none_or(|(better, _)| position < *better) {
+            *slot = Some((position, value));
+        }
+    }
+
+    pub(super) fn get(&self, property: usize) -> Option<&Value<'a>> {
+        self.0[property].as_ref().map(|(_, value)| value)
+    }
+
+    pub(super) fn take(&mut self, property: usize) -> Option<Value<'a>> {
+        self.0[property].take().map(|(_, value)| value)
+    }
+}
+
+/// A record whose values are known by their names.
+pub(super) trait Record<'a>: Default {
+    /// What a name says.
+    type Name: Copy + Sync;
+
+    /// Returns what `name` says; none if it says nothing of a span.
+    fn name_of(name: &'a str) -> Option<Self::Name>;
+
+    /// Sets what `name` says, unless another name of the same takes precedence.
+    fn set(&mut self, name: Self::Name, value: Value<'a>);
+
+    /// Returns the record as a span.
+    ///
+    /// # Errors
+    /// Why it is none.
+    fn into_span(self) -> Checked<EncodedSpan>;
+}

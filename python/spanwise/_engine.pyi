@@ -35,6 +35,7 @@ __all__ = [
     "create_object",
     "drop_metrics",
     "filter_schema",
+    "import_schema",
     "ingest_part",
     "is_otlp_json",
     "list_objects",
@@ -919,7 +920,7 @@ def spans_of_columns(batch: Any) -> tuple[Any, int, list[tuple[int, str]]]:
 
     Raises:
         DecodeError: as `columns_read`.
-        BatchError: the spans take more than 2 GiB.
+        BatchError: there are more bytes than a batch can hold.
     """
 
 def is_otlp_json(text: bytes) -> bool:
@@ -938,8 +939,11 @@ def spans_of_json(text: bytes, *, lines: bool) -> tuple[Any, int, list[tuple[int
 
     Raises:
         DecodeError: a document is not JSON, or not UTF-8.
-        BatchError: the spans take more than 2 GiB.
+        BatchError: there are more bytes than a batch can hold.
     """
+
+def import_schema() -> Any:
+    """Returns the Arrow schema of the batches that an import reads."""
 
 def span_schema() -> Any:
     """Returns the Arrow schema of spans."""

@@ -4,12 +4,13 @@ use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader, PySchema};
 
 use super::detach::detached;
 use super::open_store::OpenStore;
 use crate::bulk::records::{self, RecordSpans};
-use crate::bulk::{self, Download, DownloadProgress, Format, SpanFileJoiner, encoded::batch_of};
+use crate::bulk::{self, Download, DownloadProgress, Format, SpanFileJoiner, encoded};
 use crate::error::{Error, Result};
 use crate::otlp::{self, Encoding};
 use crate::placement::ShardMap;
@@ -89,13 +90,13 @@ impl PySpanFileJoiner {
 #[pyfunction]
 pub(super) fn otlp_spans(
     py: Python<'_>,
-    body: &[u8],
+    body: PyBackedBytes,
     content_type: &str,
 ) -> PyResult<(PyRecordBatch, u64, String)> {
     let (batch, rejected, reason) = detached(py, || {
-        let body = Bytes::copy_from_slice(body);
+        let body = Bytes::from_owner(body);
         let (spans, rejected, reason) = otlp::split_message(&body, Encoding::of(content_type)?)?;
-        Ok((batch_of(&spans, now_micros())?, rejected, reason))
+        Ok((encoded::batch_of(&body, &spans, now_micros())?, rejected, reason))
     })?;
     Ok((PyRecordBatch::new(batch), rejected, reason))
 }
@@ -136,6 +137,12 @@ pub(super) fn is_otlp_json(text: &[u8]) -> bool {
 pub(super) fn spans_of_json(py: Python<'_>, text: &[u8], lines: bool) -> PyResult<PyRecordSpans> {
     let read = if lines { records::spans_of_json_lines } else { records::spans_of_json };
     detached(py, || read(text)).map(to_python)
+}
+
+/// Returns the Arrow schema of the batches that an import reads.
+#[pyfunction]
+pub(super) fn import_schema() -> PySchema {
+    PySchema::new(encoded::import_schema())
 }
 
 /// Returns the Arrow schema of spans.

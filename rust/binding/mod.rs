@@ -31,8 +31,8 @@ mod _engine {
     use super::attributes::PyAttributeKeys;
     #[pymodule_export]
     use super::bulk::{
-        PyDownload, PySpanFileJoiner, columns_read, is_otlp_json, otlp_spans, span_schema, spans_of_columns,
-        spans_of_json, trace_schema,
+        PyDownload, PySpanFileJoiner, columns_read, import_schema, is_otlp_json, otlp_spans, span_schema,
+        spans_of_columns, spans_of_json, trace_schema,
     };
     #[pymodule_export]
     use super::facets::{PyFacetPlan, PyFacets};

@@ -11,7 +11,8 @@ use arrow_array::types::{
     TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
 };
 use arrow_array::{Array, ArrayRef, RecordBatch};
-use arrow_buffer::Buffer;
+use arrow_buffer::{Buffer, ScalarBuffer};
+use arrow_data::{ByteView, MAX_INLINE_VIEW_LEN};
 use arrow_schema::{DataType, TimeUnit};
 use bytes::Bytes;
 use rayon::prelude::*;
@@ -122,8 +123,8 @@ struct ByteColumn {
 enum Memory {
     /// Slices of one buffer.
     Offsets(Bytes, Vec<usize>),
-    /// View arrays; values are copied.
-    Copied,
+    /// Slices of several buffers; short values stand in the views themselves.
+    Views(Vec<Bytes>, ScalarBuffer<u128>),
 }
 
 impl ByteColumn {
@@ -142,8 +143,10 @@ impl ByteColumn {
                 (coded.values().clone(), Some(keys))
             }
         };
-        let offsets = |values: &Buffer, offsets: Vec<usize>| {
-            Memory::Offsets(Bytes::from_owner(BufferOwner(values.clone())), offsets)
+        let shared = |values: &Buffer| Bytes::from_owner(BufferOwner(values.clone()));
+        let offsets = |values: &Buffer, offsets: Vec<usize>| Memory::Offsets(shared(values), offsets);
+        let views = |blocks: &[Buffer], views: &ScalarBuffer<u128>| {
+            Memory::Views(blocks.iter().map(shared).collect(), views.clone())
         };
         let wide = |offsets: &[i64]| offsets.iter().map(|at| usize::try_from(*at).unwrap_or(0)).collect();
         let narrow = |offsets: &[i32]| offsets.iter().map(|at| usize::try_from(*at).unwrap_or(0)).collect();
@@ -160,7 +163,12 @@ impl ByteColumn {
             DataType::LargeUtf8 => {
                 offsets(values.as_string::<i64>().values(), wide(values.as_string::<i64>().value_offsets()))
             }
-            DataType::BinaryView | DataType::Utf8View => Memory::Copied,
+            DataType::BinaryView => {
+                views(values.as_binary_view().data_buffers(), values.as_binary_view().views())
+            }
+            DataType::Utf8View => {
+                views(values.as_string_view().data_buffers(), values.as_string_view().views())
+            }
             other => {
                 return Err(Error::Batch(format!("expected `{name}` to hold text or bytes, found {other}")));
             }
@@ -168,7 +176,7 @@ impl ByteColumn {
         Ok(Some(Self { column: values, keys, memory }))
     }
 
-    /// Returns the value of a row, sharing the batch's memory where possible.
+    /// Returns the value of a row, sharing the batch's memory unless it is as short as a view.
     fn value(&self, row: usize) -> Option<Bytes> {
         let row = match &self.keys {
             None => row,
@@ -179,13 +187,22 @@ impl ByteColumn {
         }
         Some(match &self.memory {
             Memory::Offsets(content, offsets) => content.slice(offsets[row]..offsets[row + 1]),
-            Memory::Copied if self.column.data_type() == &DataType::Utf8View => {
-                Bytes::copy_from_slice(self.column.as_string_view().value(row).as_bytes())
+            Memory::Views(blocks, views) => {
+                let view = ByteView::from(views[row]);
+                if view.length <= MAX_INLINE_VIEW_LEN {
+                    let bytes = views[row].to_le_bytes();
+                    Bytes::copy_from_slice(&bytes[INLINED_AT..][..view.length as usize])
+                } else {
+                    let start = view.offset as usize;
+                    blocks[view.buffer_index as usize].slice(start..start + view.length as usize)
+                }
             }
-            Memory::Copied => Bytes::copy_from_slice(self.column.as_binary_view().value(row)),
         })
     }
 }
+
+/// Where in a view a short value stands, behind its length.
+const INLINED_AT: usize = size_of::<u32>();
 
 /// Makes an Arrow buffer the owner of a [`Bytes`].
 struct BufferOwner(Buffer);

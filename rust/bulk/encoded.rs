@@ -1,12 +1,17 @@
 //! The columns that an import reads: encoded spans with what they share, and when they were received.
+//!
+//! The spans of a batch are views: their bytes stay where they were decoded, or made.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
-use arrow_array::builder::{BinaryBuilder, Int32Builder, TimestampMicrosecondBuilder};
+use arrow_array::builder::{BinaryViewBuilder, Int32Builder, TimestampMicrosecondBuilder};
 use arrow_array::types::Int32Type;
 use arrow_array::{Array, ArrayRef, BinaryArray, DictionaryArray, RecordBatch, StringArray};
-use arrow_schema::{Schema, SchemaRef};
+use arrow_buffer::Buffer;
+use arrow_schema::{DataType, Schema, SchemaRef};
+use bytes::Bytes;
 
 use super::columns::{CREATED_AT, RESOURCE, RESOURCE_SCHEMA_URL, SCOPE, SCOPE_SCHEMA_URL, SPAN, span_schema};
 use crate::error::{Error, Result};
@@ -16,10 +21,18 @@ static SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
     let spans = span_schema();
     let names = [CREATED_AT, SPAN, RESOURCE, RESOURCE_SCHEMA_URL, SCOPE, SCOPE_SCHEMA_URL];
     let fields = names.iter().filter_map(|name| spans.field_with_name(name).ok());
-    // Of an export every span says when it was received; others need not know.
-    let fields = fields.map(|field| field.clone().with_nullable(field.name() != SPAN));
+    let fields = fields.map(|field| match field.name().as_str() {
+        SPAN => field.clone().with_data_type(DataType::BinaryView),
+        // Of an export every span says when it was received; others need not know.
+        _ => field.clone().with_nullable(true),
+    });
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 });
+
+/// Returns the schema of the batches that an import reads.
+pub fn import_schema() -> SchemaRef {
+    SCHEMA.clone()
+}
 
 /// The keys of a resource, its schema URL, a scope and its schema URL in their columns.
 type OriginKeys = [Option<i32>; 4];
@@ -27,8 +40,9 @@ type OriginKeys = [Option<i32>; 4];
 /// Encoded spans under construction as a batch.
 pub(super) struct EncodedBatch<'a> {
     created_at: TimestampMicrosecondBuilder,
-    span: BinaryBuilder,
+    span: BinaryViewBuilder,
     shared: [SharedColumn<'a>; 4],
+    /// Bytes of what spans share.
     bytes: usize,
 }
 
@@ -41,22 +55,26 @@ struct SharedColumn<'a> {
 }
 
 impl<'a> EncodedBatch<'a> {
-    /// Returns a batch with room for so many spans, which have so many bytes together. A buffer that grows would be copied
-    /// each time, to memory that the kernel clears first.
-    pub(super) fn with_capacity(spans: usize, bytes: usize) -> Self {
+    /// Returns a batch with room for so many spans.
+    pub(super) fn with_capacity(spans: usize) -> Self {
         Self {
             created_at: TimestampMicrosecondBuilder::with_capacity(spans).with_timezone("UTC"),
-            span: BinaryBuilder::with_capacity(spans, bytes),
+            span: BinaryViewBuilder::with_capacity(spans),
             shared: Default::default(),
             bytes: 0,
         }
+    }
+
+    /// Adds bytes of spans, and returns their number among those that were added.
+    pub(super) fn add_block(&mut self, bytes: Buffer) -> u32 {
+        self.span.append_block(bytes)
     }
 
     /// Returns the keys of what spans share: resource, schema URL of the resource, scope, schema URL of the spans; empty ones
     /// have none.
     ///
     /// # Errors
-    /// [`Error::Batch`] if there are more bytes than a batch can hold.
+    /// [`Error::Batch`] if there are more bytes of them than a batch can hold.
     pub(super) fn origin(&mut self, origin: [&'a [u8]; 4]) -> Result<OriginKeys> {
         let mut keys = OriginKeys::default();
         for ((key, column), value) in keys.iter_mut().zip(&mut self.shared).zip(origin) {
@@ -69,14 +87,21 @@ impl<'a> EncodedBatch<'a> {
         Ok(keys)
     }
 
-    /// Appends a span.
+    /// Appends the span at `place` in a block.
     ///
     /// # Errors
-    /// [`Error::Batch`] if there are more bytes than a batch can hold.
-    pub(super) fn append(&mut self, span: &[u8], created_at: Option<i64>, origin: OriginKeys) -> Result<()> {
-        count(&mut self.bytes, span.len())?;
+    /// [`Error::Batch`] if the block has more bytes than a view can say.
+    pub(super) fn append(
+        &mut self,
+        (block, place): (u32, Range<usize>),
+        created_at: Option<i64>,
+        origin: OriginKeys,
+    ) -> Result<()> {
+        let (Ok(offset), Ok(length)) = (u32::try_from(place.start), u32::try_from(place.len())) else {
+            return Err(Error::Batch("expected less than 4 GiB of spans at once".to_owned()));
+        };
+        self.span.try_append_view(block, offset, length).map_err(|error| Error::Batch(error.to_string()))?;
         self.created_at.append_option(created_at);
-        self.span.append_value(span);
         self.shared.iter_mut().zip(origin).for_each(|(column, key)| column.keys.append_option(key));
         Ok(())
     }
@@ -131,25 +156,27 @@ fn finish(mut keys: Int32Builder, values: Arc<dyn Array>) -> Result<ArrayRef> {
     Ok(Arc::new(column.map_err(|error| Error::Batch(error.to_string()))?))
 }
 
-/// Adds to the bytes of a batch, whose offsets have 32 bits.
+/// Adds to the bytes of what spans share, whose offsets have 32 bits.
 fn count(bytes: &mut usize, more: usize) -> Result<()> {
     *bytes += more;
     match i32::try_from(*bytes) {
         Ok(_) => Ok(()),
-        Err(_) => Err(Error::Batch("expected less than 2 GiB of spans at once".to_owned())),
+        Err(_) => Err(Error::Batch("expected less than 2 GiB of resources and scopes at once".to_owned())),
     }
 }
 
-/// Returns spans as the columns that an import reads, first received at `created_at` (microseconds since 1970). A span
-/// that cannot be decoded is among them; an import rejects it and says why.
+/// Returns the spans of `message` as the columns that an import reads, first received at `created_at` (microseconds since
+/// 1970). A span that cannot be decoded is among them; an import rejects it and says why.
 ///
 /// # Errors
 /// [`Error::Batch`] if there are more bytes than a batch can hold.
-pub fn batch_of(spans: &[WireSpan], created_at: i64) -> Result<RecordBatch> {
-    let bytes = spans.iter().map(|span| span.bytes.len()).sum();
-    let mut batch = EncodedBatch::with_capacity(spans.len(), bytes);
+pub fn batch_of(message: &Bytes, spans: &[WireSpan], created_at: i64) -> Result<RecordBatch> {
+    let mut batch = EncodedBatch::with_capacity(spans.len());
+    let within: Option<Vec<_>> = spans.iter().map(|span| place_in(message, &span.bytes)).collect();
+    let (bytes, places) = within.map_or_else(|| joined(spans), |places| (message.clone(), places));
+    let block = batch.add_block(Buffer::from(bytes));
     let mut last: Option<(&Arc<Origin>, OriginKeys)> = None;
-    for WireSpan { bytes, origin } in spans {
+    for (WireSpan { origin, .. }, place) in spans.iter().zip(places) {
         let keys = match last {
             Some((same, keys)) if Arc::ptr_eq(same, origin) => keys,
             _ => {
@@ -158,7 +185,26 @@ pub fn batch_of(spans: &[WireSpan], created_at: i64) -> Result<RecordBatch> {
             }
         };
         last = Some((origin, keys));
-        batch.append(bytes, Some(created_at), keys)?;
+        batch.append((block, place), Some(created_at), keys)?;
     }
     batch.finish()
+}
+
+/// Returns where in the memory of `message` these bytes are; none if they are elsewhere.
+fn place_in(message: &Bytes, bytes: &Bytes) -> Option<Range<usize>> {
+    let start = bytes.as_ptr().addr().checked_sub(message.as_ptr().addr())?;
+    let end = start.checked_add(bytes.len())?;
+    (end <= message.len()).then_some(start..end)
+}
+
+/// Returns the bytes of spans one behind the other, and where each is.
+fn joined(spans: &[WireSpan]) -> (Bytes, Vec<Range<usize>>) {
+    let mut bytes = Vec::with_capacity(spans.iter().map(|span| span.bytes.len()).sum());
+    let places = spans.iter().map(|span| {
+        let start = bytes.len();
+        bytes.extend_from_slice(&span.bytes);
+        start..bytes.len()
+    });
+    let places = places.collect();
+    (bytes.into(), places)
 }

@@ -54,7 +54,7 @@ pub fn spans_of_columns(batch: &RecordBatch) -> Result<RecordSpans> {
     } else {
         encode::<PropertyValues<'_>>(&names, batch)
     };
-    batch_of(&encoded)
+    batch_of(encoded)
 }
 
 /// Returns the spans of the rows of `batch`, whose columns have these names.

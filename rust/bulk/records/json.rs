@@ -79,7 +79,7 @@ fn spans_of(records: &[&str]) -> Result<RecordSpans> {
     const RECORDS_AT_ONCE: usize = 64;
     let parts = records.par_chunks(RECORDS_AT_ONCE);
     let encoded = parts.map(|records| records.iter().flat_map(|record| spans_of_record(record)).collect());
-    batch_of(&encoded.collect::<Vec<EncodedSpans>>())
+    batch_of(encoded.collect::<Vec<EncodedSpans>>())
 }
 
 fn spans_of_record(text: &str) -> Vec<Checked<EncodedSpan>> {

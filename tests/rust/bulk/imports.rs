@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, BinaryArray, RecordBatch, StringArray};
 use arrow_cast::cast;
 use arrow_schema::{DataType, Field, Schema};
+use prost::Message as _;
 use spanwise::bulk::{ImportOptions, ImportReport, import, import_into_shards};
 use spanwise::error::{Error, Result};
 use spanwise::otlp::proto;
@@ -139,20 +140,31 @@ fn a_batch_without_a_span_column_is_rejected() {
 
 #[test]
 fn spans_are_read_from_every_arrow_layout_of_bytes() {
-    let spans = [span(1, 1, 0), span(2, 1, 0)];
-    let plain = batch(&spans, 5);
-    let bytes = plain.column_by_name("span").expect("a column").clone();
+    let plain = batch(&[span(1, 1, 0), span(2, 1, 0)], 5);
+    let spans = plain.column_by_name("span").expect("a column");
+    // The first one is shorter than a view, the second one longer.
+    let scopes = ["one", "the name of another scope"]
+        .map(|name| proto::InstrumentationScope { name: name.into(), ..Default::default() }.encode_to_vec());
+    let plain_scopes: ArrayRef = Arc::new(BinaryArray::from_iter_values(&scopes));
     let coded = |key: DataType| DataType::Dictionary(Box::new(key), Box::new(DataType::Binary));
-    for layout in
-        [DataType::LargeBinary, DataType::BinaryView, coded(DataType::Int8), coded(DataType::UInt32)]
-    {
+    for layout in [
+        DataType::Binary,
+        DataType::LargeBinary,
+        DataType::BinaryView,
+        coded(DataType::Int8),
+        coded(DataType::UInt32),
+    ] {
         let folder = TempDir::new().expect("a folder");
         let store = open(&folder);
-        let column = cast(&bytes, &layout).expect("the same bytes");
-        let schema = Arc::new(Schema::new(vec![Field::new("span", layout, true)]));
-        let batch = RecordBatch::try_new(schema, vec![column]).expect("a batch").slice(1, 1);
-        assert_eq!(imported(&store, vec![batch], "").expect("imported").accepted, 1);
-        assert_eq!(contents(&store.snapshot()).into_keys().collect::<Vec<_>>(), [id_of(2)]);
+        let columns = [spans, &plain_scopes].map(|bytes| cast(bytes, &layout).expect("the same bytes"));
+        let fields = ["span", "scope"].map(|name| Field::new(name, layout.clone(), true));
+        let schema = Arc::new(Schema::new(fields.to_vec()));
+        let batch = RecordBatch::try_new(schema, columns.to_vec()).expect("a batch");
+        let slices = vec![batch.slice(1, 1), batch.slice(0, 1)];
+        assert_eq!(imported(&store, slices, "").expect("imported").accepted, 2);
+        let held = contents(&store.snapshot()).into_iter();
+        let held: Vec<_> = held.map(|(id, (_, spans))| (id, spans[0].origin.scope.to_vec())).collect();
+        assert_eq!(held, [(id_of(1), scopes[0].clone()), (id_of(2), scopes[1].clone())]);
     }
     let folder = TempDir::new().expect("a folder");
     let garbage: ArrayRef = Arc::new(BinaryArray::from_opt_vec(vec![Some(b"\xff\xff".as_slice()), None]));

@@ -14,6 +14,7 @@ use crate::support::spans::body;
 
 /// Returns `spans` as a batch that an import reads, whose traces were first received at `created_at`.
 pub(crate) fn batch(spans: &[proto::Span], created_at: i64) -> RecordBatch {
-    let spans = wire::split(body(spans)).expect("a good message");
-    batch_of(&spans, created_at).expect("a batch")
+    let message = body(spans);
+    let spans = wire::split(message.clone()).expect("a good message");
+    batch_of(&message, &spans, created_at).expect("a batch")
 }

@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
-from spanwise._engine import span_schema
+from spanwise._engine import import_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-COLUMNS = ("created_at", "span", "resource", "resource_schema_url", "scope", "scope_schema_url")
-"""The columns that an import reads. The other columns of an export are derived from these."""
+SCHEMA: pa.Schema = pa.schema(import_schema())
+"""The schema of the batches that a source yields: encoded spans with their resource and scope.
 
-# Files of other writers may lack every column but the encoded spans themselves.
-SCHEMA = pa.schema([pa.schema(span_schema()).field(name).with_nullable(name != "span") for name in COLUMNS])
-"""The schema of the batches that a source yields: encoded spans with their resource and scope."""
+The other columns of an export are derived from these. Files of other writers may lack every one but `span`.
+"""
 
 
 @dataclass(frozen=True)

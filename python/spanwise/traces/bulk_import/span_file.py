@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from spanwise._engine import columns_read, otlp_spans, spans_of_columns, spans_of_json
 from spanwise.errors import ConfigurationError, DecodeError
 from spanwise.traces.bulk_import.messages import Content, compression_of, messages, read_head
-from spanwise.traces.bulk_import.source import COLUMNS, RejectedSpans, conform
+from spanwise.traces.bulk_import.source import SCHEMA, RejectedSpans, conform
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -160,7 +160,7 @@ def _parquet(path: Path, size: int, report: Callable[[int], None]) -> Iterator[p
     rows, read = max(file.metadata.num_rows, 1), 0
     available = file.schema_arrow.names
     is_encoded = "span" in available
-    names = [name for name in COLUMNS if name in available] if is_encoded else columns_read(available)
+    names = [name for name in SCHEMA.names if name in available] if is_encoded else columns_read(available)
     for batch in file.iter_batches(batch_size=_PARQUET_ROWS, columns=names):
         yield batch
         read += batch.num_rows

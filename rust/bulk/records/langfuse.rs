@@ -240,8 +240,7 @@ impl<'a> Record<'a> for Observation<'a> {
         let own_trace = self.required(Property::TraceId)?.plain_text();
         let ((span_id, is_id), (trace_id, is_trace)) = (derived::<8>(&own_id), derived::<16>(&own_trace));
         let parent = self.get(Property::ParentId).map(|parent| derived::<8>(&parent.plain_text()).0);
-        self.required(Property::StartTime)?;
-        let start = self.nanos(Property::StartTime)?.unwrap_or_default();
+        let start = self.required(Property::StartTime)?.nanos("start_time")?;
         let end = self.nanos(Property::EndTime)?;
         let is_event = self.text(Property::Type).eq_ignore_ascii_case("EVENT");
         let mut attributes = self.attributes();

@@ -68,3 +68,34 @@ pub(super) trait Record<'a>: Default {
     /// Why it is none.
     fn into_span(self) -> Checked<EncodedSpan>;
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const NAMES: Names<usize, 3> = [(0, &["a", "b", "c"]), (1, &["d"]), (2, &["e", "f"])];
+
+    proptest! {
+        #[test]
+        fn a_property_has_the_value_of_the_name_that_takes_precedence(
+            values in prop::collection::vec(("[a-g]", any::<i64>()), 0..9),
+        ) {
+            let mut properties = Properties::<3>::default();
+            for (name, value) in &values {
+                if let Some(Named { property, position }) = property_of(&NAMES, name) {
+                    properties.set(property, position, Value::Int(*value));
+                }
+            }
+            for (property, names) in NAMES {
+                // Of values of one name, the first one.
+                let expected = names.iter().find_map(|known| values.iter().find(|(name, _)| name == known));
+                let expected = expected.map(|(_, value)| Value::Int(*value));
+                prop_assert_eq!(properties.get(property), expected.as_ref());
+                prop_assert_eq!(properties.take(property), expected);
+                prop_assert_eq!(properties.get(property), None);
+            }
+        }
+    }
+}

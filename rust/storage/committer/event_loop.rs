@@ -58,7 +58,7 @@ impl Committer {
                 next = self.next_of_group(commands, group.bytes);
             }
             if !group.requests.is_empty() {
-                self.let_sealing_catch_up(commands);
+                self.let_background_catch_up(commands);
             }
             self.commit(group);
         }

@@ -135,22 +135,32 @@ impl Committer {
         }
     }
 
-    /// Waits a moment for a seal if requests would soon have to be rejected. Sealing has a low priority: senders
-    /// without pause must leave it the time it needs.
-    pub(super) fn let_sealing_catch_up(&mut self, commands: &Receiver<Command>) {
+    /// Waits a moment for a seal or a merge if requests would soon have to be rejected. Both have a low priority: senders without
+    /// pause must leave them the time they need.
+    pub(super) fn let_background_catch_up(&mut self, commands: &Receiver<Command>) {
         const MAX_WAIT: Duration = Duration::from_secs(1);
         let deadline = Instant::now() + MAX_WAIT;
-        while self.is_sealing && self.is_head_nearly_full() {
+        while self.is_background_late() {
             self.quiesce();
             match commands.recv_deadline(deadline) {
-                Ok(Command::Sealed(sealed)) => {
-                    self.finish_seal(sealed);
-                    self.start_due_work();
+                Ok(Command::Sealed(sealed)) => self.finish_seal(sealed),
+                Ok(Command::Merged(merged)) => self.finish_merge(merged),
+                Ok(command) => {
+                    self.deferred.push_back(command);
+                    continue;
                 }
-                Ok(command) => self.deferred.push_back(command),
                 Err(_) => return,
             }
+            self.start_due_work();
         }
+    }
+
+    fn is_background_late(&self) -> bool {
+        // At the limit of segments nothing is sealed until a merge has ended, which may be a large one.
+        let is_nearly = |count: u64, limit: u64| count.saturating_mul(4) > limit.saturating_mul(3);
+        let has_many_segments = is_nearly(self.state.segments.len() as u64, self.options.max_segments);
+        (self.is_sealing && self.is_head_nearly_full())
+            || (self.compaction.running.is_some() && has_many_segments)
     }
 
     fn is_head_nearly_full(&self) -> bool {

@@ -1,6 +1,7 @@
 //! Compaction changes how traces are stored and nothing else, whatever happens meanwhile.
 
 use std::fs;
+use std::time::{Duration, Instant};
 
 use spanwise::error::Error;
 use spanwise::storage::{Options, SnapshotPart, TraceStore};
@@ -108,6 +109,30 @@ fn the_number_of_segments_is_limited() {
     }
     assert_eq!(contents(&store.snapshot()).len(), 30);
     assert_eq!(contents(&open(&crashed(&folder)).snapshot()).len(), 30);
+}
+
+#[test]
+fn requests_wait_a_moment_for_a_merge_before_there_are_too_many_segments() {
+    let (_folder, objects, store) = gated_store(Gate::ClosedToMerges);
+    let limit = Options::default().max_segments;
+    let three_quarters = limit / 4 * 3;
+    for trace in 1..=three_quarters + 1 {
+        add_segment(&store, [trace]);
+    }
+    let stats = store.stats();
+    let began = Instant::now();
+    let accepted = store.ingest(request(&[span(limit, 1, 0)]));
+    let waited = began.elapsed();
+    // A store with a closed gate cannot be closed.
+    objects.set_gate(Gate::Open);
+    assert!(stats.is_merging);
+    assert_eq!(stats.segments, three_quarters + 1, "one merge is under way, and no other one begins");
+    accepted.expect("accepted");
+    assert!(waited >= Duration::from_secs(1), "the merge got no time");
+    store.ingest(request(&[span(limit + 1, 1, 0)])).expect("accepted");
+    wait_until(|| !store.stats().is_merging);
+    assert!(store.stats().segments < three_quarters);
+    assert_eq!(contents(&store.snapshot()).len() as u64, three_quarters + 3);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use prost::Message as _;
 use super::super::columns::{KINDS, STATUSES};
 use super::attributes::Attributes;
 use super::ids::id;
-use super::properties::{Named, Names, Properties, Record, property_of};
+use super::properties::{Named, Properties, Record, property_of};
 use super::value::{Object, Value, attribute, member};
 use super::{Checked, EncodedSpan};
 use crate::otlp::proto::{self, KeyValue};
@@ -39,7 +39,7 @@ pub(super) enum Property {
 }
 
 /// Every property, at its position, with its names in order of precedence.
-const NAMES: Names<Property, 17> = [
+const NAMES: [(Property, &[&str]); 17] = [
     (Property::TraceId, &["trace_id", "context.trace_id"]),
     (Property::SpanId, &["span_id", "context.span_id"]),
     (Property::Name, &["name", "span_name"]),
@@ -78,7 +78,7 @@ fn name_of(name: &str) -> Option<Name<'_>> {
     if let Some(key) = name.strip_prefix(ATTRIBUTE) {
         return Some(Name::Attribute(key));
     }
-    Some(Name::Property(property_of(&NAMES, name)?, name.starts_with("context.")))
+    Some(Name::Property(property_of(NAMES, name)?, name.starts_with("context.")))
 }
 
 /// Returns the properties that no span can do without and no name in `names` says.

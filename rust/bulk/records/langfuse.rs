@@ -8,23 +8,27 @@ use prost::Message as _;
 
 use super::attributes::Attributes;
 use super::ids::derived;
-use super::properties::{Named, Names, Properties, Record, property_of};
+use super::properties::{Named, Properties, Record, property_of};
 use super::value::{Object, Value, member, take_list};
 use super::{Checked, EncodedSpan};
 use crate::otlp::proto;
 use crate::time::NANOS_PER_MICRO;
 
-/// What a member becomes as an attribute.
+/// What a property becomes in a span, and the name of the attribute.
 #[derive(Debug, Clone, Copy)]
-enum Form {
-    /// The value as it is.
-    Plain,
-    /// Text in lower case.
-    Lowercase,
-    /// Text, or JSON as text.
-    Text,
-    /// An attribute for each member of an object, named below this one.
-    Members,
+enum Use {
+    /// A field of the span, or what only the code below knows.
+    Field,
+    /// An attribute with the value as it is.
+    Plain(&'static str),
+    /// An attribute with the text in lower case.
+    Lowercase(&'static str),
+    /// An attribute with the text, or with JSON as text.
+    Text(&'static str),
+    /// An attribute for each member of an object, named below this one; with any other value one as for `Text`.
+    Members(&'static str),
+    /// An attribute of the resource.
+    Resource(&'static str),
 }
 
 const SCOPE: &str = "langfuse-sdk";
@@ -65,63 +69,61 @@ pub(super) enum Property {
     Release,
 }
 
-/// Every property, at its position.
-const NAMES: Names<Property, 28> = [
-    (Property::Id, &["id"]),
-    (Property::TraceId, &["trace_id", "traceId"]),
-    (Property::ParentId, &["parent_observation_id", "parentObservationId"]),
-    (Property::StartTime, &["start_time", "startTime"]),
-    (Property::EndTime, &["end_time", "endTime"]),
-    (Property::CreatedAt, &["created_at", "createdAt"]),
-    (Property::Name, &["name"]),
-    (Property::Type, &["type"]),
-    (Property::Level, &["level"]),
-    (Property::StatusMessage, &["status_message", "statusMessage"]),
-    (Property::Input, &["input"]),
-    (Property::Output, &["output"]),
-    (Property::Metadata, &["metadata"]),
-    (Property::Model, &["provided_model_name", "providedModelName", "model"]),
-    (Property::ModelParameters, &["model_parameters", "modelParameters"]),
-    (Property::Usage, &["usage_details", "usageDetails", "usage"]),
-    (Property::Cost, &["cost_details", "costDetails"]),
-    (Property::TotalCost, &["total_cost", "totalCost", "calculatedTotalCost"]),
-    (Property::CompletionStart, &["completion_start_time", "completionStartTime"]),
-    (Property::PromptName, &["prompt_name", "promptName"]),
-    (Property::PromptVersion, &["prompt_version", "promptVersion"]),
-    (Property::Version, &["version"]),
-    (Property::UserId, &["user_id", "userId"]),
-    (Property::SessionId, &["session_id", "sessionId"]),
-    (Property::TraceName, &["trace_name", "traceName"]),
-    (Property::Tags, &["tags"]),
-    (Property::Environment, &["environment"]),
-    (Property::Release, &["release"]),
+/// Every property, at its position: its names, and what it becomes.
+const PROPERTIES: [(Property, &[&str], Use); 28] = [
+    (Property::Id, &["id"], Use::Field),
+    (Property::TraceId, &["trace_id", "traceId"], Use::Field),
+    (Property::ParentId, &["parent_observation_id", "parentObservationId"], Use::Field),
+    (Property::StartTime, &["start_time", "startTime"], Use::Field),
+    (Property::EndTime, &["end_time", "endTime"], Use::Field),
+    (Property::CreatedAt, &["created_at", "createdAt"], Use::Field),
+    (Property::Name, &["name"], Use::Field),
+    (Property::Type, &["type"], Use::Lowercase("langfuse.observation.type")),
+    (Property::Level, &["level"], Use::Plain("langfuse.observation.level")),
+    (
+        Property::StatusMessage,
+        &["status_message", "statusMessage"],
+        Use::Plain("langfuse.observation.status_message"),
+    ),
+    (Property::Input, &["input"], Use::Text("langfuse.observation.input")),
+    (Property::Output, &["output"], Use::Text("langfuse.observation.output")),
+    (Property::Metadata, &["metadata"], Use::Members("langfuse.observation.metadata")),
+    (
+        Property::Model,
+        &["provided_model_name", "providedModelName", "model"],
+        Use::Plain("langfuse.observation.model.name"),
+    ),
+    (
+        Property::ModelParameters,
+        &["model_parameters", "modelParameters"],
+        Use::Text("langfuse.observation.model.parameters"),
+    ),
+    (
+        Property::Usage,
+        &["usage_details", "usageDetails", "usage"],
+        Use::Text("langfuse.observation.usage_details"),
+    ),
+    (Property::Cost, &["cost_details", "costDetails"], Use::Text(COST)),
+    (Property::TotalCost, &["total_cost", "totalCost", "calculatedTotalCost"], Use::Field),
+    (
+        Property::CompletionStart,
+        &["completion_start_time", "completionStartTime"],
+        Use::Plain("langfuse.observation.completion_start_time"),
+    ),
+    (Property::PromptName, &["prompt_name", "promptName"], Use::Plain("langfuse.observation.prompt.name")),
+    (
+        Property::PromptVersion,
+        &["prompt_version", "promptVersion"],
+        Use::Plain("langfuse.observation.prompt.version"),
+    ),
+    (Property::Version, &["version"], Use::Plain("langfuse.version")),
+    (Property::UserId, &["user_id", "userId"], Use::Plain("user.id")),
+    (Property::SessionId, &["session_id", "sessionId"], Use::Plain("session.id")),
+    (Property::TraceName, &["trace_name", "traceName"], Use::Plain("langfuse.trace.name")),
+    (Property::Tags, &["tags"], Use::Plain("langfuse.trace.tags")),
+    (Property::Environment, &["environment"], Use::Resource("langfuse.environment")),
+    (Property::Release, &["release"], Use::Resource("langfuse.release")),
 ];
-
-/// The attributes of a span.
-const ATTRIBUTES: [(&str, Form, Property); 18] = [
-    ("langfuse.observation.type", Form::Lowercase, Property::Type),
-    ("langfuse.observation.level", Form::Plain, Property::Level),
-    ("langfuse.observation.status_message", Form::Plain, Property::StatusMessage),
-    ("langfuse.observation.input", Form::Text, Property::Input),
-    ("langfuse.observation.output", Form::Text, Property::Output),
-    ("langfuse.observation.metadata", Form::Members, Property::Metadata),
-    ("langfuse.observation.model.name", Form::Plain, Property::Model),
-    ("langfuse.observation.model.parameters", Form::Text, Property::ModelParameters),
-    ("langfuse.observation.usage_details", Form::Text, Property::Usage),
-    (COST, Form::Text, Property::Cost),
-    ("langfuse.observation.completion_start_time", Form::Plain, Property::CompletionStart),
-    ("langfuse.observation.prompt.name", Form::Plain, Property::PromptName),
-    ("langfuse.observation.prompt.version", Form::Plain, Property::PromptVersion),
-    ("langfuse.version", Form::Plain, Property::Version),
-    ("user.id", Form::Plain, Property::UserId),
-    ("session.id", Form::Plain, Property::SessionId),
-    ("langfuse.trace.name", Form::Plain, Property::TraceName),
-    ("langfuse.trace.tags", Form::Plain, Property::Tags),
-];
-
-/// The attributes of its resource.
-const OF_RESOURCE: [(&str, Property); 2] =
-    [("langfuse.environment", Property::Environment), ("langfuse.release", Property::Release)];
 
 /// What is said of a trace alone, in the names that it has there.
 const OF_TRACE: [(Property, &str); 6] = [
@@ -132,6 +134,11 @@ const OF_TRACE: [(Property, &str); 6] = [
     (Property::Release, "release"),
     (Property::Environment, "environment"),
 ];
+
+/// Returns the property that `name` says; none if it says none.
+fn property_named(name: &str) -> Option<Named<Property>> {
+    property_of(PROPERTIES.iter().map(|(property, names, _)| (*property, *names)), name)
+}
 
 /// Whether a record with members of these names is an observation.
 pub(super) fn is_observation<'n>(names: impl IntoIterator<Item = &'n str>) -> bool {
@@ -159,14 +166,14 @@ pub(super) fn spans_of_trace(object: &mut Object<'_>) -> Option<Vec<Checked<Enco
 
 /// The values of an observation by their properties.
 #[derive(Debug, Default)]
-pub(super) struct Observation<'a>(Properties<'a, { NAMES.len() }>);
+pub(super) struct Observation<'a>(Properties<'a, { PROPERTIES.len() }>);
 
 impl<'a> Observation<'a> {
     /// Returns the values of a JSON object.
     pub(super) fn of(object: Object<'a>) -> Self {
         let mut observation = Self::default();
         for (key, value) in object {
-            if let Some(name) = property_of(&NAMES, &key) {
+            if let Some(name) = property_named(&key) {
                 observation.set(name, value);
             }
         }
@@ -183,31 +190,34 @@ impl<'a> Observation<'a> {
 
     fn required(&self, property: Property) -> Checked<&Value<'a>> {
         self.get(property).ok_or_else(|| {
-            let (_, names) = NAMES[property as usize];
+            let (_, names, _) = PROPERTIES[property as usize];
             format!("expected a `{}`, found none", names[0])
         })
     }
 
     fn nanos(&self, property: Property) -> Checked<Option<u64>> {
-        let (_, names) = NAMES[property as usize];
+        let (_, names, _) = PROPERTIES[property as usize];
         self.get(property).map(|at| at.nanos(names[0])).transpose()
     }
 
     fn attributes(&self) -> Attributes {
         let mut attributes = Attributes::of_span();
-        for (key, form, property) in ATTRIBUTES {
+        for (property, _, used) in PROPERTIES {
             let Some(value) = self.get(property) else { continue };
-            match (form, value) {
-                (Form::Members, Value::Object(members)) => {
+            match (used, value) {
+                (Use::Field | Use::Resource(_), _) => {}
+                (Use::Plain(key), value) => attributes.push(key, value),
+                (Use::Lowercase(key), value) => {
+                    attributes.push(key, &Value::Text(value.plain_text().to_lowercase().into()));
+                }
+                (Use::Members(key), Value::Object(members)) => {
                     for (name, value) in members.iter().filter(|(_, value)| is_present(value)) {
                         attributes.push(&format!("{key}.{name}"), &Value::Text(value.plain_text()));
                     }
                 }
-                (Form::Plain, value) => attributes.push(key, value),
-                (Form::Lowercase, value) => {
-                    attributes.push(key, &Value::Text(value.plain_text().to_lowercase().into()));
+                (Use::Text(key) | Use::Members(key), value) => {
+                    attributes.push(key, &Value::Text(value.plain_text()));
                 }
-                (_, value) => attributes.push(key, &Value::Text(value.plain_text())),
             }
         }
         if self.get(Property::Cost).is_none()
@@ -226,7 +236,7 @@ impl<'a> Record<'a> for Observation<'a> {
     type Name = Named<Property>;
 
     fn name_of(name: &'a str) -> Option<Self::Name> {
-        property_of(&NAMES, name)
+        property_named(name)
     }
 
     fn set(&mut self, name: Self::Name, value: Value<'a>) {
@@ -267,8 +277,8 @@ impl<'a> Record<'a> for Observation<'a> {
             ..Default::default()
         };
         let mut resource = Attributes::of_resource();
-        for (key, property) in OF_RESOURCE {
-            if let Some(value) = self.get(property) {
+        for (property, _, used) in PROPERTIES {
+            if let (Use::Resource(key), Some(value)) = (used, self.get(property)) {
                 resource.push(key, value);
             }
         }

@@ -5,9 +5,6 @@ use std::array;
 use super::value::Value;
 use super::{Checked, EncodedSpan};
 
-/// The names of each property, which is the position of its line, in order of precedence.
-pub(super) type Names<P, const N: usize> = [(P, &'static [&'static str]); N];
-
 /// A property that a name says, and the position of the name among those of the property.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Named<P> {
@@ -16,10 +13,15 @@ pub(super) struct Named<P> {
 }
 
 /// Returns the property that `name` says; none if it says none.
-pub(super) fn property_of<P: Copy, const N: usize>(names: &Names<P, N>, name: &str) -> Option<Named<P>> {
-    names.iter().find_map(|(property, names)| {
+///
+/// `properties`: the names of each, in order of precedence.
+pub(super) fn property_of<P>(
+    properties: impl IntoIterator<Item = (P, &'static [&'static str])>,
+    name: &str,
+) -> Option<Named<P>> {
+    properties.into_iter().find_map(|(property, names)| {
         let position = names.iter().position(|known| *known == name)?;
-        Some(Named { property: *property, position })
+        Some(Named { property, position })
     })
 }
 
@@ -75,7 +77,7 @@ mod tests {
 
     use super::*;
 
-    const NAMES: Names<usize, 3> = [(0, &["a", "b", "c"]), (1, &["d"]), (2, &["e", "f"])];
+    const NAMES: [(usize, &[&str]); 3] = [(0, &["a", "b", "c"]), (1, &["d"]), (2, &["e", "f"])];
 
     proptest! {
         #[test]
@@ -84,7 +86,7 @@ mod tests {
         ) {
             let mut properties = Properties::<3>::default();
             for (name, value) in &values {
-                if let Some(Named { property, position }) = property_of(&NAMES, name) {
+                if let Some(Named { property, position }) = property_of(NAMES, name) {
                     properties.set(property, position, Value::Int(*value));
                 }
             }

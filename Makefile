@@ -67,11 +67,11 @@ test: ## The gate, which CI runs: everything but `test-slow`
 
 # cargo-deny is compiled from source, for nobody ships a current one: that is why it is not in the gate. Its result
 # depends on Cargo.lock and deny.toml alone; CI runs it after the gate.
-test-slow: $(RELEASE) crates agno-$(MIDDLE_AGNO) ## Full counts of kills, fuzzed inputs and mutations, and cargo-deny: an hour
+test-slow: $(RELEASE) crates agno-$(MIDDLE_AGNO) ## Full counts of kills, fuzzed inputs and mutations, and cargo-deny: two hours
 	$(BIN)/python -m pytest -m slow
 	$(BIN)/python -m pytest -m slow tests/browser
-	FUZZ_SECONDS=60 OPENING_KILLS=500 POWER_LOSS_SEEDS=10000 BIT_FLIPS=1000 TEXT_CASES=100000 SAID_CASES=4000 SPAN_CASES=1000 MERGE_CASES=2000 cargo test --quiet
-	cargo test --quiet for_a_minute -- --ignored
+	FUZZ_SECONDS=60 OPENING_KILLS=500 POWER_LOSS_SEEDS=10000 BIT_FLIPS=1000 TEXT_CASES=100000 SAID_CASES=4000 SPAN_CASES=1000 MERGE_CASES=2000 cargo test --profile thorough --quiet
+	cargo test --profile thorough --quiet for_a_minute -- --ignored
 
 # The demo runs the wheel, in an environment of its own with the thirty packages that running needs, not the developers'
 # hundred and eighty. Cargo's output is shown, because it says what is compiled and how far that is. Once it has finished, maturin

@@ -40,14 +40,20 @@ fn merged_indexes_are_what_would_be_made_of_the_documents() {
                     store.delete(&traces_in(&[1 + random.below(traces)]), false).expect("deleted");
                 }
             }
-            if random.below(3) == 0 {
+            let is_reopened = random.below(3) == 0;
+            if is_reopened {
                 // What was made before is merged, though the store was only just opened.
                 store.close().expect("closed");
                 store = open(&folder);
             }
+            let is_merged = store.stats().segments > 1;
             store.compact(random.below(2) == 0).expect("merged");
             let stats = store.stats();
-            assert_eq!((stats.segments, without(&stats)), (1, [0; 3]), "seed {seed}");
+            assert_eq!(stats.segments, 1, "seed {seed}");
+            // The indexes of a segment that deletions left alone are opened in the background.
+            if is_merged || !is_reopened {
+                assert_eq!(without(&stats), [0; 3], "seed {seed}");
+            }
         }
         store.close().expect("closed");
         let report = TraceStore::check(address(&folder)).expect("a sound store");

@@ -58,6 +58,13 @@ const NAMES: [(Property, &[&str]); 17] = [
     (Property::ScopeVersion, &["scope_version"]),
     (Property::CreatedAt, &["created_at"]),
 ];
+const _: () = {
+    let mut position = 0;
+    while position < NAMES.len() {
+        assert!(NAMES[position].0 as usize == position, "a property is not at its position");
+        position += 1;
+    }
+};
 const REQUIRED: usize = 4;
 /// What the name of a value begins with that is one attribute.
 const ATTRIBUTE: &str = "attributes.";

@@ -125,6 +125,14 @@ const PROPERTIES: [(Property, &[&str], Use); 28] = [
     (Property::Release, &["release"], Use::Resource("langfuse.release")),
 ];
 
+const _: () = {
+    let mut position = 0;
+    while position < PROPERTIES.len() {
+        assert!(PROPERTIES[position].0 as usize == position, "a property is not at its position");
+        position += 1;
+    }
+};
+
 /// What is said of a trace alone, in the names that it has there.
 const OF_TRACE: [(Property, &str); 6] = [
     (Property::TraceName, "name"),

@@ -10,7 +10,7 @@ use crate::index::{fill, is_set, ones, set};
 
 /// Returns how many sessions have a selected row. Sessions that only one segment has are counted by its own codes; those of a
 /// segment all of whose sessions have one are not looked for.
-pub(in crate::search) fn count(
+pub(super) fn count(
     selections: &[Selection<'_>],
     numbers: &SessionNumbers<'_>,
     cancel: &CancellationToken,

@@ -1,22 +1,22 @@
 //! Searches for sessions: the filter selects traces, which are then grouped by session, an id with its owner.
 //!
-//! Sessions are identified by numbers ([`crate::storage::GlobalOrdinals`]) and counted in bitmaps ([`count`]). A session
-//! takes the position of its newest row, so a page at the beginning is found by reading rows newest first across all parts;
-//! for a deep one the newest row of every session is found first ([`page`]). Only the sessions of the page are read
-//! completely.
+//! Of few selected rows each is read ([`few`]). Of many, sessions are identified by numbers ([`crate::storage::GlobalOrdinals`])
+//! and counted in bitmaps ([`count`]). A session takes the position of its newest row, so a page at the beginning is found by
+//! reading rows newest first across all parts; for a deep one the newest row of every session is found first ([`page`]). Only
+//! the sessions of the page are read completely.
 
 mod count;
+mod few;
 mod newest_rows;
 mod numbers;
 mod page;
+mod selected;
 
 use std::collections::HashSet;
 
 use serde::Serialize;
 
-pub(super) use count::count;
-pub(super) use numbers::SessionNumbers;
-pub(super) use page::{SessionRef, sessions_at};
+pub(super) use selected::SelectedSessions;
 
 use super::cancellation::CancellationToken;
 use super::gather::{SessionPart, ValueOfTrace};
@@ -25,7 +25,7 @@ use super::pool::in_rounds;
 use super::selection::{Selection, SortKey, select};
 use crate::error::{Error, Result};
 use crate::filter::Filter;
-use crate::index::{Projection, ones, set, split_session_key};
+use crate::index::{Projection, split_session_key};
 use crate::schema::Field;
 use crate::storage::Snapshot;
 use crate::time::write_instant;
@@ -79,14 +79,13 @@ pub fn sessions(
         if are_excluded(filter) { Vec::new() } else { select(snapshot, filter, projection(), cancel)? };
     // Not in the pool: a pool thread that waits may pick up another search, which would then wait for the numbers
     // that this one is computing.
-    let numbers = SessionNumbers::new(snapshot, &selections)?;
-    let total_count = count(&selections, &numbers, cancel)?;
-    let page = sessions_at((&selections, &numbers), total_count, request.window(), cancel)?;
-    let parts = in_rounds(&page, SESSIONS_PER_THREAD, |(_, (_, session))| {
+    let sessions = SelectedSessions::new(snapshot, &selections)?;
+    let (total_count, page) = sessions.page(request.window(), cancel)?;
+    let parts = in_rounds(&page, SESSIONS_PER_THREAD, |(_, session)| {
         cancel.check()?;
-        Ok(part_of(&traces_of(&selections, &numbers, *session)))
+        Ok(part_of(&sessions.traces(session)))
     })?;
-    let keys = page.iter().map(|(_, (part, code))| selections[*part].view.session(*code));
+    let keys = page.iter().map(|session| session.key);
     let data = print_sessions(keys.zip(&parts))?;
     Ok(Page { data, total_count, is_exact: true, damage: Vec::new() })
 }
@@ -107,32 +106,25 @@ pub(super) struct SessionTrace<'a> {
     details: [Option<&'a str>; 3],
 }
 
-/// Returns the selected traces of a session, newest first.
-fn traces_of<'a>(
-    selections: &'a [Selection<'a>],
-    numbers: &SessionNumbers<'_>,
-    session: SessionRef,
-) -> Vec<SessionTrace<'a>> {
-    let having = selections.iter().enumerate().filter(|(part, _)| numbers.may_have(*part, session));
-    traces_in(having.map(|(_, part)| part), selections[session.0].view.session(session.1))
-}
-
-fn traces_in<'a>(parts: impl Iterator<Item = &'a Selection<'a>>, session: &[u8]) -> Vec<SessionTrace<'a>> {
-    let mut traces = Vec::new();
-    for part in parts {
-        for row in part.view.rows_of_session(session).into_iter().filter(|row| part.rows.contains(*row)) {
-            let row = row as usize;
-            let details = DETAIL_FIELDS.map(|field| part.view.text(field, row));
-            traces.push(SessionTrace { key: part.key(row), details });
-        }
+impl<'a> SessionTrace<'a> {
+    fn of(selection: &'a Selection<'_>, row: usize) -> Self {
+        let details = DETAIL_FIELDS.map(|field| selection.view.text(field, row));
+        Self { key: selection.key(row), details }
     }
-    traces.sort_unstable_by(|one, other| one.key.cmp(&other.key));
-    traces
 }
 
 /// Returns the selected traces of a session, given by its key, newest first.
-pub(super) fn traces_of_key<'a>(selections: &'a [Selection<'a>], session: &[u8]) -> Vec<SessionTrace<'a>> {
-    traces_in(selections.iter(), session)
+pub(super) fn traces_of_key<'a>(
+    parts: impl Iterator<Item = &'a Selection<'a>>,
+    session: &[u8],
+) -> Vec<SessionTrace<'a>> {
+    let mut traces = Vec::new();
+    for part in parts {
+        let rows = part.view.rows_of_session(session).into_iter().filter(|row| part.rows.contains(*row));
+        traces.extend(rows.map(|row| SessionTrace::of(part, row as usize)));
+    }
+    traces.sort_unstable_by(|one, other| one.key.cmp(&other.key));
+    traces
 }
 
 /// Returns what there is of a session, from its selected traces, newest first.
@@ -176,30 +168,4 @@ impl<'p> SessionRow<'p> {
         }
         row
     }
-}
-
-/// Calls `visit` with the key of every session that has a selected row, each once.
-///
-/// # Errors
-/// [`Error::Cancelled`].
-pub(super) fn for_each_session(
-    selections: &[Selection<'_>],
-    numbers: &SessionNumbers<'_>,
-    cancel: &CancellationToken,
-    mut visit: impl FnMut(&[u8]),
-) -> Result<()> {
-    let mut seen = vec![0; numbers.end().div_ceil(64)];
-    for (part, selection) in selections.iter().enumerate() {
-        cancel.check()?;
-        let mut codes = vec![0; selection.view.session_codes().div_ceil(64)];
-        selection.view.for_each_session(&selection.rows, |code| _ = set(&mut codes, code));
-        for (word, bits) in codes.into_iter().enumerate() {
-            for code in ones(word, bits).map(|code| code as usize) {
-                if set(&mut seen, numbers.of_part(part)[code] as usize) {
-                    visit(selection.view.session(code));
-                }
-            }
-        }
-    }
-    Ok(())
 }

@@ -8,7 +8,7 @@ use crate::index::{is_set, set};
 use crate::storage::{GlobalOrdinals, KnownSessions, Snapshot};
 
 /// For each selection, the number of every session code. Equal sessions have equal numbers.
-pub(in crate::search) struct SessionNumbers<'a> {
+pub(super) struct SessionNumbers<'a> {
     ordinals: &'a GlobalOrdinals,
     parts: Vec<PartNumbers>,
     end: usize,
@@ -25,7 +25,7 @@ impl<'a> SessionNumbers<'a> {
     ///
     /// # Errors
     /// Damage found while an index is rebuilt.
-    pub(in crate::search) fn new(snapshot: &'a Snapshot, selections: &[Selection<'_>]) -> Result<Self> {
+    pub(super) fn new(snapshot: &'a Snapshot, selections: &[Selection<'_>]) -> Result<Self> {
         let ordinals = snapshot.global_ordinals()?;
         // Sessions that are in no segment get the numbers after the others, assigned anew in every search.
         let mut unsealed: HashMap<&[u8], u32> = HashMap::new();

@@ -13,9 +13,6 @@ use super::numbers::SessionNumbers;
 use crate::error::Result;
 use crate::index::{RowSet, is_set, set, split_session_key};
 
-/// Up to so many selected rows are walked over whatever page is asked for.
-const MAX_WALKED_ROWS: usize = 1 << 12;
-
 /// A page that ends in the first one of so many shares of all sessions is found by a walk.
 const WALKED_SHARE: usize = 16;
 
@@ -23,14 +20,14 @@ const WALKED_SHARE: usize = 16;
 const ROWS_PER_CHECK: usize = 1 << 14;
 
 /// A session: a selection that has it, and its code there.
-pub(in crate::search) type SessionRef = (usize, usize);
+pub(super) type SessionRef = (usize, usize);
 
 /// Returns the sessions of a window, in order, each with the start of its newest trace in microseconds since 1970. There are
 /// `count` sessions in all.
 ///
 /// # Errors
 /// [`crate::error::Error::Cancelled`].
-pub(in crate::search) fn sessions_at(
+pub(super) fn sessions_at(
     (selections, numbers): (&[Selection<'_>], &SessionNumbers<'_>),
     count: u64,
     window: Window,
@@ -41,15 +38,14 @@ pub(in crate::search) fn sessions_at(
     if offset >= end {
         return Ok(Vec::new());
     }
-    let rows: usize = selections.iter().map(|selection| selection.count).sum();
-    if rows > MAX_WALKED_ROWS && end > count / WALKED_SHARE {
+    if end > count / WALKED_SHARE {
         return deep_sessions((selections, numbers), offset..end, cancel);
     }
     first_sessions((selections, numbers), offset..end, cancel)
 }
 
 /// Returns the sessions of a window at the beginning, by a walk over the newest rows.
-fn first_sessions(
+pub(super) fn first_sessions(
     (selections, numbers): (&[Selection<'_>], &SessionNumbers<'_>),
     Range { start: offset, end }: Range<usize>,
     cancel: &CancellationToken,
@@ -89,7 +85,7 @@ fn first_sessions(
 }
 
 /// Returns the sessions of any window: those whose newest rows are in it, if these are ordered like rows of results.
-fn deep_sessions(
+pub(super) fn deep_sessions(
     (selections, numbers): (&[Selection<'_>], &SessionNumbers<'_>),
     window: Range<usize>,
     cancel: &CancellationToken,
@@ -182,95 +178,5 @@ impl<'a> NewestFirst<'a> {
         let (_, part, row) = newest.max_by_key(|(start, _, _)| *start)?;
         self.advance(part);
         Some((part, row))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-    use prost::Message as _;
-
-    use super::*;
-    use crate::filter::Filter;
-    use crate::otlp::{self, proto};
-    use crate::search::selection::select;
-    use crate::search::sessions::projection;
-    use crate::storage::{Options, TraceStore};
-
-    /// A trace: when it starts, its session, its user, and whether it failed. Few values, so that ties are common.
-    type Run = (u64, Option<u8>, Option<u8>, bool);
-
-    fn body(runs: &[(u16, Run)]) -> Vec<u8> {
-        let value =
-            |text: String| proto::AnyValue { value: Some(proto::any_value::Value::StringValue(text)) };
-        let attribute = |key: &str, number: Option<u8>| {
-            number.map(|number| proto::KeyValue {
-                key: key.to_owned(),
-                value: Some(value(number.to_string())),
-                ..Default::default()
-            })
-        };
-        let span = |(number, (start, session, user, is_error)): &(u16, Run)| {
-            let attributes = [attribute("session.id", *session), attribute("user.id", *user)];
-            let mut trace_id = [1; 16];
-            trace_id[..2].copy_from_slice(&number.to_be_bytes());
-            let span = proto::Span {
-                trace_id: trace_id.to_vec().into(),
-                span_id: vec![1; 8].into(),
-                name: "run".into(),
-                start_time_unix_nano: 1_000_000 * (start + 1),
-                end_time_unix_nano: 1_000_000 * (start + 2),
-                attributes: attributes.into_iter().flatten().collect(),
-                status: is_error.then(|| proto::Status { code: 2, ..Default::default() }),
-                ..Default::default()
-            };
-            span.encode_to_vec().into()
-        };
-        let scope_spans =
-            vec![proto::ScopeSpans { spans: runs.iter().map(span).collect(), ..Default::default() }];
-        let resource_spans = vec![proto::ResourceSpans { scope_spans, ..Default::default() }];
-        proto::TracesData { resource_spans }.encode_to_vec()
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(12))]
-
-        #[test]
-        fn a_deep_page_has_the_sessions_that_a_walk_there_finds(
-            runs in prop::collection::vec(
-                (0..9_u64, prop::option::of(0..12_u8), prop::option::of(0..3_u8), any::<bool>()), 1..80),
-            chunk in 1..30_usize, flush_after in 0..4_usize, errors in any::<bool>(), user in prop::option::of(0..3_u8),
-        ) {
-            let folder = tempfile::tempdir().expect("a folder");
-            let store = TraceStore::open(folder.path().to_str().expect("a path"), Options::default()).expect("a store");
-            let numbered: Vec<(u16, Run)> = (1..).zip(runs).collect();
-            for (number, runs) in numbered.chunks(chunk).enumerate() {
-                let export = otlp::decode(body(runs).into(), "application/x-protobuf", None, 0);
-                store.ingest(export.expect("a good request")).expect("an acknowledgement");
-                if number % (flush_after + 1) == flush_after {
-                    store.flush().expect("a segment");
-                }
-            }
-            let doomed = user.map(|user| format!(r#"{{"op":"EQ","key":"user_id","value":"{user}"}}"#));
-            if let Some(doomed) = doomed {
-                store.delete(&Filter::compile(doomed.as_bytes()).expect("a good filter"), false).expect("deleted");
-            }
-            let source = if errors { r#"{"op":"EQ","key":"status","value":"ERROR"}"# } else { "{}" };
-            let filter = Filter::compile(source.as_bytes()).expect("a good filter");
-            let (snapshot, token) = (store.snapshot(), CancellationToken::default());
-            let selections = select(&snapshot, &filter, projection(), &token).expect("selections");
-            let numbers = SessionNumbers::new(&snapshot, &selections).expect("numbers");
-            let count = super::super::count(&selections, &numbers, &token).expect("a count");
-            let count = usize::try_from(count).expect("few");
-            for window in (0..count).flat_map(|start| [start..start + 1, start..count.min(start + 3), start..count]) {
-                let shown = |found: Vec<(i64, SessionRef)>| -> Vec<(i64, Vec<u8>)> {
-                    let shown = found.into_iter();
-                    shown.map(|(start, (part, code))| (start, selections[part].view.session(code).to_vec())).collect()
-                };
-                let walked = first_sessions((&selections, &numbers), window.clone(), &token).expect("sessions");
-                let deep = deep_sessions((&selections, &numbers), window, &token).expect("sessions");
-                prop_assert_eq!(shown(walked), shown(deep));
-            }
-        }
     }
 }

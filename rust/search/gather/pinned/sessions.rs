@@ -9,7 +9,7 @@ use crate::search::gather::wire::{
 };
 use crate::search::page::Window;
 use crate::search::selection::Selection;
-use crate::search::sessions::{self, SessionNumbers, for_each_session, part_of, sessions_at, traces_of_key};
+use crate::search::sessions::{self, SelectedSessions, part_of, traces_of_key};
 
 impl PinnedSearch {
     /// Returns the selected rows, among which are all that have a session.
@@ -22,19 +22,17 @@ impl PinnedSearch {
 
     pub(super) fn sessions(&self, asked: &AskedSessions, cancel: &CancellationToken) -> Result<Sessions> {
         let selections = self.of_sessions(cancel)?;
-        let numbers = SessionNumbers::new(&self.snapshot, &selections)?;
-        let count = sessions::count(&selections, &numbers, cancel)?;
+        let sessions = SelectedSessions::new(&self.snapshot, &selections)?;
         let window = Window { offset: 0, limit: size(asked.limit) };
-        let first = sessions_at((&selections, &numbers), count, window, cancel)?;
-        let first = first.into_iter().map(|(start, (part, code))| NewestOfSession {
-            start,
-            session: selections[part].view.session(code).to_vec(),
-        });
+        let (count, first) = sessions.page(window, cancel)?;
+        let first = first
+            .into_iter()
+            .map(|session| NewestOfSession { start: session.start, session: session.key.to_vec() });
         let first = first.collect();
         let mut digests = None;
         if count <= asked.max_digests {
             let mut all = Vec::new();
-            for_each_session(&selections, &numbers, cancel, |session| all.extend(digest(session)))?;
+            sessions.for_each(cancel, |session| all.extend(digest(session)))?;
             digests = Some(all);
         }
         Ok(Sessions { count, first, digests })
@@ -46,9 +44,9 @@ impl PinnedSearch {
         cancel: &CancellationToken,
     ) -> Result<Vec<u8>> {
         let selections = self.of_sessions(cancel)?;
-        let numbers = SessionNumbers::new(&self.snapshot, &selections)?;
+        let sessions = SelectedSessions::new(&self.snapshot, &selections)?;
         let mut digests = Vec::new();
-        for_each_session(&selections, &numbers, cancel, |session| {
+        sessions.for_each(cancel, |session| {
             let digest = digest(session);
             if range_of(&digest, asked.ranges.max(1)) == asked.range {
                 digests.extend(digest);
@@ -65,7 +63,7 @@ impl PinnedSearch {
         let selections = self.of_sessions(cancel)?;
         let part = |session: &Vec<u8>| {
             cancel.check()?;
-            Ok(part_of(&traces_of_key(&selections, session)))
+            Ok(part_of(&traces_of_key(selections.iter(), session)))
         };
         Ok(SessionParts { parts: asked.sessions.iter().map(part).collect::<Result<_>>()? })
     }

@@ -97,6 +97,14 @@ pub fn fill(words: &mut [u64], range: Range<usize>) {
     }
 }
 
+/// Sets the bits of ascending rows. Those of one word are gathered first: to change a word in memory again at once waits for the
+/// change before.
+pub(super) fn set_all(words: &mut [u64], rows: &[u32]) {
+    for rows in rows.chunk_by(|one, other| one / 64 == other / 64) {
+        words[rows[0] as usize / 64] |= rows.iter().fold(0, |word, row| word | 1 << (row % 64));
+    }
+}
+
 /// Whether the bit at `index` is set.
 pub fn is_set(words: &[u64], index: usize) -> bool {
     words[index / 64] >> (index % 64) & 1 == 1

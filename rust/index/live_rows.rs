@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use roaring::RoaringBitmap;
 
-use super::bits::{Bits, fill};
+use super::bits::{Bits, fill, set_all};
 use super::row_set::RowSet;
 
 /// A row set without its deleted rows.
@@ -134,7 +134,8 @@ impl LiveRows {
         match &self.rows {
             RowSet::Bits(bits) => words[..bits.words.len()].copy_from_slice(&bits.words),
             RowSet::Range(range) => fill(&mut words, range.start as usize..range.end as usize),
-            rows => rows.for_each(|row| words[row as usize / 64] |= 1 << (row % 64)),
+            RowSet::List(list) => set_all(&mut words, list),
+            RowSet::Lists(lists) => lists.iter().for_each(|list| set_all(&mut words, list)),
         }
         for row in &self.deleted {
             words[*row as usize / 64] &= !(1 << (row % 64));

@@ -67,7 +67,7 @@ fn codes_of(
         words
     };
     let mut codes: Vec<Vec<u64>> = selections.iter().enumerate().map(initial).collect();
-    let rows = NewestRows::new(selections, |part| which(part) == Codes::OfRows);
+    let rows = NewestRows::new(selections, |part| which(part) == Codes::OfRows, cancel)?;
     let found = in_rounds(&rows.shares, PARTS_PER_THREAD, |(_, share): (usize, &Share)| {
         cancel.check()?;
         Ok(rows.codes(share))

@@ -2,7 +2,10 @@
 
 use std::ops::Range;
 
+use super::super::cancellation::CancellationToken;
+use super::super::pool::in_rounds;
 use super::super::selection::Selection;
+use crate::error::Result;
 use crate::index::{ones, set};
 
 /// Sessions that are read at once; a multiple of the bits of a word.
@@ -28,18 +31,33 @@ pub(super) struct Share {
 
 impl<'s, 'a> NewestRows<'s, 'a> {
     /// Takes those of the selections that are to be read.
-    pub(super) fn new(selections: &'s [Selection<'a>], is_read: impl Fn(usize) -> bool) -> Self {
-        let (mut selected, mut shares) = (Vec::with_capacity(selections.len()), Vec::new());
-        for (part, selection) in selections.iter().enumerate() {
-            let is_dense = is_read(part) && is_dense(selection);
-            let is_needed = is_dense && !selection.is_whole();
-            selected.push(is_needed.then(|| selection.rows.to_words(selection.view.count())));
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Cancelled`].
+    pub(super) fn new(
+        selections: &'s [Selection<'a>],
+        is_read: impl Fn(usize) -> bool,
+        cancel: &CancellationToken,
+    ) -> Result<Self> {
+        let is_bitmap =
+            |part: &usize| is_read(*part) && is_dense(&selections[*part]) && !selections[*part].is_whole();
+        let bitmaps: Vec<usize> = (0..selections.len()).filter(is_bitmap).collect();
+        let words = in_rounds(&bitmaps, 1, |(_, part): (usize, &usize)| {
+            cancel.check()?;
+            Ok(selections[*part].rows.to_words(selections[*part].view.count()))
+        })?;
+        let mut selected = vec![None; selections.len()];
+        for (part, words) in bitmaps.into_iter().zip(words) {
+            selected[part] = Some(words);
+        }
+        let mut shares = Vec::with_capacity(selections.len());
+        for (part, selection) in selections.iter().enumerate().filter(|(part, _)| is_read(*part)) {
             let codes = selection.view.session_codes();
-            let at_once = if is_dense { SESSIONS_AT_ONCE } else { codes.max(1) };
-            let starts = (0..codes).step_by(at_once).filter(|_| is_read(part));
+            let at_once = if is_dense(selection) { SESSIONS_AT_ONCE } else { codes.max(1) };
+            let starts = (0..codes).step_by(at_once);
             shares.extend(starts.map(|start| Share { part, codes: start..codes.min(start + at_once) }));
         }
-        Self { selections, selected, shares }
+        Ok(Self { selections, selected, shares })
     }
 
     /// Calls `visit` with the code of each session of a share that has a selected row, and with the newest of its rows.

@@ -8,6 +8,7 @@ use super::super::merge::{PageRow, page_of, ranks_of_start};
 use super::super::page::Window;
 use super::super::pool::in_rounds;
 use super::super::selection::{PARTS_PER_THREAD, Selection};
+use super::count::count;
 use super::newest_rows::{NewestRows, Share};
 use super::numbers::SessionNumbers;
 use crate::error::Result;
@@ -22,26 +23,28 @@ const ROWS_PER_CHECK: usize = 1 << 14;
 /// A session: a selection that has it, and its code there.
 pub(super) type SessionRef = (usize, usize);
 
-/// Returns the sessions of a window, in order, each with the start of its newest trace in microseconds since 1970. There are
-/// `count` sessions in all.
+/// Returns how many sessions there are, and those of a window, in order, each with the start of its newest trace in microseconds
+/// since 1970.
 ///
 /// # Errors
 /// [`crate::error::Error::Cancelled`].
-pub(super) fn sessions_at(
+pub(super) fn page(
     (selections, numbers): (&[Selection<'_>], &SessionNumbers<'_>),
-    count: u64,
     window: Window,
     cancel: &CancellationToken,
-) -> Result<Vec<(i64, SessionRef)>> {
-    let count = usize::try_from(count).unwrap_or(usize::MAX);
-    let (offset, end) = (window.offset, window.end().min(count));
-    if offset >= end {
-        return Ok(Vec::new());
+) -> Result<(u64, Vec<(i64, SessionRef)>)> {
+    let is_deep = |sessions: usize| window.end().min(sessions) > sessions / WALKED_SHARE;
+    let rows: usize = selections.iter().map(|selection| selection.count).sum();
+    if is_deep(rows.min(numbers.end())) {
+        return deep_sessions((selections, numbers), window, cancel);
     }
-    if end > count / WALKED_SHARE {
-        return deep_sessions((selections, numbers), offset..end, cancel);
+    let count = count(selections, numbers, cancel)?;
+    let sessions = usize::try_from(count).unwrap_or(usize::MAX);
+    if is_deep(sessions) {
+        return deep_sessions((selections, numbers), window, cancel);
     }
-    first_sessions((selections, numbers), offset..end, cancel)
+    let page = first_sessions((selections, numbers), window.offset..window.end().min(sessions), cancel)?;
+    Ok((count, page))
 }
 
 /// Returns the sessions of a window at the beginning, by a walk over the newest rows.
@@ -84,17 +87,20 @@ pub(super) fn first_sessions(
     Ok(page)
 }
 
-/// Returns the sessions of any window: those whose newest rows are in it, if these are ordered like rows of results.
+/// Returns how many sessions there are, and those of any window: the newest rows of sessions are ordered like rows of results.
 pub(super) fn deep_sessions(
     (selections, numbers): (&[Selection<'_>], &SessionNumbers<'_>),
-    window: Range<usize>,
+    window: Window,
     cancel: &CancellationToken,
-) -> Result<Vec<(i64, SessionRef)>> {
+) -> Result<(u64, Vec<(i64, SessionRef)>)> {
     let newest = newest_rows((selections, numbers), cancel)?;
+    let count: usize = newest.iter().map(|selection| selection.count).sum();
+    let window = window.offset..window.end().min(count);
     let start = |(part, row): PageRow| selections[part].view.start_time(row);
     let start_at = |rank: usize| page_of(&newest, rank, 1).first().copied().map(start);
-    let (Some(first), Some(last)) = (start_at(window.start), start_at(window.end - 1)) else {
-        return Ok(Vec::new());
+    let ends = (!window.is_empty()).then(|| start_at(window.start).zip(start_at(window.end - 1))).flatten();
+    let Some((first, last)) = ends else {
+        return Ok((count as u64, Vec::new()));
     };
     // Sessions whose last traces start at the same instant are sorted by id before the page is cut.
     let (begin, end) = (ranks_of_start(&newest, first).start, ranks_of_start(&newest, last).end);
@@ -104,7 +110,7 @@ pub(super) fn deep_sessions(
     sessions.sort_by_key(|(start, (part, code))| {
         (Reverse(*start), split_session_key(selections[*part].view.session(*code)))
     });
-    Ok(sessions.into_iter().skip(window.start - begin).take(window.len()).collect())
+    Ok((count as u64, sessions.into_iter().skip(window.start - begin).take(window.len()).collect()))
 }
 
 /// Returns, for each selection, those of its rows that are the newest selected rows of their sessions.
@@ -113,7 +119,7 @@ fn newest_rows<'a>(
     cancel: &CancellationToken,
 ) -> Result<Vec<Selection<'a>>> {
     let in_head = numbers.in_head();
-    let rows = NewestRows::new(selections, |_| true);
+    let rows = NewestRows::new(selections, |_| true, cancel)?;
     let found = in_rounds(&rows.shares, PARTS_PER_THREAD, |(_, share): (usize, &Share)| {
         cancel.check()?;
         let (numbers, shared) = (numbers.of_part(share.part), numbers.shared(share.part));

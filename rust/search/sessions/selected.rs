@@ -5,10 +5,9 @@ use super::super::cancellation::CancellationToken;
 use super::super::merge::PageRow;
 use super::super::page::Window;
 use super::super::selection::Selection;
-use super::count::count;
 use super::few::{Session, sessions_of};
 use super::numbers::SessionNumbers;
-use super::page::{SessionRef, sessions_at};
+use super::page::{SessionRef, page};
 use super::{SessionTrace, traces_of_key};
 use crate::error::Result;
 use crate::index::{ones, set};
@@ -84,8 +83,7 @@ impl<'s> SelectedSessions<'s> {
                 Ok((sessions.len() as u64, page.collect()))
             }
             Sessions::Many(numbers) => {
-                let count = count(self.selections, numbers, cancel)?;
-                let page = sessions_at((self.selections, numbers), count, window, cancel)?;
+                let (count, page) = page((self.selections, numbers), window, cancel)?;
                 let page = page.into_iter().map(|(start, (part, code))| FoundSession {
                     start,
                     key: self.selections[part].view.session(code),
@@ -147,6 +145,7 @@ mod tests {
     use proptest::prelude::*;
     use prost::Message as _;
 
+    use super::super::count::count;
     use super::super::page::{deep_sessions, first_sessions};
     use super::*;
     use crate::filter::Filter;
@@ -233,19 +232,22 @@ mod tests {
             let selections = select(&snapshot, &filter, projection(), &token).expect("selections");
             let few = SelectedSessions::few(&selections);
             let many = SelectedSessions::many(&snapshot, &selections).expect("numbers");
-            let all = Window { offset: 0, limit: usize::MAX };
-            let (count, _) = few.page(all, &token).expect("sessions");
             let Sessions::Many(numbers) = &many.sessions else { unreachable!("asked for many") };
-            for window in (0..count).flat_map(|start| [start..start + 1, start..count.min(start + 3), start..count]) {
-                let rows = usize::try_from(window.start).expect("few")..usize::try_from(window.end).expect("few");
-                let asked = Window { offset: rows.start, limit: rows.len() };
-                prop_assert_eq!(shown(&few, asked), shown(&many, asked));
+            let many_of = (selections.as_slice(), numbers);
+            let count = count(&selections, numbers, &token).expect("a count");
+            let end = usize::try_from(count).expect("few");
+            for rows in (0..=end).flat_map(|start| [start..start + 1, start..start + 3, start..end]) {
+                let window = Window { offset: rows.start, limit: rows.len() };
+                let (found, few) = shown(&few, window);
+                prop_assert_eq!(found, count);
+                prop_assert_eq!((count, few), shown(&many, window));
                 let shown = |found: Vec<(i64, SessionRef)>| -> Vec<(i64, Vec<u8>)> {
                     let shown = found.into_iter();
                     shown.map(|(start, (part, code))| (start, selections[part].view.session(code).to_vec())).collect()
                 };
-                let walked = first_sessions((&selections, numbers), rows.clone(), &token).expect("sessions");
-                let deep = deep_sessions((&selections, numbers), rows, &token).expect("sessions");
+                let walked = first_sessions(many_of, rows.start..rows.end.min(end), &token).expect("sessions");
+                let (found, deep) = deep_sessions(many_of, window, &token).expect("sessions");
+                prop_assert_eq!(found, count);
                 prop_assert_eq!(shown(walked), shown(deep));
             }
             let keys = |sessions: &SelectedSessions<'_>| {

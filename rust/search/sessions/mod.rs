@@ -11,24 +11,25 @@ mod newest_rows;
 mod numbers;
 mod page;
 mod selected;
-
-use std::collections::HashSet;
+mod traces;
 
 use serde::Serialize;
 
 pub(super) use selected::SelectedSessions;
+pub(super) use traces::{part_of, traces_of_key};
 
 use super::cancellation::CancellationToken;
 use super::gather::{SessionPart, ValueOfTrace};
 use super::page::{Page, PageRequest};
 use super::pool::in_rounds;
-use super::selection::{Selection, SortKey, select};
+use super::selection::select;
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::index::{Projection, split_session_key};
 use crate::schema::Field;
 use crate::storage::Snapshot;
 use crate::time::write_instant;
+use traces::DETAIL_FIELDS;
 
 /// Sessions per thread that are built in one round.
 const SESSIONS_PER_THREAD: usize = 64;
@@ -49,9 +50,6 @@ struct SessionRow<'a> {
     first_trace_at: String,
     last_trace_at: String,
 }
-
-/// The fields of a session besides its id and its owner, in the order of [`SessionTrace::details`].
-const DETAIL_FIELDS: [Field; 3] = [Field::AgentId, Field::TeamId, Field::WorkflowId];
 
 /// Returns what is read of rows to group them by session.
 pub(super) fn projection() -> Projection {
@@ -97,54 +95,6 @@ pub(super) fn print_sessions<'p>(
     let rows: Vec<SessionRow<'_>> = sessions.map(|(key, part)| SessionRow::of(key, part)).collect();
     serde_json::to_vec(&rows)
         .map_err(|error| Error::Batch(format!("a session row cannot be printed: {error}")))
-}
-
-/// A selected trace of a session on the page.
-pub(super) struct SessionTrace<'a> {
-    key: SortKey<'a>,
-    /// The values of [`DETAIL_FIELDS`].
-    details: [Option<&'a str>; 3],
-}
-
-impl<'a> SessionTrace<'a> {
-    fn of(selection: &'a Selection<'_>, row: usize) -> Self {
-        let details = DETAIL_FIELDS.map(|field| selection.view.text(field, row));
-        Self { key: selection.key(row), details }
-    }
-}
-
-/// Returns the selected traces of a session, given by its key, newest first.
-pub(super) fn traces_of_key<'a>(
-    parts: impl Iterator<Item = &'a Selection<'a>>,
-    session: &[u8],
-) -> Vec<SessionTrace<'a>> {
-    let mut traces = Vec::new();
-    for part in parts {
-        let rows = part.view.rows_of_session(session).into_iter().filter(|row| part.rows.contains(*row));
-        traces.extend(rows.map(|row| SessionTrace::of(part, row as usize)));
-    }
-    traces.sort_unstable_by(|one, other| one.key.cmp(&other.key));
-    traces
-}
-
-/// Returns what there is of a session, from its selected traces, newest first.
-pub(super) fn part_of(traces: &[SessionTrace<'_>]) -> SessionPart {
-    let value = |trace: &SessionTrace<'_>, at: usize| {
-        let value = trace.details[at]?.to_owned();
-        Some(ValueOfTrace { key: trace.key.to_bytes().to_vec(), value })
-    };
-    let mut seen = HashSet::new();
-    let oldest_first =
-        traces.iter().rev().filter(|trace| trace.details[0].is_some_and(|own| seen.insert(own)));
-    let agents = oldest_first.filter_map(|trace| value(trace, 0)).collect();
-    SessionPart {
-        count: traces.len() as u64,
-        oldest: traces.last().map_or(i64::MAX, |trace| trace.key.start_time()),
-        newest: traces.first().map_or(i64::MIN, |trace| trace.key.start_time()),
-        team: traces.iter().find_map(|trace| value(trace, 1)),
-        workflow: traces.iter().find_map(|trace| value(trace, 2)),
-        agents,
-    }
 }
 
 impl<'p> SessionRow<'p> {

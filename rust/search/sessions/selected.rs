@@ -8,7 +8,7 @@ use super::super::selection::Selection;
 use super::few::{Session, sessions_of};
 use super::numbers::SessionNumbers;
 use super::page::{SessionRef, page};
-use super::{SessionTrace, traces_of_key};
+use super::traces::{SessionTrace, traces_of_key};
 use crate::error::Result;
 use crate::index::{ones, set};
 use crate::storage::Snapshot;

@@ -15,7 +15,7 @@ mod traces;
 
 use serde::Serialize;
 
-pub(super) use selected::SelectedSessions;
+pub(super) use selected::{FoundSession, SelectedSessions};
 pub(super) use traces::{part_of, traces_of_key};
 
 use super::cancellation::CancellationToken;

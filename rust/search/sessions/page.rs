@@ -35,11 +35,15 @@ pub(super) fn page(
 ) -> Result<(u64, Vec<(i64, SessionRef)>)> {
     let is_deep = |sessions: usize| window.end().min(sessions) > sessions / WALKED_SHARE;
     let rows: usize = selections.iter().map(|selection| selection.count).sum();
-    if is_deep(rows.min(numbers.end())) {
+    let most = rows.min(numbers.end());
+    if window.offset < most && is_deep(most) {
         return deep_sessions((selections, numbers), window, cancel);
     }
     let count = count(selections, numbers, cancel)?;
     let sessions = usize::try_from(count).unwrap_or(usize::MAX);
+    if window.offset >= sessions {
+        return Ok((count, Vec::new()));
+    }
     if is_deep(sessions) {
         return deep_sessions((selections, numbers), window, cancel);
     }

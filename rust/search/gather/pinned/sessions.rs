@@ -9,7 +9,7 @@ use crate::search::gather::wire::{
 };
 use crate::search::page::Window;
 use crate::search::selection::Selection;
-use crate::search::sessions::{self, SelectedSessions, part_of, traces_of_key};
+use crate::search::sessions::{self, FoundSession, SelectedSessions, part_of, traces_of_key};
 
 impl PinnedSearch {
     /// Returns the selected rows, among which are all that have a session.
@@ -25,10 +25,11 @@ impl PinnedSearch {
         let sessions = SelectedSessions::new(&self.snapshot, &selections)?;
         let window = Window { offset: 0, limit: size(asked.limit) };
         let (count, first) = sessions.page(window, cancel)?;
-        let first = first
-            .into_iter()
-            .map(|session| NewestOfSession { start: session.start, session: session.key.to_vec() });
-        let first = first.collect();
+        let newest = |session: &FoundSession<'_>| NewestOfSession {
+            start: session.start,
+            session: session.key.to_vec(),
+        };
+        let first = first.iter().map(newest).collect();
         let mut digests = None;
         if count <= asked.max_digests {
             let mut all = Vec::new();

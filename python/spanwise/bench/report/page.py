@@ -64,8 +64,8 @@ spanwise bench                       # 20,000 traces, about five minutes
   which match nothing, all, or something between, and every answer is compared. Beside engines that scan rows in memory
   there are engines that keep them in order or have indexes: chDB by start time and with `LowCardinality`, DuckDB with a
   file by start time and indexes on ids, Polars told that its rows are sorted, and PostgreSQL with indexes on ids,
-  owners, times and durations. An engine that takes three times as long as the fastest of its kind when a question is
-  first timed is not asked it again.
+  owners, times and durations. An engine that takes twice as long as the fastest of its kind when a question is
+  first asked is not asked it again.
 - **Aggregations** compute, in buckets of twelve hours, how many traces there are, how many failed, and the exact 95th
   percentile of their durations: of all together, or of the ten agents with most traces and of all other ones. Every
   answer is compared with DuckDB's. Spanwise computes totals besides. DataFusion has no exact percentile; chDB takes

@@ -1,7 +1,7 @@
 """Times generated questions beside scan engines and engines that keep an order or indexes.
 
 Every round has literals of its own, and every answer is compared: ids of the page in order, and the total. The first
-round of each question is not timed.
+round of each question decides which engines go on; its times are those of the others.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from spanwise.bench.questions import Question
 
 _SEED = 0x0A5C
-_MUCH_SLOWER = 3
+_MUCH_SLOWER = 2
 _SAVED_EVERY = 10
 """Results are saved after so many questions: a long run that is stopped goes on where it was."""
 
@@ -107,14 +107,13 @@ def _queries(
 
 
 def _time(plan: Plan, question: Question, engines: dict[str, Engine], queries: Iterator[Query]) -> QueryTimes:
-    """Times one question; after the first timed round only engines that may be the fastest of their kind go on."""
-    effort = plan.effort
-    times, found = time_in_rounds(effort._replace(runs=1), engines, queries, compare)
+    """Times one question; after the first round only engines that may be the fastest of their kind go on."""
+    once = plan.effort._replace(runs=1)
+    times, _ = time_in_rounds(once, engines, queries, compare, warmup_runs=0)
     near = {OURS, *(name for kind in (SCANS, ORDERED) for name in _near(kind, times))}
-    if effort.runs > 1:
-        left = {name: engine for name, engine in engines.items() if name in near}
-        more, found = time_in_rounds(effort._replace(runs=effort.runs - 1), left, queries, compare, warmup_runs=0)
-        times = {name: first + more.get(name, []) for name, first in times.items()}
+    left = {name: engine for name, engine in engines.items() if name in near}
+    more, found = time_in_rounds(plan.effort, left, queries, compare, warmup_runs=0)
+    times |= more
     return QueryTimes("question", question.title, question.depth, question.group_by, 1, found.total, times)
 
 

@@ -50,7 +50,7 @@ pub use matches::{MatchedSpans, MatchedText, Matcher, Matches, OneSpanMatcher};
 pub use parse::{
     MAX_AXES, MAX_BYTES, MAX_CONDITIONS, MAX_LEVELS, MAX_PATTERN_BYTES, MAX_SPAN_CONDITIONS, MAX_VALUES,
 };
-pub use planner::{Decided, Indexes, SpanCounter, Verifier};
+pub use planner::{Decided, Indexes, ROWS_AT_ONCE, SpanCounter, Verifier};
 pub use spans::{MAX_PATTERNS, SpanFilter};
 
 use crate::error::{FilterError, Result};
@@ -239,6 +239,14 @@ impl Filter {
         planner::rows(&self.predicate, (index, &texts), SpanRows::Possible, is_cancelled)
     }
 
+    /// Returns the rows as [`Filter::rows`] does, and an upper bound of how many rows were read to find them; `None` if that
+    /// may be more than `most`, if many texts are looked up, or if the filter [reads spans](Filter::reads_spans).
+    /// [`ROWS_AT_ONCE`] rows are read in about the time in which another thread is woken.
+    pub fn soon_rows(&self, index: &Index, most: usize) -> Option<(RowSet, usize)> {
+        let is_soon = !self.reads_spans() && self.predicate.looks_up_few();
+        if is_soon { planner::soon_rows(&self.predicate, index, most) } else { None }
+    }
+
     /// Returns the rows that match by what the index of rows and that of texts say, and all that may match: the same if the
     /// filter does not [read spans](Filter::reads_spans). `None` as for [`Filter::rows`].
     pub fn bounds(&self, indexes: Indexes<'_>, is_cancelled: &dyn Fn() -> bool) -> Option<[RowSet; 2]> {
@@ -270,11 +278,6 @@ impl Filter {
     /// Whether no row that has a value of `field` can match, as with `NOT (session_id EXISTS)`.
     pub(crate) fn excludes(&self, field: Field) -> bool {
         self.predicate.known_with(field) == Some(false)
-    }
-
-    /// Whether [`Filter::rows`] takes no longer than handing it to another thread would.
-    pub fn is_light(&self) -> bool {
-        self.predicate.is_light()
     }
 
     /// Returns `projection` with the columns that this filter reads.

@@ -30,23 +30,15 @@ pub(super) enum Predicate {
 }
 
 impl Predicate {
-    /// Whether an index answers this without combining rows: a few values of one field, and any ranges of start
-    /// times.
-    pub(super) fn is_light(&self) -> bool {
+    /// Whether every condition looks for few texts, so that another thread would take longer to wake than looking them up does.
+    pub(super) fn looks_up_few(&self) -> bool {
         const MAX_TEXTS: usize = 16;
-        let mut others = 0;
-        let mut parts = vec![self];
-        while let Some(part) = parts.pop() {
-            match part {
-                Self::And(inner) => parts.extend(inner),
-                Self::Time(Field::StartTime, _) => {}
-                Self::Text(_, matcher) if matcher.count().is_some_and(|count| count <= MAX_TEXTS) => {
-                    others += 1;
-                }
-                _ => return false,
-            }
+        match self {
+            Self::And(parts) | Self::Or(parts) => parts.iter().all(Self::looks_up_few),
+            Self::Not(part) => part.looks_up_few(),
+            Self::Text(_, matcher) => matcher.patterns() <= MAX_TEXTS,
+            Self::Exists(_) | Self::Number(..) | Self::Time(..) | Self::Spans(_) => true,
         }
-        others <= 1
     }
 
     /// Calls `visit` with the field of every leaf.

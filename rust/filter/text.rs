@@ -171,6 +171,14 @@ impl TextMatcher {
         }
     }
 
+    /// Returns how many texts, or ranges of them, it looks for.
+    pub(super) fn patterns(&self) -> usize {
+        match &self.test {
+            TextTest::IsOneOf(texts) => texts.len(),
+            TextTest::IsBetween(..) | TextTest::StartsWith(_) | TextTest::Contains(_) => 1,
+        }
+    }
+
     /// Returns the matching texts as intervals in byte order; `None` if each text has to be tested by itself. `is_lower_case` says
     /// that the texts are known to be ASCII without upper case, so that case folding leaves them unchanged.
     pub(super) fn intervals(&self, is_lower_case: bool) -> Option<Vec<ByteInterval<'_>>> {

@@ -2,11 +2,12 @@
 //!
 //! A search runs in rounds: it submits a few items per thread, and the next ones when these are done. Items that
 //! other searches submitted meanwhile run first. So a large search delays the others by at most one round, and uses
-//! all threads when nobody else needs them. Items that take long are submitted one by one. Looks at traces that have no
-//! index yet have threads of their own, of the lowest priority.
+//! all threads when nobody else needs them. Items that take long are submitted one by one; after a round that was soon over, the
+//! next one has more of them. Looks at traces that have no index yet have threads of their own, of the lowest priority.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{LazyLock, mpsc};
+use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 
@@ -34,7 +35,11 @@ pub(super) fn threads() -> usize {
     POOL.current_num_threads()
 }
 
-/// Calls `work` with every item and its index, on all threads, in rounds of `per_thread` items per thread.
+/// After a round that took less, the next one has twice as many items: to wake a thread, and to wait for it, takes about a third.
+const SHORT_ROUND: Duration = Duration::from_micros(200);
+
+/// Calls `work` with every item and its index, on all threads, in rounds of `per_thread` items per thread, or of more if they
+/// are soon over.
 ///
 /// # Errors
 /// One of the errors of `work`; items that have not started by then are skipped.
@@ -44,12 +49,20 @@ pub(super) fn in_rounds<'t, T: Sync, R: Send>(
     work: impl Fn((usize, &'t T)) -> Result<R> + Sync,
 ) -> Result<Vec<R>> {
     let mut done = Vec::with_capacity(items.len());
-    fold_rounds(items, per_thread, work, |result| done.push(result))?;
+    let mut round = per_thread * threads();
+    while done.len() < items.len() {
+        let (first, begun) = (done.len(), Instant::now());
+        let items = &items[first..items.len().min(first + round)];
+        done.extend(one_round(items, |(index, item)| work((first + index, item)))?);
+        if begun.elapsed() < SHORT_ROUND {
+            round *= 2;
+        }
+    }
     Ok(done)
 }
 
-/// As [`in_rounds`], but hands the results of every round to `fold`, in order, before the next one begins. So no more
-/// than one round of them is in memory.
+/// As [`in_rounds`], but hands the results of every round to `fold`, in order, before the next one begins. Every round has as
+/// many items, so no more results are in memory.
 ///
 /// # Errors
 /// As [`in_rounds`].
@@ -61,12 +74,18 @@ pub(super) fn fold_rounds<'t, T: Sync, R: Send>(
 ) -> Result<()> {
     let mut fold = fold;
     let round = per_thread * threads();
-    for (first, items) in items.chunks(round).enumerate() {
-        let items = items.par_iter().enumerate();
-        let work = items.map(|(index, item)| work((first * round + index, item)));
-        POOL.install(|| work.collect::<Result<Vec<_>>>())?.into_iter().for_each(&mut fold);
+    for (number, items) in items.chunks(round).enumerate() {
+        let results = one_round(items, |(index, item)| work((number * round + index, item)))?;
+        results.into_iter().for_each(&mut fold);
     }
     Ok(())
+}
+
+fn one_round<'t, T: Sync, R: Send>(
+    items: &'t [T],
+    work: impl Fn((usize, &'t T)) -> Result<R> + Sync,
+) -> Result<Vec<R>> {
+    POOL.install(|| items.par_iter().enumerate().map(&work).collect())
 }
 
 /// As [`in_rounds`] with two items per thread, but the next item is submitted when one is done: no thread waits for the end of
@@ -141,15 +160,23 @@ mod tests {
         let round = 3 * POOL.current_num_threads();
         let ended = AtomicUsize::new(0);
         let items: Vec<usize> = (0..=4 * round).collect();
-        let done = in_rounds(&items, 3, |(index, item)| {
+        let mut done = Vec::new();
+        let work = |(index, item): (usize, &usize)| {
             let before = ended.load(Ordering::SeqCst);
             std::thread::yield_now();
             ended.fetch_add(1, Ordering::SeqCst);
             Ok((index == *item && before >= index / round * round, *item))
-        });
-        let done = done.expect("no error");
+        };
+        fold_rounds(&items, 3, work, |result| done.push(result)).expect("no error");
         assert!(done.iter().all(|(is_in_round, _)| *is_in_round));
         assert!(done.iter().map(|(_, item)| *item).eq(items));
+    }
+
+    #[test]
+    fn rounds_that_are_soon_over_have_more_items_each_in_its_place() {
+        let items: Vec<usize> = (0..100 * threads()).collect();
+        let done = in_rounds(&items, 1, |(index, item)| Ok((index, *item))).expect("no error");
+        assert!(done.into_iter().eq(items.into_iter().enumerate()));
     }
 
     #[test]

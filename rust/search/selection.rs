@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use super::cancellation::CancellationToken;
 use super::pool::{as_look_threads_come_free, as_threads_come_free, in_rounds, threads};
 use crate::error::Result;
-use crate::filter::Filter;
+use crate::filter::{Filter, ROWS_AT_ONCE};
 use crate::index::{LiveRows, Projection, RowSet};
 use crate::storage::{Candidates, PartColumns, Snapshot, SnapshotPart};
 
@@ -123,9 +123,6 @@ impl<'a> Selection<'a> {
     }
 }
 
-/// With at most this many rows in the head, evaluating a light filter takes less time than waking another thread.
-const MAX_INLINE_ROWS: usize = 1_024;
-
 /// Parts per thread that are evaluated in one round.
 pub(super) const PARTS_PER_THREAD: usize = 2;
 
@@ -140,19 +137,37 @@ pub(super) fn select<'a>(
     projection: Projection,
     cancel: &CancellationToken,
 ) -> Result<Vec<Selection<'a>>> {
-    let evaluate = |part: (usize, &'a SnapshotPart)| {
-        cancel.check()?;
-        Selection::new(part, (filter, projection), cancel)
-    };
     let parts = snapshot.parts();
-    let selections: Vec<_> = if filter.is_light() && snapshot.head_rows() <= MAX_INLINE_ROWS {
-        parts.iter().enumerate().map(evaluate).collect::<Result<_>>()?
-    } else if filter.reads_spans() {
+    let selections = if filter.reads_spans() {
         verified(parts, (filter, projection), cancel)?
     } else {
-        in_rounds(parts, PARTS_PER_THREAD, evaluate)?
+        let mut selections = soon_selected(parts, (filter, projection), cancel)?;
+        let done = selections.len();
+        selections.extend(in_rounds(&parts[done..], PARTS_PER_THREAD, |(index, part)| {
+            cancel.check()?;
+            Selection::new((done + index, part), (filter, projection), cancel)
+        })?);
+        selections
     };
-    Ok(selections.into_iter().filter(|selection: &Selection<'_>| selection.count > 0).collect())
+    Ok(selections.into_iter().filter(|selection| selection.count > 0).collect())
+}
+
+/// Returns the rows that a filter selects in the first parts, up to one in which finding them may take longer than waking another
+/// thread.
+fn soon_selected<'a>(
+    parts: &'a [SnapshotPart],
+    (filter, projection): (&Filter, Projection),
+    cancel: &CancellationToken,
+) -> Result<Vec<Selection<'a>>> {
+    let mut selections = Vec::with_capacity(parts.len());
+    let mut left = ROWS_AT_ONCE;
+    for part in parts.iter().enumerate() {
+        cancel.check()?;
+        let Some((rows, read)) = part.1.soon_rows(filter, left)? else { break };
+        selections.push(Selection::of(part, rows, projection)?);
+        left -= read;
+    }
+    Ok(selections)
 }
 
 /// Returns the rows that a filter selects in every part, of which the columns decide only some.

@@ -35,6 +35,9 @@ const FOLDED_BYTES: usize = 4;
 /// So many ids are compared with a piece of their digits in the time of one word, one after another.
 const COMPARED_IDS: usize = 2;
 
+/// So many rows are tested in about the time in which another thread is woken.
+pub const ROWS_AT_ONCE: usize = 1 << 10;
+
 /// Returns the cost of that many binary searches among `values` values.
 pub(super) fn of_lookups(count: usize, values: usize) -> usize {
     count * (values.max(1).ilog2() as usize + 1) * PROBE_COST
@@ -69,6 +72,28 @@ pub(super) fn max_rows(node: &Resolved<'_>, rows: u32) -> usize {
         }
         Resolved::Rows(rows) => rows.count(),
         Resolved::Scanned(_, _) => all_rows,
+    }
+}
+
+/// Whether the rows of `node` are found without reading any: lists or a range as they lie in the index, or ranges alone.
+pub(super) fn lies_in_index(node: &Resolved<'_>) -> bool {
+    match node {
+        Resolved::Range(_) | Resolved::Rows(_) => true,
+        Resolved::Texts(_, codes) => codes.count() <= MAX_MERGED_LISTS,
+        Resolved::All(parts) => {
+            let lists = parts.iter().filter(|part| !is_range(part)).count();
+            lists <= 1 && parts.iter().all(lies_in_index)
+        }
+        Resolved::Any(parts) => parts.len() == 1 && lies_in_index(&parts[0]) || parts.iter().all(is_range),
+        Resolved::Ordered { .. } | Resolved::Scanned(_, _) | Resolved::Ids(_, _) => false,
+    }
+}
+
+fn is_range(node: &Resolved<'_>) -> bool {
+    match node {
+        Resolved::Range(_) => true,
+        Resolved::Any(parts) => parts.len() == 1 && is_range(&parts[0]),
+        _ => false,
     }
 }
 

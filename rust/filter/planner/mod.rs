@@ -11,7 +11,8 @@ mod unread;
 mod values;
 mod verify;
 
-pub(super) use plan::rows;
+pub use cost::ROWS_AT_ONCE;
+pub(super) use plan::{rows, soon_rows};
 pub(super) use resolve::SpanRows;
 pub use span_counter::SpanCounter;
 pub(super) use text_rows::TextRows;

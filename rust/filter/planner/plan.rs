@@ -32,6 +32,20 @@ pub(in crate::filter) fn rows(
     (!is_cancelled()).then_some(rows)
 }
 
+/// Returns the rows as [`rows`] does, and an upper bound of how many were read to find them; `None` if that might be more
+/// than `most`, which are read in about the time in which another thread is woken. Only for predicates that read no spans.
+pub(in crate::filter) fn soon_rows(
+    predicate: &Predicate,
+    index: &Index,
+    most: usize,
+) -> Option<(RowSet, usize)> {
+    let (texts, is_cancelled, span_rows) = (&TextRows::default(), &|| false, SpanRows::Possible);
+    let question = resolve(predicate, true, &ResolveContext { index, texts, is_cancelled, span_rows });
+    let read = question.max_rows_read(index.rows());
+    let all = RowSet::Range(0..index.rows());
+    (read <= most).then(|| (Planner { rows: index.rows(), is_cancelled }.narrowed(question, all), read))
+}
+
 /// Flattens nested nodes of the same kind, intersects the ranges of an `AND`, joins codes of one column, and puts the smallest
 /// part first.
 pub(super) fn flattened(node: Resolved<'_>, rows: u32) -> Resolved<'_> {

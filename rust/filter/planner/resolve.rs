@@ -5,7 +5,7 @@
 //! that take long to look up are left [`Unread`]. `NOT` is pushed down into the leaves, where it leaves out the rows
 //! without a value, as in `evaluate`.
 
-use super::cost::{MAX_COST_AT_ONCE, is_every_row, max_rows};
+use super::cost::{MAX_COST_AT_ONCE, is_every_row, lies_in_index, max_rows};
 use super::resolved::{Codes, Resolved};
 use super::text_rows::TextRows;
 use super::unread::Unread;
@@ -62,6 +62,19 @@ impl<'i> Question<'i, '_> {
             Self::Resolved(_) => 0,
             Self::Unread(leaf) => leaf.cost(),
             Self::All(parts) | Self::Any(parts) => parts.cost(),
+        }
+    }
+
+    /// Returns an upper bound of the rows that are read to evaluate it, of `rows`.
+    pub(super) fn max_rows_read(&self, rows: u32) -> usize {
+        match self {
+            Self::Resolved(node) if lies_in_index(node) => 0,
+            Self::Resolved(node) => max_rows(node, rows),
+            // What is left to look up is asked of the rows that the rest leaves.
+            Self::All(parts) => {
+                parts.resolved.iter().map(|part| max_rows(part, rows)).min().unwrap_or(rows as usize)
+            }
+            Self::Unread(_) | Self::Any(_) => rows as usize,
         }
     }
 

@@ -3,16 +3,13 @@
 use arrow_buffer::ScalarBuffer;
 use rayon::prelude::*;
 
-use super::cost;
+use super::cost::{self, ROWS_AT_ONCE};
 use super::resolved::{Resolved, union};
 use super::values::{codes, ids_that_match, write_hex};
 use crate::filter::intervals::IntervalSet;
 use crate::filter::text::TextMatcher;
 use crate::index::{Ids, Numbers, RowSet, Texts};
 use crate::text::ID_DIGITS;
-
-/// Rows that one thread tests at once.
-const ROWS_AT_ONCE: usize = 512;
 
 /// A condition in terms of one index, not looked up yet.
 #[derive(Debug)]
@@ -89,7 +86,7 @@ fn codes_that_match(texts: &Texts, (matcher, truth): (&TextMatcher, bool), rows:
     let is_match = |text: &str, scratch: &mut String| {
         if is_lower_case { matcher.matches_as_it_is(text) } else { matcher.matches(text, scratch) }
     };
-    let found = codes.par_chunks(ROWS_AT_ONCE).flat_map_iter(|codes| {
+    in_chunks(&codes, |codes| {
         let mut scratch = String::new();
         codes.iter().copied().filter(move |code| {
             // The code after the last one stands for a missing text.
@@ -97,18 +94,22 @@ fn codes_that_match(texts: &Texts, (matcher, truth): (&TextMatcher, bool), rows:
             let text = text.and_then(|text| std::str::from_utf8(text).ok());
             text.is_some_and(|text| is_match(text, &mut scratch) == truth)
         })
-    });
-    found.collect()
+    })
 }
 
 /// Returns those of `rows` for which `holds` is true.
-fn filtered(rows: &RowSet, holds: impl Fn(u32) -> bool + Sync) -> RowSet {
+fn filtered(rows: &RowSet, holds: impl Fn(u32) -> bool + Sync + Send) -> RowSet {
     let rows: Vec<u32> = rows.from(0).collect();
-    let chunks = rows.par_chunks(ROWS_AT_ONCE);
-    RowSet::List(
-        chunks
-            .flat_map_iter(|rows| rows.iter().copied().filter(|row| holds(*row)))
-            .collect::<Vec<_>>()
-            .into(),
-    )
+    RowSet::List(in_chunks(&rows, |rows| rows.iter().copied().filter(|row| holds(*row))).into())
+}
+
+/// Returns what `work` returns for numbers that one thread tests at once, in order; few wake no other thread.
+fn in_chunks<'n, I: Iterator<Item = u32>>(
+    numbers: &'n [u32],
+    work: impl Fn(&'n [u32]) -> I + Sync + Send,
+) -> Vec<u32> {
+    if numbers.len() <= ROWS_AT_ONCE {
+        return work(numbers).collect();
+    }
+    numbers.par_chunks(ROWS_AT_ONCE).flat_map_iter(work).collect()
 }

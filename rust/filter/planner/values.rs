@@ -26,6 +26,8 @@ pub(super) fn codes(texts: &Texts, matcher: &TextMatcher, truth: bool) -> Codes 
             })),
         }
         union(found.into_iter())
+    } else if texts.distinct() <= TEXTS_AT_ONCE {
+        union(tested(texts, matcher, 0..texts.distinct()).into_iter())
     } else {
         let chunks = (0..texts.distinct()).step_by(TEXTS_AT_ONCE as usize).collect::<Vec<_>>();
         let end = |first: u32| texts.distinct().min(first + TEXTS_AT_ONCE);

@@ -79,10 +79,15 @@ pub fn sessions(
     // that this one is computing.
     let sessions = SelectedSessions::new(snapshot, &selections)?;
     let (total_count, page) = sessions.page(request.window(), cancel)?;
-    let parts = in_rounds(&page, SESSIONS_PER_THREAD, |(_, session)| {
-        cancel.check()?;
-        Ok(part_of(&sessions.traces(session)))
-    })?;
+    let part = |session| part_of(&sessions.traces(session));
+    let parts = if sessions.are_few() {
+        page.iter().map(part).collect()
+    } else {
+        in_rounds(&page, SESSIONS_PER_THREAD, |(_, session)| {
+            cancel.check()?;
+            Ok(part(session))
+        })?
+    };
     let keys = page.iter().map(|session| session.key);
     let data = print_sessions(keys.zip(&parts))?;
     Ok(Page { data, total_count, is_exact: true, damage: Vec::new() })

@@ -63,6 +63,11 @@ impl<'s> SelectedSessions<'s> {
         Ok(Self { selections, sessions: Sessions::Many(SessionNumbers::new(snapshot, selections)?) })
     }
 
+    /// Whether reading their rows takes no longer than waking another thread.
+    pub(super) fn are_few(&self) -> bool {
+        matches!(self.sessions, Sessions::Few(_))
+    }
+
     /// Returns how many sessions there are, and those of a window in the order of [`super::sessions`].
     ///
     /// # Errors

@@ -23,6 +23,9 @@ pub struct Candidates {
     pub unverified: Vec<u32>,
 }
 
+/// So many rows of a batch are masked in the time of reading a row of an index.
+const ROWS_OF_A_MASK: usize = 16;
+
 impl SnapshotPart {
     /// Returns the visible rows that `filter` matches, unless `is_cancelled` returns true meanwhile.
     ///
@@ -30,6 +33,26 @@ impl SnapshotPart {
     /// [`Error::Cancelled`]; damage found while an index is rebuilt.
     pub fn rows(&self, filter: &Filter, is_cancelled: &dyn Fn() -> bool) -> Result<LiveRows> {
         Ok(LiveRows::new(self.matching(filter, is_cancelled)?, self.invisible()))
+    }
+
+    /// Returns the rows as [`SnapshotPart::rows`] does, and how many rows were read at most to find them; `None` if that may be
+    /// more than `most`.
+    ///
+    /// # Errors
+    /// Damage found while an index is rebuilt.
+    pub fn soon_rows(&self, filter: &Filter, most: usize) -> Result<Option<(LiveRows, usize)>> {
+        let found = match &self.source {
+            PartSource::Sealed(segment) => {
+                let indexes = segment.indexes(filter.projection(Projection::SORT_KEY))?;
+                filter.soon_rows(indexes.of_filters().rows, most)
+            }
+            PartSource::Head(_) => {
+                let read = self.count().div_ceil(ROWS_OF_A_MASK);
+                let is_soon = !filter.reads_spans() && read <= most;
+                if is_soon { Some((self.matching(filter, &|| false)?, read)) } else { None }
+            }
+        };
+        Ok(found.map(|(rows, read)| (LiveRows::new(rows, self.invisible()), read)))
     }
 
     /// Returns the rows of a kind that `filter` matches.

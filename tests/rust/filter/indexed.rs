@@ -21,7 +21,7 @@ const NUMBERS: [i64; 12] =
     [0, 1, 2, -1, 3, 45, 1_000, 70_000, 1 << 40, 9_007_199_254_740_993, i64::MAX, i64::MIN];
 
 /// Returns rows in the order of a segment; the smaller `variety`, the fewer distinct texts.
-fn rows(count: usize, variety: u64, seed: u64) -> Vec<TraceRow> {
+pub(super) fn rows(count: usize, variety: u64, seed: u64) -> Vec<TraceRow> {
     let mut random = Random::new(seed);
     let mut rows: Vec<TraceRow> = (0..count).map(|_| row(variety, &mut random)).collect();
     rows.sort_unstable_by(TraceRow::newest_first);
@@ -77,7 +77,7 @@ fn row(variety: u64, random: &mut Random) -> TraceRow {
     }
 }
 
-fn indexed(rows: &[TraceRow]) -> Index {
+pub(super) fn indexed(rows: &[TraceRow]) -> Index {
     let mut content = Vec::new();
     let places: Vec<u64> = (0..rows.len() as u64).collect();
     build(&to_batch(rows), [&places, &places, &places], "rows", &mut content).expect("an index");
@@ -144,6 +144,11 @@ fn found(filter: &Filter, index: &Index) -> Vec<bool> {
     for row in rows.from(0) {
         assert!(last < Some(row), "rows ascend, each once");
         last = Some(row);
+    }
+    for most in [0, 9, rows.count(), found.len()] {
+        if let Some((soon, read)) = filter.soon_rows(index, most) {
+            assert!(read <= most && soon.from(0).eq(rows.from(0)), "{read} rows read, {most} allowed");
+        }
     }
     found
 }

@@ -8,6 +8,7 @@ pub(crate) mod layouts;
 mod limits;
 pub(crate) mod oracle;
 mod restrict;
+mod soon;
 pub(crate) mod spans;
 
 use arrow_array::{Array, RecordBatch};

@@ -106,6 +106,12 @@ def read_into_memory(file: Path) -> None:
             pass
 
 
+def read_again_into_memory(file: Path) -> None:
+    """Has the system read what it no longer has of a file in memory; what it has is not read."""
+    with file.open("rb", buffering=0) as opened:
+        os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_WILLNEED)
+
+
 def folder_bytes(folder: Path) -> int:
     """Returns the total size of the files below a folder."""
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())

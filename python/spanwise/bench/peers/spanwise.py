@@ -41,8 +41,14 @@ class SpanwiseEngine:
         No thread makes indexes of documents beside: these queries use none.
         """
         self.store = TraceStore.open(str(store), WITHOUT_INDEXES)
-        for index in store.glob("cache/*/index"):
+        self._indexes = list(store.glob("cache/*/index"))
+        for index in self._indexes:
             machine.read_into_memory(index)
+
+    def keep_in_memory(self) -> None:
+        """Has the system read again what it dropped of the indexes: peers hold their rows where it drops nothing."""
+        for index in self._indexes:
+            machine.read_again_into_memory(index)
 
     def prepare(self, query: Query) -> Callable[[], QueryResult]:
         """Returns a function that executes `query`."""

@@ -43,12 +43,12 @@ class Question(NamedTuple):
 
     Attributes:
         title: its name in the report: the operators and fields of its conditions, and what else is asked.
-        draw: returns the filter with new literals.
+        draw: returns the filter with new literals, which match about as much as those before.
         conditions: how many conditions on one field there are.
         group_by: whether it asks for runs or sessions.
         sort: the order of runs.
         depth: which of all pages is asked for.
-        of_user: whether it is restricted to the traces of one user.
+        user: returns another user to whose traces it is restricted; `None` if it is not.
     """
 
     title: str
@@ -57,7 +57,7 @@ class Question(NamedTuple):
     group_by: Literal["run", "session"] = "run"
     sort: Sort = NEWEST_FIRST
     depth: Depth = "first"
-    of_user: bool = False
+    user: Callable[[np.random.Generator], str | int] | None = None
 
 
 def page_of(depth: Depth, items: int, limit: int) -> int:

@@ -56,7 +56,7 @@ def generate(count: int, rows: pa.Table, seed: int) -> list[Question]:
     rng = np.random.default_rng([seed, 0x9E57])
     literals = LiteralDraw(rows, seed)
     pairs = _pairs(rng)
-    return [_question(number, pairs, literals, rng) for number in range(1, count + 1)]
+    return [_question((seed, number), pairs, literals, rng) for number in range(1, count + 1)]
 
 
 def _pairs(rng: np.random.Generator) -> Iterator[tuple[str, str]]:
@@ -66,46 +66,52 @@ def _pairs(rng: np.random.Generator) -> Iterator[tuple[str, str]]:
 
 
 def _question(
-    number: int, pairs: Iterator[tuple[str, str]], literals: LiteralDraw, rng: np.random.Generator
+    key: tuple[int, int], pairs: Iterator[tuple[str, str]], literals: LiteralDraw, rng: np.random.Generator
 ) -> Question:
+    # Of its own, so that the other questions stay the same whatever is drawn for the literals of one.
+    chosen = np.random.default_rng([*key, 0x11E7])
     count = 1 if rng.random() < _ALONE_SHARE else int(rng.integers(2, MAX_CONDITIONS + 1))
-    part = _tree([_leaf(*next(pairs), literals, rng) for _ in range(count)], rng)
+    part = _tree([_leaf(*next(pairs), literals, (rng, chosen)) for _ in range(count)], rng)
     is_session = rng.random() < _SESSION_SHARE
     is_newest_first = is_session or rng.random() < _NEWEST_SHARE
     sort = NEWEST_FIRST if is_newest_first else SORTS[int(rng.integers(1, len(SORTS)))]
     depth = DEPTHS[0] if rng.random() < _FIRST_SHARE else DEPTHS[int(rng.integers(1, len(DEPTHS)))]
-    of_user = rng.random() < _USER_SHARE
+    user = literals.value("user_id", chosen) if rng.random() < _USER_SHARE else None
     asked = [
         part.title,
         *(["sessions"] if is_session else []),
         *([] if sort == NEWEST_FIRST else [f"by {sort.key}{', least first' if sort.ascending else ''}"]),
         *([] if depth == "first" else [f"{depth} page"]),
-        *(["of one user"] if of_user else []),
+        *(["of one user"] if user else []),
     ]
-    title = f"{number}: {'; '.join(asked)}"
-    return Question(title, part.draw, count, "session" if is_session else "run", sort, depth, of_user)
+    title = f"{key[1]}: {'; '.join(asked)}"
+    return Question(title, part.draw, count, "session" if is_session else "run", sort, depth, user)
 
 
-def _leaf(key: str, operator: str, literals: LiteralDraw, rng: np.random.Generator) -> _Part:
+def _leaf(
+    key: str, operator: str, literals: LiteralDraw, rngs: tuple[np.random.Generator, np.random.Generator]
+) -> _Part:
     """Returns a condition on one field; whether it departs from the operator's own way with case is drawn once."""
+    rng, chosen = rngs
     is_text = "CONTAINS" in OPERATORS[key]
     departs = is_text and operator in {"EQ", "NEQ", "IN", "CONTAINS", "STARTSWITH"} and rng.random() < _FOLDED_SHARE
     case = {"ignore_case": operator != "CONTAINS"} if departs else {}
     how = f" {'ignoring' if operator != 'CONTAINS' else 'minding'} case" if departs else ""
+    given: dict[str, Callable[[np.random.Generator], object]]
+    match operator:
+        case "EXISTS":
+            given = {}
+        case "IN":
+            given = {"values": literals.listed(key, chosen)}
+        case "CONTAINS" | "STARTSWITH":
+            given = {"value": literals.piece(key, chosen, is_beginning=operator == "STARTSWITH")}
+        case "EQ" | "NEQ":
+            given = {"value": literals.value(key, chosen)}
+        case _:
+            given = {"value": literals.at_share(key, chosen)}
 
     def draw(own: np.random.Generator) -> Expression:
-        match operator:
-            case "EXISTS":
-                given: Expression = {}
-            case "IN":
-                given = {"values": literals.listed(key, own)}
-            case "CONTAINS" | "STARTSWITH":
-                given = {"value": literals.piece(key, own, is_beginning=operator == "STARTSWITH")}
-            case "EQ" | "NEQ":
-                given = {"value": literals.value(key, own)}
-            case _:
-                given = {"value": literals.at_share(key, own)}
-        return {"op": operator, "key": key} | given | case
+        return {"op": operator, "key": key} | {name: of(own) for name, of in given.items()} | case
 
     return _Part(f"{key} {operator}{how}", draw, 1)
 

@@ -60,12 +60,14 @@ spanwise bench                       # 20,000 traces, about five minutes
   Whatever looks at every row takes longer.
 - **Generated questions** are drawn from a seed: every operator on every field, alone and in trees of up to six, for
   runs and sessions, in four orders, on the first, second, middle and last page, of all users and of one. The title says
-  when the load was above 0.5, or when there were fewer than 15 repetitions. Every repetition has literals of its own,
-  which match nothing, all, or something between, and every answer is compared. Beside engines that scan rows in memory
-  there are engines that keep them in order or have indexes: chDB by start time and with `LowCardinality`, DuckDB with a
-  file by start time and indexes on ids, Polars told that its rows are sorted, and PostgreSQL with indexes on ids,
-  owners, times and durations. An engine that takes twice as long as the fastest of its kind when a question is
-  first asked is not asked it again.
+  when the load was above 0.5, or when there were fewer than 15 repetitions. What a question matches is drawn once:
+  nothing, all, or something between; every repetition has literals of its own that match about as much, if there are
+  others, and every answer is compared. Beside engines that scan rows in memory there are engines that keep them in
+  order or have indexes: chDB by start time and with `LowCardinality`, DuckDB with a file by start time and indexes on
+  ids, Polars told that its rows are sorted, and PostgreSQL with indexes on ids, owners, times and durations. An
+  engine that takes twice as long as the fastest of its kind when a question is first asked is not asked it again.
+  Until 28 November 2026 the literals of one question could match nothing in one repetition and everything in the
+  next, and what an engine took for one of them decided whether it was asked again, from three times as long on.
 - **Aggregations** compute, in buckets of twelve hours, how many traces there are, how many failed, and the exact 95th
   percentile of their durations: of all together, or of the ten agents with most traces and of all other ones. Every
   answer is compared with DuckDB's. Spanwise computes totals besides. DataFusion has no exact percentile; chDB takes

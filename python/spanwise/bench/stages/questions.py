@@ -15,7 +15,6 @@ from spanwise.bench.peers import PEERS, Query
 from spanwise.bench.peers.spanwise import SpanwiseEngine
 from spanwise.bench.questions import ORDERED, SCANS, absent, open_peer, page_of
 from spanwise.bench.questions.generator import generate
-from spanwise.bench.questions.literals import LiteralDraw
 from spanwise.bench.results import QueryTimes, Questions
 from spanwise.bench.rounds import OURS, time_in_rounds
 from spanwise.bench.scan_bound import ScanBytes, memory_bytes_a_second
@@ -50,8 +49,9 @@ def run(plan: Plan) -> None:
         # A run in parts stands for its worst part, and the bound for the best that the memory did in any.
         load, speed = max(load, before.circumstances.load), max(speed, before.memory_bytes_a_second)
     rows = plan.rows()
-    literals, scans = LiteralDraw(rows, plan.shape.seed), ScanBytes(rows)
-    engines, left_out = _open(plan)
+    scans = ScanBytes(rows)
+    ours = SpanwiseEngine(plan.store)
+    engines, left_out = _open(plan, ours)
 
     def save(*, is_complete: bool) -> None:
         plan.results.questions = Questions(timed, left_out, machine.circumstances(load), is_complete, speed)
@@ -61,8 +61,9 @@ def run(plan: Plan) -> None:
         for number, question in enumerate(generate(plan.effort.questions, rows, plan.shape.seed)):
             if number < len(timed):
                 continue
+            ours.keep_in_memory()
             rng = np.random.default_rng([plan.shape.seed, number, _SEED])
-            timed.append(_time(plan, question, engines, _queries(question, engines, literals, rng)))
+            timed.append(_time(plan, question, engines, _queries(question, engines, rng)))
             timed[-1].scan_bytes = scans.of(Query(question.draw(rng), question.group_by, sort=question.sort))
             plan.log(f"questions: {_line(timed[-1])}")
             if len(timed) % _SAVED_EVERY == 0:
@@ -73,12 +74,12 @@ def run(plan: Plan) -> None:
     save(is_complete=True)
 
 
-def _open(plan: Plan) -> tuple[dict[str, Engine], dict[str, str]]:
-    """Opens the engines that can be had here; returns them, and why others are left out."""
+def _open(plan: Plan, ours: SpanwiseEngine) -> tuple[dict[str, Engine], dict[str, str]]:
+    """Opens the other engines that can be had here; returns all, and why others are left out."""
     chosen = (*plan.effort.peers, *(ORDERED if plan.effort.peers == PEERS else ()))
     reasons = {name: absent(name) for name in chosen}
     left_out = {name: reason for name, reason in reasons.items() if reason}
-    engines: dict[str, Engine] = {OURS: SpanwiseEngine(plan.store)}
+    engines: dict[str, Engine] = {OURS: ours}
     rows = plan.rows()
     for name in chosen:
         if name in left_out:
@@ -89,16 +90,14 @@ def _open(plan: Plan) -> tuple[dict[str, Engine], dict[str, str]]:
     return engines, left_out
 
 
-def _queries(
-    question: Question, engines: dict[str, Engine], literals: LiteralDraw, rng: np.random.Generator
-) -> Iterator[Query]:
+def _queries(question: Question, engines: dict[str, Engine], rng: np.random.Generator) -> Iterator[Query]:
     """Yields an endless series of queries with fresh literals.
 
     A page other than the first is found by the total of a peer: had we answered before, we might know the rows.
     """
     counting = next((engine for name, engine in engines.items() if name != OURS), engines[OURS])
     while True:
-        user = str(literals.value("user_id", rng)) if question.of_user else None
+        user = str(question.user(rng)) if question.user else None
         query = Query(question.draw(rng), question.group_by, sort=question.sort, user=user)
         if question.depth != "first":
             total = counting.prepare(query)().total

@@ -7,11 +7,11 @@
 
 use std::ops::{Bound, Range, RangeBounds};
 
-use arrow_buffer::{ArrowNativeType, BooleanBuffer, BooleanBufferBuilder};
+use arrow_buffer::{ArrowNativeType, BooleanBuffer};
 use memchr::memmem::Finder;
 
 use crate::schema::Operator;
-use crate::text::{CaseFolding, PairFinder};
+use crate::text::{AdjacentSearch, CaseFolding, PairFinder};
 
 /// How many rows are searched at once: few enough for their text to stay in the processor's cache.
 const CHUNK_ROWS: usize = 4_096;
@@ -94,7 +94,7 @@ impl TextMatcher {
         };
         let any_case = pattern
             .filter(|pattern| case_folding.is_some() && pattern.is_ascii())
-            .map(|pattern| Box::new(PairFinder::of(pattern)));
+            .map(|pattern| Box::new(PairFinder::in_any_case(pattern)));
         Self { test, case_folding, any_case }
     }
 
@@ -212,16 +212,15 @@ impl TextMatcher {
         if finder.needle().is_empty() {
             return Some(BooleanBuffer::new_set(count));
         }
-        let mut hits = BooleanBufferBuilder::new(count);
-        hits.append_n(count, false);
+        let mut hits = vec![0; count.div_ceil(64)];
+        let mut search = AdjacentSearch::of(finder);
         let Some(case_folding) = self.case_folding.as_ref().filter(|_| !is_lower_case) else {
-            let (start, end) = (offsets[0].as_usize(), offsets[count].as_usize());
-            find_in_each(finder, &bytes[start..end], offsets, |text| hits.set_bit(text, true));
-            return Some(hits.finish());
+            search.find(bytes, offsets, &mut hits);
+            return Some(BooleanBuffer::new(hits.into(), 0, count));
         };
         let mut folded = Vec::new();
         let mut scratch = String::new();
-        for first in (0..count).step_by(CHUNK_ROWS) {
+        for (first, hits) in (0..).step_by(CHUNK_ROWS).zip(hits.chunks_mut(CHUNK_ROWS / 64)) {
             let last = count.min(first + CHUNK_ROWS);
             let offsets = &offsets[first..=last];
             let chunk = &bytes[offsets[0].as_usize()..offsets[last - first].as_usize()];
@@ -230,54 +229,16 @@ impl TextMatcher {
                     let text_bytes = &bytes[ends[0].as_usize()..ends[1].as_usize()];
                     let is_hit =
                         std::str::from_utf8(text_bytes).is_ok_and(|text| self.matches(text, &mut scratch));
-                    hits.set_bit(first + text, is_hit);
+                    hits[text / 64] |= u64::from(is_hit) << (text % 64);
                 }
                 continue;
             }
             folded.clear();
             folded.extend_from_slice(chunk);
             folded.make_ascii_lowercase();
-            find_in_each(finder, &folded, offsets, |text| hits.set_bit(first + text, true));
+            search.find_in(&folded, offsets, hits);
         }
-        Some(hits.finish())
-    }
-}
-
-/// Calls `hit` with the index of every text that contains the pattern of `finder`.
-///
-/// The texts are adjacent in `bytes`, each from one of `offsets` to the next, and are searched as one haystack. A
-/// match that crosses the end of a text does not count; the search then continues at the next text long enough to
-/// hold the pattern, so that it stays linear.
-fn find_in_each<O: ArrowNativeType>(
-    finder: &Finder<'_>,
-    bytes: &[u8],
-    offsets: &[O],
-    mut hit: impl FnMut(usize),
-) {
-    let base = offsets.first().map_or(0, |first| first.as_usize());
-    let end = |text: usize| offsets.get(text + 1).map(|offset| offset.as_usize() - base);
-    let (mut text, mut from) = (0, 0);
-    while let Some(found) = finder.find(&bytes[from..]) {
-        let start = from + found;
-        // Matches are often far apart: gallop, then search the last step.
-        let mut step = 1;
-        while end(text + step).is_some_and(|end| end <= start) {
-            text += step;
-            step *= 2;
-        }
-        text += offsets[(text + 1).min(offsets.len())..(text + 1 + step).min(offsets.len())]
-            .partition_point(|offset| offset.as_usize() - base <= start);
-        let Some(text_end) = end(text) else { return };
-        from = text_end;
-        if start + finder.needle().len() <= text_end {
-            hit(text);
-            continue;
-        }
-        text += 1;
-        while end(text).is_some_and(|end| end - from < finder.needle().len()) {
-            from = end(text).unwrap_or(from);
-            text += 1;
-        }
+        Some(BooleanBuffer::new(hits.into(), 0, count))
     }
 }
 

@@ -175,7 +175,12 @@ impl Texts {
     }
 
     /// Returns the rows of these codes: ascending within each code.
-    pub fn rows(&self, codes: &Range<u32>) -> ScalarBuffer<u32> {
+    pub fn rows(&self, codes: &Range<u32>) -> &[u32] {
+        &self.order[self.starts[codes.start as usize] as usize..self.starts[codes.end as usize] as usize]
+    }
+
+    /// As [`Texts::rows`], as a list that outlives the index.
+    pub fn shared_rows(&self, codes: &Range<u32>) -> ScalarBuffer<u32> {
         self.order.slice(self.starts[codes.start as usize] as usize, self.count(codes))
     }
 

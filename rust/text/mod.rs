@@ -1,10 +1,12 @@
 //! What a search for texts compares: the parts of a text that are searched, and letters that differ only by case.
 
+mod adjacent_search;
 mod case_folding;
 mod id_piece;
 mod pair_finder;
 mod searched;
 
+pub(crate) use adjacent_search::AdjacentSearch;
 pub(crate) use case_folding::{CaseFolding, fold_all, has_case};
 pub(crate) use id_piece::{ID_BYTES, ID_DIGITS, IdPiece, digit, id_at};
 pub(crate) use pair_finder::{PairFinder, chunk_at};

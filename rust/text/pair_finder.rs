@@ -1,4 +1,5 @@
-//! Finds where a pattern can be in bytes, letters of ASCII in either case, without a copy of the bytes in one case.
+//! Finds where a pattern can be in bytes: as it is written, or with letters of ASCII in either case without a copy of the bytes
+//! in one case.
 
 use fearless_simd::prelude::*;
 use fearless_simd::{Level, dispatch, u8x64};
@@ -25,6 +26,11 @@ struct ByteTest {
 
 impl ByteTest {
     fn of(pattern: &[u8], distance: usize) -> Self {
+        let wanted = pattern.get(distance).copied().unwrap_or_default();
+        Self { distance, ignored: 0, wanted }
+    }
+
+    fn in_any_case(pattern: &[u8], distance: usize) -> Self {
         /// In these bits alone `-` and `_` differ.
         const DASHES: u8 = b'-' ^ b'_';
         const CASE: u8 = b'a' ^ b'A';
@@ -39,19 +45,45 @@ impl ByteTest {
 }
 
 impl PairFinder {
-    /// Returns the finder of a pattern, which is not empty.
+    /// Returns the finder of a pattern, which is not empty, as it is written.
     pub(crate) fn of(pattern: &[u8]) -> Self {
-        let lower_case = pattern.to_ascii_lowercase();
-        let pair = Pair::new(&lower_case).map_or([0; 2], |pair| [pair.index1(), pair.index2()]);
-        Self {
-            level: Level::new(),
-            length: pattern.len(),
-            pair: pair.map(|distance| ByteTest::of(pattern, usize::from(distance))),
+        let pair = pair_of(pattern).map(|distance| ByteTest::of(pattern, distance));
+        Self { level: Level::new(), length: pattern.len(), pair }
+    }
+
+    /// Returns the finder of a pattern, which is not empty, with letters in any case and each `-` or `_` as either of them.
+    pub(crate) fn in_any_case(pattern: &[u8]) -> Self {
+        let pair = pair_of(&pattern.to_ascii_lowercase());
+        let pair = pair.map(|distance| ByteTest::in_any_case(pattern, distance));
+        Self { level: Level::new(), length: pattern.len(), pair }
+    }
+
+    /// Sets `marks` to a bit for each of `bytes`: whether the pattern can begin there. It is set wherever the pattern stands, and at
+    /// some other places unless [`Self::is_exact`].
+    pub(crate) fn mark(&self, bytes: &[u8], marks: &mut Vec<u64>) {
+        marks.clear();
+        marks.resize(bytes.len().div_ceil(CHUNK), 0);
+        dispatch!(self.level, simd => self.mark_by(simd, bytes, marks));
+    }
+
+    /// Whether the pattern, in this case, stands wherever it is marked.
+    pub(crate) fn is_exact(&self) -> bool {
+        self.length <= self.pair.len() && self.pair.iter().all(|test| test.ignored == 0)
+    }
+
+    #[inline(always)]
+    #[allow(
+        clippy::inline_always,
+        reason = "it is compiled once for each kind of processor, inside its caller"
+    )]
+    fn mark_by<S: Simd>(&self, simd: S, bytes: &[u8], marks: &mut [u64]) {
+        for (chunk, marks) in marks.iter_mut().enumerate() {
+            *marks = self.starts(simd, bytes, chunk * CHUNK);
         }
     }
 
     /// Whether `is_there` is true of a place in `bytes` where the pattern can begin. It is asked of every place at which the
-    /// pattern stands, with letters in any case and each `-` or `_` as either of them, and of some others.
+    /// pattern stands, and of some others.
     pub(crate) fn any(&self, bytes: &[u8], mut is_there: impl FnMut(usize) -> bool) -> bool {
         dispatch!(self.level, simd => self.any_of(simd, bytes, &mut is_there))
     }
@@ -63,15 +95,8 @@ impl PairFinder {
     )]
     fn any_of<S: Simd>(&self, simd: S, bytes: &[u8], is_there: &mut impl FnMut(usize) -> bool) -> bool {
         let Some(last) = bytes.len().checked_sub(self.length) else { return false };
-        let [one, other] = self.pair;
-        let splat = |byte: u8| u8x64::splat(simd, byte);
-        let (one_ignored, one_wanted) = (splat(one.ignored), splat(one.wanted));
-        let (other_ignored, other_wanted) = (splat(other.ignored), splat(other.wanted));
         for chunk in (0..=last).step_by(CHUNK) {
-            let is_one = (chunk_at(simd, bytes, chunk + one.distance) | one_ignored).simd_eq(one_wanted);
-            let is_other =
-                (chunk_at(simd, bytes, chunk + other.distance) | other_ignored).simd_eq(other_wanted);
-            let mut starts = (is_one & is_other).to_bitmask();
+            let mut starts = self.starts(simd, bytes, chunk);
             if starts == 0 {
                 continue;
             }
@@ -85,20 +110,49 @@ impl PairFinder {
         }
         false
     }
+
+    /// Returns a bit for each of the bytes from a place on: whether the pattern can begin there.
+    #[inline(always)]
+    #[allow(
+        clippy::inline_always,
+        reason = "it is compiled once for each kind of processor, inside its caller"
+    )]
+    fn starts<S: Simd>(&self, simd: S, bytes: &[u8], chunk: usize) -> u64 {
+        let [one, other] = self.pair;
+        // Not by a closure: that would be compiled for any processor.
+        let (own, further) =
+            (chunk_at(simd, bytes, chunk + one.distance), chunk_at(simd, bytes, chunk + other.distance));
+        let is_one = (own | u8x64::splat(simd, one.ignored)).simd_eq(u8x64::splat(simd, one.wanted));
+        let is_other =
+            (further | u8x64::splat(simd, other.ignored)).simd_eq(u8x64::splat(simd, other.wanted));
+        (is_one & is_other).to_bitmask()
+    }
+}
+
+/// Returns how far from where a pattern begins two of its bytes are that are rare in texts; the only one of a single byte twice.
+fn pair_of(pattern: &[u8]) -> [usize; 2] {
+    Pair::new(pattern).map_or([0; 2], |pair| [pair.index1(), pair.index2()].map(usize::from))
 }
 
 /// Returns the bytes from a place on; beyond the end such as no text has.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "it is compiled once for each kind of processor, inside its caller")]
 pub(crate) fn chunk_at<S: Simd>(simd: S, bytes: &[u8], start: usize) -> u8x64<S> {
+    match bytes.get(start..start + CHUNK) {
+        Some(chunk) => u8x64::from_slice(simd, chunk),
+        None => u8x64::from_slice(simd, &last_chunk(bytes, start)),
+    }
+}
+
+/// In a function of its own: else the compiler copies every chunk, not only the last.
+#[cold]
+#[inline(never)]
+fn last_chunk(bytes: &[u8], start: usize) -> [u8; CHUNK] {
     const NO_TEXT: u8 = 0xFF;
     let rest = bytes.get(start..).unwrap_or_default();
-    if let Some(chunk) = rest.get(..CHUNK) {
-        return u8x64::from_slice(simd, chunk);
-    }
     let mut chunk = [NO_TEXT; CHUNK];
     chunk[..rest.len()].copy_from_slice(rest);
-    u8x64::from_slice(simd, &chunk)
+    chunk
 }
 
 #[cfg(test)]
@@ -122,7 +176,7 @@ mod tests {
             let expected: Vec<usize> = bytes.windows(pattern.len()).enumerate()
                 .filter_map(|(at, window)| is_at(window).then_some(at)).collect();
             let mut asked = Vec::new();
-            let is_found = PairFinder::of(pattern).any(&bytes, |at| { asked.push(at); false });
+            let is_found = PairFinder::in_any_case(pattern).any(&bytes, |at| { asked.push(at); false });
             prop_assert!(!is_found && asked.is_sorted());
             prop_assert!(expected.iter().all(|at| asked.contains(at)), "{:?} of {:?}", asked, expected);
             prop_assert!(asked.iter().all(|at| at + pattern.len() <= bytes.len()));

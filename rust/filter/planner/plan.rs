@@ -167,7 +167,7 @@ impl Planner<'_> {
                 lists(texts, codes, window).for_each(|row| found.push(row));
             }
             Resolved::Texts(texts, codes) => {
-                codes.ranges.iter().for_each(|range| found.extend_from_slice(&texts.rows(range)));
+                codes.ranges.iter().for_each(|range| found.extend_from_slice(texts.rows(range)));
             }
             Resolved::Ordered { order, positions, .. } => {
                 found.extend(positions.iter().flat_map(|range| &order[range.clone()]));
@@ -313,7 +313,7 @@ fn rows_at(order: &[u32], positions: &[Range<usize>]) -> impl Iterator<Item = u3
 /// the others.
 fn change(texts: &Texts, codes: &[Range<u32>], words: &mut [u64], change: impl Fn(&mut u64, u64)) {
     let one_by_one = |codes: Range<u32>, words: &mut [u64]| {
-        for row in &texts.rows(&codes) {
+        for row in texts.rows(&codes) {
             change(&mut words[*row as usize / 64], 1 << (row % 64));
         }
     };
@@ -345,7 +345,7 @@ fn set(words: &mut [u64], row: u32) {
 /// Returns the rows of a few codes within a range, as they lie in the index.
 fn lists(texts: &Texts, codes: &Codes, window: &Range<u32>) -> RowSet {
     let each = codes.ranges.iter().flat_map(Clone::clone);
-    let mut lists: Vec<_> = each.map(|code| within(&texts.rows(&(code..code + 1)), window)).collect();
+    let mut lists: Vec<_> = each.map(|code| within(&texts.shared_rows(&(code..code + 1)), window)).collect();
     if lists.len() == 1 { RowSet::List(lists.remove(0)) } else { RowSet::Lists(lists) }
 }
 

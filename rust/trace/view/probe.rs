@@ -62,7 +62,7 @@ impl TextProbe {
         let (pieces, part) = parts.max_by_key(|(pieces, part)| (!is_base64(part), longest(pieces).1))?;
         let may_be_base64 = is_base64(&part);
         let (anchor, _) = longest(&pieces);
-        let finder = PairFinder::of(&pieces[anchor]);
+        let finder = PairFinder::in_any_case(&pieces[anchor]);
         let others = LIKE_ASCII.iter().filter(|(ascii, ..)| ignores_case && part.as_bytes().contains(ascii));
         let others = others.map(|(_, letter, bytes)| (*letter, Finder::new(*bytes)));
         let (others, escapes) = (others.collect(), Finder::new(br"\u"));

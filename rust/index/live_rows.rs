@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use roaring::RoaringBitmap;
 
-use super::bits::{Bits, fill, set_all};
+use super::bits::{Bits, fill};
 use super::row_set::RowSet;
 
 /// A row set without its deleted rows.
@@ -42,8 +42,8 @@ impl LiveRows {
         let deleted = usize::from(!self.deleted.is_empty());
         match &self.rows {
             RowSet::Range(_) | RowSet::Bits(_) => deleted,
-            RowSet::List(_) => deleted + 1,
-            RowSet::Lists(lists) => deleted + lists.len(),
+            RowSet::List(list) => deleted + usize::from(list.words().is_none()),
+            RowSet::Lists(lists) => deleted + lists.iter().filter(|list| list.words().is_none()).count(),
         }
     }
 
@@ -134,8 +134,8 @@ impl LiveRows {
         match &self.rows {
             RowSet::Bits(bits) => words[..bits.words.len()].copy_from_slice(&bits.words),
             RowSet::Range(range) => fill(&mut words, range.start as usize..range.end as usize),
-            RowSet::List(list) => set_all(&mut words, list),
-            RowSet::Lists(lists) => lists.iter().for_each(|list| set_all(&mut words, list)),
+            RowSet::List(list) => list.unite(&mut words),
+            RowSet::Lists(lists) => lists.iter().for_each(|list| list.unite(&mut words)),
         }
         for row in &self.deleted {
             words[*row as usize / 64] &= !(1 << (row % 64));

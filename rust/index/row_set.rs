@@ -2,9 +2,8 @@
 
 use std::ops::Range;
 
-use arrow_buffer::ScalarBuffer;
-
 use super::bits::{Bits, fill, ones};
+use super::row_list::RowList;
 
 /// A set of words with fewer rows than one in so many is a list.
 const ROWS_PER_LISTED_ROW: usize = 64;
@@ -15,9 +14,9 @@ pub enum RowSet {
     /// A contiguous range.
     Range(Range<u32>),
     /// A sorted list: few rows, or the rows of one value as they lie in the index.
-    List(ScalarBuffer<u32>),
+    List(RowList),
     /// The sorted lists of a few values; the lists are disjoint.
-    Lists(Vec<ScalarBuffer<u32>>),
+    Lists(Vec<RowList>),
     /// A bitmap.
     Bits(Bits),
 }
@@ -33,7 +32,7 @@ impl RowSet {
             return Self::Bits(bits);
         }
         let rows = bits.words().iter().enumerate().flat_map(|(index, word)| ones(index, *word));
-        Self::List(rows.collect::<Vec<u32>>().into())
+        Self::List(rows.collect())
     }
 
     /// Returns the number of rows in the set.
@@ -41,8 +40,17 @@ impl RowSet {
         match self {
             Self::Range(range) => range.len(),
             Self::List(list) => list.len(),
-            Self::Lists(lists) => lists.iter().map(ScalarBuffer::len).sum(),
+            Self::Lists(lists) => lists.iter().map(|list| list.len()).sum(),
             Self::Bits(bits) => bits.count(),
+        }
+    }
+
+    /// Returns the set as a bitmap, if it has one: words may be missing at its end.
+    pub fn words(&self) -> Option<&[u64]> {
+        match self {
+            Self::Bits(bits) => Some(bits.words()),
+            Self::List(list) => list.words(),
+            Self::Range(_) | Self::Lists(_) => None,
         }
     }
 
@@ -50,8 +58,8 @@ impl RowSet {
     pub fn contains(&self, row: u32) -> bool {
         match self {
             Self::Range(range) => range.contains(&row),
-            Self::List(list) => list.binary_search(&row).is_ok(),
-            Self::Lists(lists) => lists.iter().any(|list| list.binary_search(&row).is_ok()),
+            Self::List(list) => list.has(row),
+            Self::Lists(lists) => lists.iter().any(|list| list.has(row)),
             Self::Bits(bits) => bits.contains(row),
         }
     }
@@ -76,7 +84,7 @@ impl RowSet {
             _ if others.count() == 0 => return self.clone(),
             Self::List(_) | Self::Lists(_) => {
                 let left = self.from(0).filter(|row| !others.contains(*row));
-                return Self::List(left.collect::<Vec<_>>().into());
+                return Self::List(left.collect());
             }
             Self::Range(range) => {
                 let mut words = vec![0; (range.end as usize).div_ceil(64)];
@@ -87,13 +95,13 @@ impl RowSet {
         };
         let remove = |(word, other): (&mut u64, &u64)| *word &= !other;
         match others {
-            Self::Bits(others) => words.iter_mut().zip(others.words()).for_each(remove),
+            _ if let Some(others) = others.words() => words.iter_mut().zip(others).for_each(remove),
             Self::Range(range) => {
                 let mut others = vec![0; (range.end as usize).div_ceil(64)];
                 fill(&mut others, range.start as usize..range.end as usize);
                 words.iter_mut().zip(&others).for_each(remove);
             }
-            Self::List(_) | Self::Lists(_) => others.for_each(|row| {
+            _ => others.for_each(|row| {
                 if let Some(word) = words.get_mut(row as usize / 64) {
                     *word &= !(1 << (row % 64));
                 }
@@ -104,7 +112,7 @@ impl RowSet {
 
     /// Returns the number of rows in the set that are less than `row`.
     pub fn rank(&self, row: u32) -> usize {
-        let before = |list: &ScalarBuffer<u32>| list.partition_point(|own| *own < row);
+        let before = |list: &RowList| list.partition_point(|own| *own < row);
         match self {
             Self::Range(range) => {
                 row.clamp(range.start, range.end.max(range.start)) as usize - range.start as usize
@@ -176,8 +184,8 @@ fn rest_of(list: &[u32], row: u32) -> &[u32] {
 }
 
 /// Returns the row with `rank` rows of the disjoint lists before it.
-fn select_in(lists: &[ScalarBuffer<u32>], rank: usize) -> Option<u32> {
-    if rank >= lists.iter().map(ScalarBuffer::len).sum::<usize>() {
+fn select_in(lists: &[RowList], rank: usize) -> Option<u32> {
+    if rank >= lists.iter().map(|list| list.len()).sum::<usize>() {
         return None;
     }
     let upto = |row: u32| lists.iter().map(|list| list.partition_point(|own| *own <= row)).sum::<usize>();
@@ -204,6 +212,7 @@ pub(super) mod tests {
         let (even, odd) = rows.iter().partition::<Vec<u32>, _>(|row| *row % 3 == 0);
         let mut forms = vec![
             RowSet::List(rows.to_vec().into()),
+            RowSet::List(RowList::new(rows.to_vec().into(), Some(words.clone().into()))),
             RowSet::Lists(vec![even.into(), odd.into()]),
             RowSet::Bits(Bits::new(words)),
         ];

@@ -3,13 +3,14 @@
 use std::hint::select_unpredictable;
 use std::ops::Range;
 
-use arrow_buffer::{Buffer, ScalarBuffer};
+use arrow_buffer::Buffer;
 
 use super::bits::is_set;
 use super::in_step::{IN_STEP, MIN_IN_STEP};
 use super::layout::{SectionKind, Sections};
 use super::packed::{FixedWidth, PackedInts};
 use super::row_blocks::RowBlock;
+use super::row_list::RowList;
 
 /// A text column. A value's code is its rank among the distinct values; the code after the last one stands for a
 /// missing value.
@@ -179,9 +180,10 @@ impl Texts {
         &self.order[self.starts[codes.start as usize] as usize..self.starts[codes.end as usize] as usize]
     }
 
-    /// As [`Texts::rows`], as a list that outlives the index.
-    pub fn shared_rows(&self, codes: &Range<u32>) -> ScalarBuffer<u32> {
-        self.order.slice(self.starts[codes.start as usize] as usize, self.count(codes))
+    /// Returns the rows of a code, as they lie in the index.
+    pub fn row_list(&self, code: u32) -> RowList {
+        let rows = self.order.slice(self.starts[code as usize] as usize, self.count(&(code..code + 1)));
+        RowList::new(rows, self.frequent_index(code).map(|index| self.frequent_bits.slice(index, self.words)))
     }
 
     /// Calls `visit` with each of these codes that has a selected row, and with the first of its rows. All rows are selected if
@@ -203,8 +205,12 @@ impl Texts {
 
     /// Returns the rows of a code as a bitmap, if the code is frequent.
     pub fn bits(&self, code: u32) -> Option<&[u64]> {
-        let index = self.frequent_codes.binary_search(&code).ok()?;
-        Some(&self.frequent_bits[index * self.words..][..self.words])
+        self.frequent_index(code).map(|index| &self.frequent_bits[index..][..self.words])
+    }
+
+    /// Returns where the bitmap of a code begins, if the code is frequent.
+    fn frequent_index(&self, code: u32) -> Option<usize> {
+        Some(self.frequent_codes.binary_search(&code).ok()? * self.words)
     }
 
     /// Returns those of the codes that have a bitmap.

@@ -6,14 +6,12 @@
 
 use std::ops::Range;
 
-use arrow_buffer::ScalarBuffer;
-
 use super::cost::{Conjunction, IntersectionPlan, MAX_MERGED_LISTS, cost_of_rows, cost_of_scans, max_rows};
 use super::resolve::{ResolveContext, SpanRows, resolve};
 use super::resolved::{Codes, Resolved, complement};
 use super::text_rows::TextRows;
 use crate::filter::predicate::Predicate;
-use crate::index::{Bits, Index, Numbers, RowSet, Texts};
+use crate::index::{Bits, Index, Numbers, RowList, RowSet, Texts};
 
 /// A result with fewer than one in this many rows is a sorted list; else it is a bitmap.
 const SPARSE_RATIO: usize = 256;
@@ -345,21 +343,21 @@ fn set(words: &mut [u64], row: u32) {
 /// Returns the rows of a few codes within a range, as they lie in the index.
 fn lists(texts: &Texts, codes: &Codes, window: &Range<u32>) -> RowSet {
     let each = codes.ranges.iter().flat_map(Clone::clone);
-    let mut lists: Vec<_> = each.map(|code| within(&texts.shared_rows(&(code..code + 1)), window)).collect();
+    let mut lists: Vec<_> = each.map(|code| within(texts.row_list(code), window)).collect();
     if lists.len() == 1 { RowSet::List(lists.remove(0)) } else { RowSet::Lists(lists) }
 }
 
 /// Returns the part of an ascending list that lies in a range.
-fn within(list: &ScalarBuffer<u32>, range: &Range<u32>) -> ScalarBuffer<u32> {
+fn within(list: RowList, range: &Range<u32>) -> RowList {
     let position = |bound: u32| list.partition_point(|row| *row < bound);
     // Most ranges contain the whole list, which its ends show.
     let start = if range.start == 0 { 0 } else { position(range.start) };
     let end = if list.last().is_none_or(|last| *last < range.end) { list.len() } else { position(range.end) };
-    list.slice(start, end.saturating_sub(start))
+    list.slice(start, end)
 }
 
 fn sorted(mut rows: Vec<u32>) -> RowSet {
     rows.sort_unstable();
     rows.dedup();
-    RowSet::List(ScalarBuffer::from(rows))
+    RowSet::List(rows.into())
 }

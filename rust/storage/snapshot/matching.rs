@@ -281,7 +281,7 @@ fn place_set(rows: &RowSet, count: usize) -> PlaceSet {
     let mut set = PlaceSet::none(0..count);
     match rows {
         RowSet::Range(range) => set.fill(range.start as usize..range.end as usize),
-        RowSet::Bits(bits) => set.insert_words(0, bits.words()),
+        rows if let Some(words) = rows.words() => set.insert_words(0, words),
         rows => rows.for_each(|row| set.insert(row as usize)),
     }
     set

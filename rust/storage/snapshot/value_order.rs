@@ -50,7 +50,7 @@ impl ValueOrder {
     pub fn rows(&self, start: usize, end: usize) -> RowSet {
         let row = |position: usize| u32::try_from(position).unwrap_or(u32::MAX);
         match &self.order {
-            Order::Rows(rows) => RowSet::List(rows.slice(start, end - start)),
+            Order::Rows(rows) => RowSet::List(rows.slice(start, end - start).into()),
             Order::Descending => RowSet::Range(row(self.rows - end)..row(self.rows - start)),
         }
     }

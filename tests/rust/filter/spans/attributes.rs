@@ -9,8 +9,10 @@ use spanwise::search::{AttributeKeys, CancellationToken, attribute_keys};
 use spanwise::storage::{Options, Snapshot, SnapshotPart, TraceStore};
 use spanwise::trace::Trace;
 
+use super::conditions::of_trace;
+use super::operations::{Operation, TRACES, id, operations, snapshot_after};
 use super::oracle::SeenTrace;
-use super::{Operation, TRACES, assert_found, cases, compiled, id, of_trace, operations, snapshot_after};
+use super::{assert_found, cases, compiled};
 use crate::support::spans::{request, request_from, span, with};
 
 fn counted(snapshot: &Snapshot, filter: &Filter, prefix: &str, limit: usize) -> AttributeKeys {

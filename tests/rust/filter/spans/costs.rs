@@ -9,8 +9,10 @@ use spanwise::filter::Filter;
 use spanwise::search::{self, Aggregation, CancellationToken, PageRequest, Sort, aggregate};
 use spanwise::storage::Snapshot;
 
+use super::conditions::of_trace;
+use super::operations::{operations, snapshot_after};
 use super::oracle::{SeenCall, SeenTrace, dollars};
-use super::{of_trace, operations, snapshot_after, traces};
+use super::traces;
 
 /// A condition on an amount of money.
 pub(super) fn amount(key: &'static str) -> impl Strategy<Value = Value> {

@@ -10,7 +10,8 @@ use spanwise::storage::{Options, TraceStore};
 use spanwise::trace::row::to_batch;
 use spanwise::trace::{Trace, TraceRow};
 
-use super::{assert_newest, found, id};
+use super::operations::id;
+use super::{assert_newest, found};
 use crate::filter::compiled;
 use crate::support::memory::Memory;
 use crate::support::spans::{MILLISECOND, failed, request, span, with};

@@ -8,8 +8,10 @@ use spanwise::filter::Filter;
 use spanwise::search::{self, CancellationToken, Detail, PageRequest, RunView, Sort};
 use spanwise::storage::{Options, Snapshot, TraceStore};
 
+use super::conditions::of_trace;
+use super::operations::{operations, snapshot_after};
 use super::oracle::{SeenMatches, SeenTrace, is_pattern};
-use super::{cases, compiled, of_trace, operations, snapshot_after, traces};
+use super::{cases, compiled, traces};
 use crate::support::spans::{request, span, with};
 
 const NEWEST: PageRequest = PageRequest { page: 1, limit: 100, sort: Sort::NEWEST_FIRST };

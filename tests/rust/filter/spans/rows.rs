@@ -6,9 +6,11 @@ use spanwise::filter::{Filter, SpanFilter};
 use spanwise::search::{self, CancellationToken, Page, PageRequest, Sort, SpanPageRequest};
 use spanwise::storage::{Options, Snapshot, TraceStore};
 
+use super::conditions::{of_span, of_trace};
 use super::matches::{assert_texts, shown, with_names};
+use super::operations::{operations, snapshot_after};
 use super::oracle::SeenTrace;
-use super::{cases, compiled, of_span, of_trace, operations, snapshot_after, traces};
+use super::{cases, compiled, traces};
 use crate::support::spans::{request, span, with};
 
 const LIMIT: usize = 3;

@@ -136,7 +136,7 @@ async def _run_concurrently(runs: Sequence[Coroutine[Any, Any, MemberRun]]) -> l
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(run) for run in runs]
-    except BaseExceptionGroup as failures:
+    except BaseExceptionGroup as failures:  # the first one is passed on, a cancellation too
         raise failures.exceptions[0] from failures
     return [task.result() for task in tasks]
 

@@ -90,7 +90,7 @@ class PostgreSQL:
         self._run("pg_ctl", "start", "-w", "-D", data, "-l", log, "-o", options)
         try:
             self._connection = self._filled(rows)
-        except BaseException:
+        except BaseException:  # Ctrl-C too: nobody else ends the server
             self._stop()
             raise
 

@@ -70,7 +70,7 @@ def ray_opener(
         try:
             # On the node after that of the shard.
             follower = start(plan, f"the follower of {name}", None if is_local else follower_name(store), number + 1)
-        except BaseException:
+        except BaseException:  # an interrupted start leaves no writer either
             writer.close()
             raise
         return GuardedShard(layout.prefixes[number], writer, follower, settings.hedge_seconds)
@@ -82,7 +82,7 @@ def ray_opener(
 
         try:
             return RayShard(plan, name, RUNTIME.release, Placing(shared_as, slot))
-        except BaseException:
+        except BaseException:  # an interrupted start holds no place either
             RUNTIME.release()
             raise
 

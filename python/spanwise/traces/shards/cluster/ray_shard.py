@@ -69,7 +69,7 @@ class RayShard:
         except UnavailableError:
             self._end()
             raise
-        except BaseException:
+        except BaseException:  # an interrupted start leaves no process either
             # Nobody else has a store that does not open.
             self._shared_as = None
             self._end()

@@ -15,8 +15,6 @@ use crate::index::{Ids, RowSet, Texts};
 pub(super) const MAX_MERGED_LISTS: usize = 16;
 /// Reading one row of a column.
 const PROBE_COST: usize = 32;
-/// Finding one row among the ids, a binary search.
-const ID_PROBE_COST: usize = 20 * PROBE_COST;
 /// Taking a row from a list, or setting its bit.
 const ROW_COST: usize = 3;
 /// Sorting one row.
@@ -204,10 +202,11 @@ fn probe_cost(node: &Resolved<'_>) -> usize {
     match node {
         Resolved::All(parts) | Resolved::Any(parts) => parts.iter().map(probe_cost).sum(),
         Resolved::Range(_) => 1,
-        Resolved::Texts(_, _) | Resolved::Ordered { .. } | Resolved::Rows(_) | Resolved::Scanned(_, _) => {
-            PROBE_COST
-        }
-        Resolved::Ids(_, _) => ID_PROBE_COST,
+        Resolved::Texts(_, _)
+        | Resolved::Ordered { .. }
+        | Resolved::Ids(_, _)
+        | Resolved::Rows(_)
+        | Resolved::Scanned(_, _) => PROBE_COST,
     }
 }
 

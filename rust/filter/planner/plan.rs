@@ -11,7 +11,7 @@ use super::resolve::{ResolveContext, SpanRows, resolve};
 use super::resolved::{Codes, Resolved, complement};
 use super::text_rows::TextRows;
 use crate::filter::predicate::Predicate;
-use crate::index::{Bits, Index, Numbers, RowList, RowSet, Texts};
+use crate::index::{Bits, Ids, Index, Numbers, RowList, RowSet, Texts};
 
 /// A result with fewer than one in this many rows is a sorted list; else it is a bitmap.
 const SPARSE_RATIO: usize = 256;
@@ -107,12 +107,18 @@ pub(super) fn contains(node: &Resolved<'_>, row: u32) -> bool {
         Resolved::Ordered { numbers, intervals, .. } | Resolved::Scanned(numbers, intervals) => {
             intervals.contains(numbers.value(index))
         }
-        Resolved::Ids(ids, positions) => {
-            let at = ids.order().binary_search_by(|own| ids.bytes(*own as usize).cmp(ids.bytes(index)));
-            at.is_ok_and(|at| positions.iter().any(|range| range.contains(&at)))
-        }
+        Resolved::Ids(ids, positions) => is_within(ids, positions, index),
         Resolved::Rows(rows) => rows.contains(row),
     }
+}
+
+/// Whether the id of a row is at one of these positions: between the ids at the ends of a range, which are in the processor's cache
+/// after the first row. None of the ranges is empty.
+fn is_within(ids: &Ids, positions: &[Range<usize>], row: usize) -> bool {
+    let at = |position: usize| ids.bytes(ids.order()[position] as usize);
+    let own = ids.bytes(row);
+    let begun = positions.partition_point(|range| at(range.start) <= own);
+    positions[..begun].last().is_some_and(|range| own <= at(range.end - 1))
 }
 
 /// Leaves those of `rows` that a node matches. What comes next does not depend on whether a row matches, so that the

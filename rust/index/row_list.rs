@@ -20,7 +20,7 @@ impl RowList {
         Self { rows, bits }
     }
 
-    /// Whether a row is in the list.
+    /// Whether a row is in the list; unlike `contains` of a slice, without a look at each row.
     pub(super) fn has(&self, row: u32) -> bool {
         match &self.bits {
             Some(bits) => (row as usize) < bits.len() * 64 && is_set(bits, row as usize),

@@ -107,14 +107,14 @@ pub(super) fn contains(node: &Resolved<'_>, row: u32) -> bool {
         Resolved::Ordered { numbers, intervals, .. } | Resolved::Scanned(numbers, intervals) => {
             intervals.contains(numbers.value(index))
         }
-        Resolved::Ids(ids, positions) => is_within(ids, positions, index),
+        Resolved::Ids(ids, positions) => has_id_within(ids, positions, index),
         Resolved::Rows(rows) => rows.contains(row),
     }
 }
 
 /// Whether the id of a row is at one of these positions: between the ids at the ends of a range, which are in the processor's cache
 /// after the first row. None of the ranges is empty.
-fn is_within(ids: &Ids, positions: &[Range<usize>], row: usize) -> bool {
+fn has_id_within(ids: &Ids, positions: &[Range<usize>], row: usize) -> bool {
     let at = |position: usize| ids.bytes(ids.order()[position] as usize);
     let own = ids.bytes(row);
     let begun = positions.partition_point(|range| at(range.start) <= own);

@@ -12,18 +12,25 @@ pub(super) trait Ordinal: Copy + PartialOrd {
     fn previous(self) -> Self;
 }
 
-impl Ordinal for i128 {
-    const MIN: Self = Self::MIN;
-    const MAX: Self = Self::MAX;
+/// Implements [`Ordinal`] for types of integers.
+macro_rules! integers_are_ordinals {
+    ($($integer:ty),+) => {$(
+        impl Ordinal for $integer {
+            const MIN: Self = Self::MIN;
+            const MAX: Self = Self::MAX;
 
-    fn next(self) -> Self {
-        self.saturating_add(1)
-    }
+            fn next(self) -> Self {
+                self.saturating_add(1)
+            }
 
-    fn previous(self) -> Self {
-        self.saturating_sub(1)
-    }
+            fn previous(self) -> Self {
+                self.saturating_sub(1)
+            }
+        }
+    )+};
 }
+
+integers_are_ordinals!(i64, i128);
 
 impl Ordinal for f64 {
     const MIN: Self = Self::NEG_INFINITY;

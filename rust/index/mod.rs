@@ -19,30 +19,26 @@ mod build;
 mod ids;
 mod in_step;
 pub(crate) mod layout;
-mod live_rows;
 mod marks;
 mod merged_rows;
 mod numbers;
 mod packed;
-mod row_blocks;
-mod row_list;
-mod row_set;
+mod rows;
 mod sessions;
 mod texts;
+
+use std::sync::Arc;
 
 use arrow_buffer::Buffer;
 
 pub use bits::{Bits, count_common, fill, is_set, ones, set};
 pub use build::{CodedTexts, build, order_of};
 pub use ids::Ids;
-pub use live_rows::LiveRows;
 pub use marks::{CodeSet, MarkedRange};
 pub use merged_rows::{MergedPlaces, MergedRows};
 pub use numbers::Numbers;
 pub use packed::PackedInts;
-pub use row_blocks::{BLOCK_ROWS, RowBlock};
-pub use row_list::RowList;
-pub use row_set::RowSet;
+pub use rows::{BLOCK_ROWS, LiveRows, RowBlock, RowList, RowSet, RowTest, TestedRows};
 pub use sessions::{RowSessions, split_session_key};
 pub use texts::Texts;
 
@@ -87,11 +83,11 @@ impl Projection {
 pub struct Index {
     sections: Sections,
     rows: u32,
-    texts: [Texts; TEXT_COLUMNS],
+    texts: [Arc<Texts>; TEXT_COLUMNS],
     sessions: Texts,
-    ids: Ids,
+    ids: Arc<Ids>,
     /// The integers and instants, in the order of their fields.
-    numbers: [Numbers; FIELDS.len() - FIRST_NUMBER],
+    numbers: [Arc<Numbers>; FIELDS.len() - FIRST_NUMBER],
     locations: [PackedInts; 3],
 }
 
@@ -101,10 +97,11 @@ impl Index {
     pub fn open(content: Buffer, identity: &str) -> Option<Self> {
         let sections = Sections::open(INDEX, content, identity)?;
         let rows = sections.rows();
-        let texts: Vec<Texts> =
-            (0..TEXT_COLUMNS).map(|column| Texts::open(&sections, column)).collect::<Option<_>>()?;
-        let numbers: Vec<Numbers> = (FIRST_NUMBER..FIELDS.len())
-            .map(|column| Numbers::open(&sections, column))
+        let texts: Vec<Arc<Texts>> = (0..TEXT_COLUMNS)
+            .map(|column| Texts::open(&sections, column).map(Arc::new))
+            .collect::<Option<_>>()?;
+        let numbers: Vec<Arc<Numbers>> = (FIRST_NUMBER..FIELDS.len())
+            .map(|column| Numbers::open(&sections, column).map(Arc::new))
             .collect::<Option<_>>()?;
         let locations = [SectionKind::Offsets, SectionKind::Codes, SectionKind::Whole];
         let [offsets, lengths, sizes] =
@@ -113,7 +110,7 @@ impl Index {
             rows,
             texts: texts.try_into().ok()?,
             sessions: Texts::open(&sections, SESSIONS_COLUMN)?,
-            ids: Ids::open(&sections)?,
+            ids: Arc::new(Ids::open(&sections)?),
             numbers: numbers.try_into().ok()?,
             locations: [offsets?, lengths?, sizes?],
             sections,
@@ -147,7 +144,7 @@ impl Index {
     }
 
     /// Returns the column of a text field; `None` for other fields and for `trace_id`.
-    pub fn texts(&self, field: Field) -> Option<&Texts> {
+    pub fn texts(&self, field: Field) -> Option<&Arc<Texts>> {
         self.texts.get(field.column())
     }
 
@@ -157,12 +154,12 @@ impl Index {
     }
 
     /// Returns the column of trace ids.
-    pub fn ids(&self) -> &Ids {
+    pub fn ids(&self) -> &Arc<Ids> {
         &self.ids
     }
 
     /// Returns the column of a field of integers or instants (microseconds since 1970); `None` for other fields.
-    pub fn numbers(&self, field: Field) -> Option<&Numbers> {
+    pub fn numbers(&self, field: Field) -> Option<&Arc<Numbers>> {
         self.numbers.get(field.column().checked_sub(FIRST_NUMBER)?)
     }
 

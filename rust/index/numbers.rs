@@ -8,7 +8,7 @@ use super::bits::fill;
 use super::layout::{SectionKind, Sections};
 use super::marks::MarkedRange;
 use super::packed::{FixedWidth, PackedInts};
-use super::row_blocks::RowBlock;
+use super::rows::RowBlock;
 
 /// Rows per zone: each zone keeps its minimum and maximum.
 pub(super) const ZONE: usize = 4_096;

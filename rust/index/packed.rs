@@ -4,7 +4,7 @@ use arrow_buffer::{Buffer, ScalarBuffer};
 
 use super::bits::ones;
 use super::marks::{CodeSet, MarkedRange};
-use super::row_blocks::RowBlock;
+use super::rows::RowBlock;
 
 /// A section of numbers of one width, read in place.
 pub(super) type FixedWidth<T> = ScalarBuffer<T>;

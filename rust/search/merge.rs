@@ -10,21 +10,30 @@ use super::selection::Selection;
 /// A row of the page: the selection it belongs to, and its row number in that part.
 pub(super) type PageRow = (usize, usize);
 
+/// So few rows before a page are merged too, in less time than it takes to search for where the page begins.
+const MAX_SKIPPED: usize = 256;
+
 /// Returns at most `limit` rows in result order, from the one with `offset` rows before it.
 pub(super) fn page_of(selections: &[Selection<'_>], offset: usize, limit: usize) -> Vec<PageRow> {
     let total_count: usize = selections.iter().map(|selection| selection.count).sum();
     if offset >= total_count {
         return Vec::new();
     }
-    let first_rows = rows_at(selections, offset);
+    let (first_rows, skipped) = if offset <= MAX_SKIPPED {
+        (vec![0; selections.len()], offset)
+    } else {
+        (rows_at(selections, offset), 0)
+    };
     let mut iterators: Vec<_> =
         selections.iter().zip(first_rows).map(|(selection, row)| selection.rows.from(row)).collect();
     let mut next_rows: Vec<Option<usize>> =
         iterators.iter_mut().map(|iterator| iterator.next().map(row)).collect();
     let mut page = Vec::with_capacity(limit.min(total_count - offset));
-    while page.len() < limit {
+    for passed in 0..skipped.saturating_add(limit) {
         let Some((first, row)) = first_of_all(selections, &next_rows) else { break };
-        page.push((first, row));
+        if passed >= skipped {
+            page.push((first, row));
+        }
         next_rows[first] = iterators[first].next().map(self::row);
     }
     page

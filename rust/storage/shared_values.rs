@@ -37,7 +37,8 @@ impl SharedValues {
     /// Numbers the values of the column of `field`, which must be verified, in `segments`. Extends the numbers of
     /// `previous` segments if these have most of the values.
     pub(crate) fn new(field: Field, segments: &[Arc<Index>], previous: Option<&Self>) -> Self {
-        let texts: Vec<&Texts> = segments.iter().filter_map(|index| index.texts(field)).collect();
+        let texts: Vec<&Texts> =
+            segments.iter().filter_map(|index| index.texts(field).map(Arc::as_ref)).collect();
         let (codes, end) = previous
             .and_then(|previous| previous.extend(segments, &texts))
             .unwrap_or_else(|| merge_all(&texts));

@@ -11,6 +11,8 @@ use crate::filter::intervals::IntervalSet;
 use crate::filter::text::TextMatcher;
 use crate::index::{Ids, RowSet, Texts};
 
+/// A result with fewer than one in this many rows is a sorted list; else it is a bitmap.
+pub(super) const SPARSE_RATIO: usize = 256;
 /// At most this many lists are merged row by row; more are combined into one set.
 pub(super) const MAX_MERGED_LISTS: usize = 16;
 /// Reading one row of a column.
@@ -58,12 +60,12 @@ pub(super) fn of_reading_ids(ids: &Ids, matcher: &TextMatcher) -> usize {
 }
 
 /// Returns an upper bound of the rows that `node` matches, of `rows`.
-pub(super) fn max_rows(node: &Resolved<'_>, rows: u32) -> usize {
+pub(super) fn max_rows(node: &Resolved, rows: u32) -> usize {
     let all_rows = rows as usize;
     match node {
         Resolved::All(parts) => parts.iter().map(|part| max_rows(part, rows)).min().unwrap_or(all_rows),
         Resolved::Any(parts) => parts.iter().map(|part| max_rows(part, rows)).sum::<usize>().min(all_rows),
-        Resolved::Range(range) => range.len(),
+        Resolved::Ranges(ranges) => ranges.iter().map(ExactSizeIterator::len).sum(),
         Resolved::Texts(_, codes) => codes.rows,
         Resolved::Ordered { positions, .. } | Resolved::Ids(_, positions) => {
             positions.iter().map(ExactSizeIterator::len).sum()
@@ -73,61 +75,98 @@ pub(super) fn max_rows(node: &Resolved<'_>, rows: u32) -> usize {
     }
 }
 
-/// Whether the rows of `node` are found without reading any: lists or a range as they lie in the index, or ranges alone.
-pub(super) fn lies_in_index(node: &Resolved<'_>) -> bool {
+/// Returns a lower bound of the rows that `node` matches, of `rows`.
+fn min_rows(node: &Resolved, rows: u32) -> usize {
+    let all_rows = rows as usize;
     match node {
-        Resolved::Range(_) | Resolved::Rows(_) => true,
-        Resolved::Texts(_, codes) => codes.count() <= MAX_MERGED_LISTS,
         Resolved::All(parts) => {
-            let lists = parts.iter().filter(|part| !is_range(part)).count();
-            lists <= 1 && parts.iter().all(lies_in_index)
+            let left_out: usize = parts.iter().map(|part| all_rows - min_rows(part, rows)).sum();
+            all_rows.saturating_sub(left_out)
         }
-        Resolved::Any(parts) => parts.len() == 1 && lies_in_index(&parts[0]) || parts.iter().all(is_range),
-        Resolved::Ordered { .. } | Resolved::Scanned(_, _) | Resolved::Ids(_, _) => false,
-    }
-}
-
-fn is_range(node: &Resolved<'_>) -> bool {
-    match node {
-        Resolved::Range(_) => true,
-        Resolved::Any(parts) => parts.len() == 1 && is_range(&parts[0]),
-        _ => false,
+        Resolved::Any(parts) => parts.iter().map(|part| min_rows(part, rows)).max().unwrap_or(0),
+        Resolved::Scanned(_, _) => 0,
+        exact => max_rows(exact, rows),
     }
 }
 
 /// Whether `node` is known to match each of `rows` rows.
-pub(super) fn is_every_row(node: &Resolved<'_>, rows: u32) -> bool {
+pub(super) fn is_every_row(node: &Resolved, rows: u32) -> bool {
+    min_rows(node, rows) == rows as usize
+}
+
+/// Whether `node`, which has parts, is known to match so many rows that the others are sooner found.
+pub(super) fn is_nearly_every_row(node: &Resolved, rows: u32) -> bool {
+    let has_parts = matches!(node, Resolved::All(_) | Resolved::Any(_));
+    has_parts && rows as usize - min_rows(node, rows) < rows as usize / SPARSE_RATIO
+}
+
+/// Returns how many rows a condition on one column matches, if they are too many for a list.
+pub(super) fn counted(node: &Resolved, rows: u32) -> Option<usize> {
     match node {
-        Resolved::All(parts) => parts.iter().all(|part| is_every_row(part, rows)),
-        Resolved::Any(parts) => parts.iter().any(|part| is_every_row(part, rows)),
-        Resolved::Scanned(_, _) => false,
-        exact => max_rows(exact, rows) == rows as usize,
+        Resolved::Ranges(_) | Resolved::Texts(_, _) | Resolved::Ordered { .. } | Resolved::Ids(_, _) => {
+            Some(max_rows(node, rows)).filter(|count| *count >= rows as usize / SPARSE_RATIO)
+        }
+        _ => None,
+    }
+}
+
+/// Returns an upper bound of the rows that are read to find those that `node` matches, of `rows`.
+pub(super) fn max_rows_read(node: &Resolved, rows: u32) -> usize {
+    match node {
+        node if lies_in_index(node) || counted(node, rows).is_some() => 0,
+        node if is_nearly_every_row(node, rows) => rows as usize - min_rows(node, rows),
+        node => max_rows(node, rows),
+    }
+}
+
+/// Whether the rows of `node` are found without reading any: lists or a range as they lie in the index, or ranges alone.
+fn lies_in_index(node: &Resolved) -> bool {
+    match node {
+        Resolved::Ranges(_) | Resolved::Rows(_) => true,
+        Resolved::Texts(_, codes) => codes.count() <= MAX_MERGED_LISTS,
+        Resolved::All(parts) => {
+            let lists = parts.iter().filter(|part| as_range(part).is_none()).count();
+            lists <= 1 && parts.iter().all(lies_in_index)
+        }
+        Resolved::Any(_) | Resolved::Ordered { .. } | Resolved::Scanned(_, _) | Resolved::Ids(_, _) => false,
+    }
+}
+
+/// Returns the range of a node that is one, or none at all.
+pub(super) fn as_range(node: &Resolved) -> Option<Range<u32>> {
+    match node {
+        Resolved::Ranges(ranges) => match ranges.as_slice() {
+            [] => Some(0..0),
+            [range] => Some(range.clone()),
+            _ => None,
+        },
+        _ => None,
     }
 }
 
 /// The parts of an `AND`: the row range that its ranges intersect to, and the other parts, smallest first.
-pub(super) struct Conjunction<'p, 'i> {
+pub(super) struct Conjunction<'p> {
     pub(super) window: Range<u32>,
-    pub(super) parts: Vec<&'p Resolved<'i>>,
+    pub(super) parts: Vec<&'p Resolved>,
     rows: u32,
 }
 
 /// How to intersect the parts as bitmaps.
-pub(super) struct IntersectionPlan<'p, 'i> {
+pub(super) struct IntersectionPlan<'p> {
     /// Parts that become bitmaps, in this order.
-    pub(super) bitmaps: Vec<&'p Resolved<'i>>,
+    pub(super) bitmaps: Vec<&'p Resolved>,
     /// Parts in which every remaining row is probed.
-    pub(super) probed: Vec<&'p Resolved<'i>>,
+    pub(super) probed: Vec<&'p Resolved>,
     pub(super) cost: usize,
 }
 
-impl<'p, 'i> Conjunction<'p, 'i> {
+impl<'p> Conjunction<'p> {
     /// Returns the conjunction of `parts` over `rows` rows.
-    pub(super) fn new(parts: &'p [Resolved<'i>], rows: u32) -> Self {
+    pub(super) fn new(parts: &'p [Resolved], rows: u32) -> Self {
         let (mut window, mut others) = (0..rows, Vec::with_capacity(parts.len()));
         for part in parts {
             match part {
-                Resolved::Range(range) => {
+                part if let Some(range) = as_range(part) => {
                     window.start = window.start.max(range.start);
                     window.end = window.end.min(range.end).max(window.start);
                 }
@@ -156,7 +195,7 @@ impl<'p, 'i> Conjunction<'p, 'i> {
     }
 
     /// Returns which parts become bitmaps, cheapest first, and which parts the remaining rows are probed in.
-    pub(super) fn plan(&self) -> IntersectionPlan<'p, 'i> {
+    pub(super) fn plan(&self) -> IntersectionPlan<'p> {
         let mut parts_by_cost: Vec<_> =
             self.parts.iter().map(|part| (cost(part, self.rows), *part)).collect();
         parts_by_cost.sort_by_key(|(cost, _)| *cost);
@@ -176,11 +215,11 @@ impl<'p, 'i> Conjunction<'p, 'i> {
         plan
     }
 
-    fn cost_of_window(&self, first: &Resolved<'_>) -> usize {
+    fn cost_of_window(&self, first: &Resolved) -> usize {
         self.window.len() * probe_cost(first)
     }
 
-    fn cost_of_gathering(&self, first: &Resolved<'_>) -> usize {
+    fn cost_of_gathering(&self, first: &Resolved) -> usize {
         let all = max_rows(first, self.rows);
         match first {
             // Each of its lists is cut to the window.
@@ -193,15 +232,15 @@ impl<'p, 'i> Conjunction<'p, 'i> {
 }
 
 /// Estimates how many of `rows_in` rows a part matches.
-fn expected_rows(rows_in: usize, part: &Resolved<'_>, rows: u32) -> usize {
+fn expected_rows(rows_in: usize, part: &Resolved, rows: u32) -> usize {
     rows_in * max_rows(part, rows) / (rows as usize).max(1)
 }
 
 /// Returns the cost of probing one row in a node.
-fn probe_cost(node: &Resolved<'_>) -> usize {
+fn probe_cost(node: &Resolved) -> usize {
     match node {
         Resolved::All(parts) | Resolved::Any(parts) => parts.iter().map(probe_cost).sum(),
-        Resolved::Range(_) => 1,
+        Resolved::Ranges(_) => 1,
         Resolved::Texts(_, _)
         | Resolved::Ordered { .. }
         | Resolved::Ids(_, _)
@@ -211,7 +250,7 @@ fn probe_cost(node: &Resolved<'_>) -> usize {
 }
 
 /// Returns the cost of building the bitmap of a node.
-pub(super) fn cost(node: &Resolved<'_>, count: u32) -> usize {
+pub(super) fn cost(node: &Resolved, count: u32) -> usize {
     let rows = count as usize;
     let words = rows / 64 + 1;
     match node {
@@ -220,13 +259,14 @@ pub(super) fn cost(node: &Resolved<'_>, count: u32) -> usize {
             words + parts.cost_one_by_one().min(parts.plan().cost)
         }
         Resolved::Any(parts) => parts.iter().map(|part| cost(part, count)).sum(),
-        Resolved::Range(_) | Resolved::Rows(RowSet::Bits(_) | RowSet::Range(_)) => words,
+        Resolved::Ranges(_) | Resolved::Rows(RowSet::Bits(_) | RowSet::Range(_)) => words,
         Resolved::Texts(texts, codes) => words + cost_of_codes(texts, codes, rows),
         Resolved::Ordered { positions, intervals, .. } => {
             let listed: usize = positions.iter().map(ExactSizeIterator::len).sum();
             words + cost_of_rows(listed, rows).min(cost_of_scans(intervals, rows))
         }
         Resolved::Ids(_, _) => words + cost_of_rows(max_rows(node, count), rows),
+        Resolved::Rows(RowSet::Tested(tested)) => words + cost_of_rows(tested.count(), rows),
         Resolved::Rows(_) => words + ROW_COST * max_rows(node, count),
         Resolved::Scanned(_, intervals) => words + cost_of_scans(intervals, rows),
     }

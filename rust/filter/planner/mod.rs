@@ -1,6 +1,7 @@
 //! Finds the rows of an index that a predicate is true for.
 
 mod cost;
+mod flatten;
 mod narrow;
 mod plan;
 mod resolve;

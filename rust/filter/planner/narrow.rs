@@ -5,7 +5,8 @@
 //! parts matches yet.
 
 use super::cost::cost;
-use super::plan::{Planner, flattened};
+use super::flatten::flattened;
+use super::plan::Planner;
 use super::resolve::{Parts, Question};
 use super::resolved::Resolved;
 use crate::index::RowSet;
@@ -44,14 +45,14 @@ impl Planner<'_> {
     }
 
     /// Returns those of `rows` that a node matches.
-    fn among(self, node: Resolved<'_>, rows: RowSet) -> RowSet {
+    fn among(self, node: Resolved, rows: RowSet) -> RowSet {
         self.rows(flattened(Resolved::All(vec![node, of_rows(rows)]), self.rows))
     }
 }
 
-fn of_rows<'i>(rows: RowSet) -> Resolved<'i> {
+fn of_rows(rows: RowSet) -> Resolved {
     match rows {
-        RowSet::Range(range) => Resolved::Range(range),
+        RowSet::Range(range) => Resolved::one_range(range),
         rows => Resolved::Rows(rows),
     }
 }

@@ -6,15 +6,16 @@
 
 use std::ops::Range;
 
-use super::cost::{Conjunction, IntersectionPlan, MAX_MERGED_LISTS, cost_of_rows, cost_of_scans, max_rows};
+use super::cost::{
+    Conjunction, IntersectionPlan, MAX_MERGED_LISTS, SPARSE_RATIO, as_range, cost_of_rows, cost_of_scans,
+    counted, is_nearly_every_row, max_rows,
+};
+use super::flatten::flattened;
 use super::resolve::{ResolveContext, SpanRows, resolve};
-use super::resolved::{Codes, Resolved, complement};
+use super::resolved::{Codes, Resolved, complement, opposite};
 use super::text_rows::TextRows;
 use crate::filter::predicate::Predicate;
-use crate::index::{Bits, Ids, Index, Numbers, RowList, RowSet, Texts};
-
-/// A result with fewer than one in this many rows is a sorted list; else it is a bitmap.
-const SPARSE_RATIO: usize = 256;
+use crate::index::{Bits, Ids, Index, Numbers, RowList, RowSet, RowTest, TestedRows, Texts, fill};
 
 /// Returns the rows of `index` for which `predicate` is true, by what `texts` has of conditions on texts, and by what
 /// `span_rows` takes other conditions on spans for; `None` if the search is cancelled first.
@@ -38,77 +39,38 @@ pub(in crate::filter) fn soon_rows(
     most: usize,
 ) -> Option<(RowSet, usize)> {
     let (texts, is_cancelled, span_rows) = (&TextRows::default(), &|| false, SpanRows::Possible);
-    let question = resolve(predicate, true, &ResolveContext { index, texts, is_cancelled, span_rows });
+    let context = ResolveContext { index, texts, is_cancelled, span_rows };
+    let question = resolve(predicate, true, &context).flattened(index.rows());
     let read = question.max_rows_read(index.rows());
     let all = RowSet::Range(0..index.rows());
     (read <= most).then(|| (Planner { rows: index.rows(), is_cancelled }.narrowed(question, all), read))
 }
 
-/// Flattens nested nodes of the same kind, intersects the ranges of an `AND`, joins codes of one column, and puts the smallest
-/// part first.
-pub(super) fn flattened(node: Resolved<'_>, rows: u32) -> Resolved<'_> {
-    let (parts, is_all) = match node {
-        Resolved::All(parts) => (parts, true),
-        Resolved::Any(parts) => (parts, false),
-        leaf => return leaf,
-    };
-    let (mut flat, mut window) = (Vec::with_capacity(parts.len()), 0..rows);
-    for part in parts {
-        match (flattened(part, rows), is_all) {
-            (Resolved::All(inner), true) | (Resolved::Any(inner), false) => flat.extend(inner),
-            (part, _) => flat.push(part),
-        }
-    }
-    let mut flat = with_codes_joined(flat, is_all);
-    if is_all {
-        flat.retain(|part| {
-            let Resolved::Range(range) = part else { return true };
-            window = window.start.max(range.start)..window.end.min(range.end);
-            false
-        });
-        if window != (0..rows) || flat.is_empty() {
-            flat.push(Resolved::Range(window.start..window.end.max(window.start)));
-        }
-    }
-    flat.sort_by_key(|part| max_rows(part, rows));
-    match flat.len() {
-        1 => flat.remove(0),
-        _ if is_all => Resolved::All(flat),
-        _ => Resolved::Any(flat),
-    }
-}
-
-/// Returns the parts of an `AND` or an `OR`, those that are codes of the same column as one.
-fn with_codes_joined(parts: Vec<Resolved<'_>>, is_all: bool) -> Vec<Resolved<'_>> {
-    let mut joined: Vec<Resolved<'_>> = Vec::with_capacity(parts.len());
-    for part in parts {
-        let same = joined.iter_mut().find_map(|known| match (known, &part) {
-            (Resolved::Texts(texts, codes), Resolved::Texts(own, more)) if std::ptr::eq(*texts, *own) => {
-                Some((codes, more, *own))
-            }
-            _ => None,
-        });
-        match same {
-            Some((codes, more, texts)) => *codes = codes.joined(more, texts, is_all),
-            None => joined.push(part),
-        }
-    }
-    joined
-}
-
 /// Whether a node matches a row.
-pub(super) fn contains(node: &Resolved<'_>, row: u32) -> bool {
+pub(super) fn contains(node: &Resolved, row: u32) -> bool {
     let index = row as usize;
     match node {
         Resolved::All(parts) => parts.iter().all(|part| contains(part, row)),
         Resolved::Any(parts) => parts.iter().any(|part| contains(part, row)),
-        Resolved::Range(range) => range.contains(&row),
+        Resolved::Ranges(ranges) => ranges[..ranges.partition_point(|range| range.start <= row)]
+            .last()
+            .is_some_and(|last| row < last.end),
         Resolved::Texts(texts, codes) => codes.contains(texts.code(index)),
         Resolved::Ordered { numbers, intervals, .. } | Resolved::Scanned(numbers, intervals) => {
             intervals.contains(numbers.value(index))
         }
         Resolved::Ids(ids, positions) => has_id_within(ids, positions, index),
         Resolved::Rows(rows) => rows.contains(row),
+    }
+}
+
+impl RowTest for Resolved {
+    fn selects(&self, row: u32) -> bool {
+        contains(self, row)
+    }
+
+    fn mark(&self, words: &mut [u64], rows: u32) {
+        Planner { rows, is_cancelled: &|| false }.unite(self, words);
     }
 }
 
@@ -123,7 +85,7 @@ fn has_id_within(ids: &Ids, positions: &[Range<usize>], row: usize) -> bool {
 
 /// Leaves those of `rows` that a node matches. What comes next does not depend on whether a row matches, so that the
 /// processor waits for the values of many at once.
-fn retain_matches(node: &Resolved<'_>, rows: &mut Vec<u32>) {
+fn retain_matches(node: &Resolved, rows: &mut Vec<u32>) {
     let mut kept = 0;
     for place in 0..rows.len() {
         let row = rows[place];
@@ -141,32 +103,39 @@ pub(super) struct Planner<'w> {
 }
 
 impl Planner<'_> {
-    pub(super) fn rows(self, node: Resolved<'_>) -> RowSet {
+    pub(super) fn rows(self, node: Resolved) -> RowSet {
         match node {
-            Resolved::Range(range) => RowSet::Range(range),
+            node if let Some(range) = as_range(&node) => RowSet::Range(range),
             Resolved::Rows(rows) => rows,
             Resolved::Texts(texts, codes) if codes.count() <= MAX_MERGED_LISTS => {
-                lists(texts, &codes, &(0..self.rows))
+                lists(&texts, &codes, &(0..self.rows))
+            }
+            node if is_nearly_every_row(&node, self.rows) => {
+                let others = self.rows(flattened(opposite(&node, self.rows), self.rows));
+                RowSet::Range(0..self.rows).without(&others)
             }
             Resolved::All(parts) => self.all(&parts),
+            node if let Some(count) = counted(&node, self.rows) => {
+                RowSet::Tested(TestedRows::new(node, count, self.rows))
+            }
             node if max_rows(&node, self.rows) < self.rows as usize / SPARSE_RATIO => self.sparse(&node),
             node => RowSet::Bits(Bits::new(self.bits(&node))),
         }
     }
 
     /// Returns the rows of a node that matches few, sorted.
-    fn sparse(self, node: &Resolved<'_>) -> RowSet {
+    fn sparse(self, node: &Resolved) -> RowSet {
         let mut found = Vec::new();
         self.gather(node, &(0..self.rows), &mut found);
         sorted(found)
     }
 
     /// Appends the rows of a node in no particular order; rows may repeat, and some may lie outside of `window`.
-    fn gather(self, node: &Resolved<'_>, window: &Range<u32>, found: &mut Vec<u32>) {
+    fn gather(self, node: &Resolved, window: &Range<u32>, found: &mut Vec<u32>) {
         match node {
             Resolved::Any(parts) => parts.iter().for_each(|part| self.gather(part, window, found)),
             Resolved::All(parts) => self.all(parts).for_each(|row| found.push(row)),
-            Resolved::Range(range) => found.extend(range.clone()),
+            Resolved::Ranges(ranges) => found.extend(ranges.iter().flat_map(Clone::clone)),
             Resolved::Texts(texts, codes) if codes.count() <= MAX_MERGED_LISTS => {
                 lists(texts, codes, window).for_each(|row| found.push(row));
             }
@@ -187,7 +156,7 @@ impl Planner<'_> {
     }
 
     /// Returns the rows that match all parts; the smallest part comes first.
-    fn all(self, parts: &[Resolved<'_>]) -> RowSet {
+    fn all(self, parts: &[Resolved]) -> RowSet {
         let conjunction = Conjunction::new(parts, self.rows);
         let window = conjunction.window.clone();
         let Some((smallest, others)) = conjunction.parts.split_first() else { return RowSet::Range(window) };
@@ -219,9 +188,9 @@ impl Planner<'_> {
         sorted(found)
     }
 
-    fn intersected(self, window: &Range<u32>, intersection: &IntersectionPlan<'_, '_>) -> Vec<u64> {
+    fn intersected(self, window: &Range<u32>, intersection: &IntersectionPlan<'_>) -> Vec<u64> {
         let mut words = vec![0; (self.rows as usize).div_ceil(64)];
-        crate::index::fill(&mut words, window.start as usize..window.end as usize);
+        fill(&mut words, window.start as usize..window.end as usize);
         for part in &intersection.bitmaps {
             self.intersect(part, &mut words);
         }
@@ -239,14 +208,14 @@ impl Planner<'_> {
     }
 
     /// Returns the rows of a node as a bitmap.
-    fn bits(self, node: &Resolved<'_>) -> Vec<u64> {
+    fn bits(self, node: &Resolved) -> Vec<u64> {
         let mut words = vec![0; (self.rows as usize).div_ceil(64)];
         self.unite(node, &mut words);
         words
     }
 
     /// Keeps in `words` only rows that match the node.
-    fn intersect(self, node: &Resolved<'_>, words: &mut [u64]) {
+    fn intersect(self, node: &Resolved, words: &mut [u64]) {
         if let Resolved::Texts(texts, codes) = node
             && codes.count() == 1
             && let Some(bits) = texts.bits(codes.ranges[0].start)
@@ -259,17 +228,15 @@ impl Planner<'_> {
     }
 
     /// Adds the rows of a node to `words`.
-    fn unite(self, node: &Resolved<'_>, words: &mut [u64]) {
+    fn unite(self, node: &Resolved, words: &mut [u64]) {
         match node {
             _ if (self.is_cancelled)() => {}
             Resolved::Any(parts) => parts.iter().for_each(|part| self.unite(part, words)),
-            Resolved::All(parts) => match self.all(parts) {
-                RowSet::Bits(bits) => unite_words(bits.words(), words),
-                rows => rows.for_each(|row| set(words, row)),
-            },
-            Resolved::Rows(RowSet::Bits(bits)) => unite_words(bits.words(), words),
-            Resolved::Rows(rows) => rows.for_each(|row| set(words, row)),
-            Resolved::Range(range) => crate::index::fill(words, range.start as usize..range.end as usize),
+            Resolved::All(parts) => unite_rows(&self.all(parts), words),
+            Resolved::Rows(rows) => unite_rows(rows, words),
+            Resolved::Ranges(ranges) => {
+                ranges.iter().for_each(|range| fill(words, range.start as usize..range.end as usize));
+            }
             Resolved::Texts(texts, codes) => self.unite_texts(texts, codes, words),
             Resolved::Ordered { numbers, order, positions, intervals } => {
                 let (count, rows) = (positions.iter().map(ExactSizeIterator::len).sum(), order.len());
@@ -290,7 +257,7 @@ impl Planner<'_> {
             return change(texts, &codes.ranges, words, |word, bits| *word |= bits);
         }
         let mut own = vec![0; words.len()];
-        crate::index::fill(&mut own, 0..self.rows as usize);
+        fill(&mut own, 0..self.rows as usize);
         change(texts, &codes.complement(texts), &mut own, |word, bits| *word &= !bits);
         unite_words(&own, words);
     }
@@ -302,7 +269,7 @@ fn unite_positions(order: &[u32], positions: &[Range<usize>], words: &mut [u64])
         return rows_at(order, positions).for_each(|row| set(words, row));
     }
     let mut own = vec![0; words.len()];
-    crate::index::fill(&mut own, 0..order.len());
+    fill(&mut own, 0..order.len());
     for row in rows_at(order, &complement(positions, order.len())) {
         own[row as usize / 64] &= !(1 << (row % 64));
     }
@@ -336,6 +303,13 @@ fn change(texts: &Texts, codes: &[Range<u32>], words: &mut [u64], change: impl F
 
 fn scan(numbers: &Numbers, intervals: impl Iterator<Item = (i64, i64)>, words: &mut [u64]) {
     intervals.for_each(|interval| numbers.mark_between(interval, words));
+}
+
+fn unite_rows(rows: &RowSet, words: &mut [u64]) {
+    match rows.words() {
+        Some(own) => unite_words(own, words),
+        None => rows.for_each(|row| set(words, row)),
+    }
 }
 
 fn unite_words(own: &[u64], words: &mut [u64]) {

@@ -5,8 +5,9 @@
 //! that take long to look up are left [`Unread`]. `NOT` is pushed down into the leaves, where it leaves out the rows
 //! without a value, as in `evaluate`.
 
-use super::cost::{MAX_COST_AT_ONCE, is_every_row, lies_in_index, max_rows};
-use super::resolved::{Codes, Resolved};
+use super::cost::{MAX_COST_AT_ONCE, is_every_row, max_rows, max_rows_read};
+use super::flatten::flattened;
+use super::resolved::{Codes, Resolved, union};
 use super::text_rows::TextRows;
 use super::unread::Unread;
 use crate::filter::intervals::IntervalSet;
@@ -21,7 +22,7 @@ const NANOS_PER_MICRO: i128 = 1_000;
 #[derive(Debug)]
 pub(super) enum Question<'i, 'p> {
     /// Nothing is left to look up.
-    Resolved(Resolved<'i>),
+    Resolved(Resolved),
     /// All of it is.
     Unread(Unread<'i, 'p>),
     /// Every part holds.
@@ -33,12 +34,12 @@ pub(super) enum Question<'i, 'p> {
 /// The parts of an `AND` or an `OR`.
 #[derive(Debug, Default)]
 pub(super) struct Parts<'i, 'p> {
-    pub(super) resolved: Vec<Resolved<'i>>,
+    pub(super) resolved: Vec<Resolved>,
     /// Those that are looked up soonest come first.
     pub(super) open: Vec<Question<'i, 'p>>,
 }
 
-impl<'i> Question<'i, '_> {
+impl Question<'_, '_> {
     fn joined(parts: Vec<Self>, is_all: bool) -> Self {
         let mut joined = Parts::default();
         for part in parts {
@@ -56,6 +57,14 @@ impl<'i> Question<'i, '_> {
         }
     }
 
+    /// Returns the question with what is resolved of it as one flat node, if that is all.
+    pub(super) fn flattened(self, rows: u32) -> Self {
+        match self {
+            Self::Resolved(node) => Self::Resolved(flattened(node, rows)),
+            open => open,
+        }
+    }
+
     /// Returns the cost of looking up what is left.
     pub(super) fn cost(&self) -> usize {
         match self {
@@ -68,8 +77,7 @@ impl<'i> Question<'i, '_> {
     /// Returns an upper bound of the rows that are read to evaluate it, of `rows`.
     pub(super) fn max_rows_read(&self, rows: u32) -> usize {
         match self {
-            Self::Resolved(node) if lies_in_index(node) => 0,
-            Self::Resolved(node) => max_rows(node, rows),
+            Self::Resolved(node) => max_rows_read(node, rows),
             // What is left to look up is asked of the rows that the rest leaves.
             Self::All(parts) => {
                 parts.resolved.iter().map(|part| max_rows(part, rows)).min().unwrap_or(rows as usize)
@@ -79,7 +87,7 @@ impl<'i> Question<'i, '_> {
     }
 
     /// Looks up what is left.
-    pub(super) fn read(self) -> Resolved<'i> {
+    pub(super) fn read(self) -> Resolved {
         match self {
             Self::Resolved(node) => node,
             Self::Unread(leaf) => leaf.read(),
@@ -89,14 +97,14 @@ impl<'i> Question<'i, '_> {
     }
 }
 
-impl<'i> Parts<'i, '_> {
+impl Parts<'_, '_> {
     /// Returns the cost of looking up what is left.
     pub(super) fn cost(&self) -> usize {
         self.open.iter().map(Question::cost).sum()
     }
 
     /// Looks up what is left.
-    pub(super) fn read(self) -> Vec<Resolved<'i>> {
+    pub(super) fn read(self) -> Vec<Resolved> {
         let Self { mut resolved, open } = self;
         resolved.extend(open.into_iter().map(Question::read));
         resolved
@@ -130,7 +138,7 @@ pub(super) fn resolve<'i, 'p>(
 ) -> Question<'i, 'p> {
     let ResolveContext { index, texts, is_cancelled, span_rows } = *context;
     match predicate {
-        _ if is_cancelled() => Question::Resolved(Resolved::Range(0..0)),
+        _ if is_cancelled() => Question::Resolved(Resolved::NONE),
         Predicate::And(parts) => resolve_parts(parts, (truth, truth), context),
         Predicate::Or(parts) => resolve_parts(parts, (truth, !truth), context),
         Predicate::Not(part) => resolve(part, !truth, context),
@@ -138,9 +146,9 @@ pub(super) fn resolve<'i, 'p>(
             Some(texts) => {
                 let present = texts.distinct();
                 let codes = if truth { 0..present } else { present..present + 1 };
-                Resolved::Texts(texts, Codes::new(texts, vec![codes]))
+                Resolved::Texts(texts.clone(), Codes::new(texts, vec![codes]))
             }
-            None => Resolved::Range(0..if truth { index.rows() } else { 0 }),
+            None => Resolved::one_range(0..if truth { index.rows() } else { 0 }),
         }),
         Predicate::Text(field, matcher) => soon(match index.texts(*field) {
             Some(texts) => Unread::Texts { texts, matcher, truth },
@@ -155,13 +163,13 @@ pub(super) fn resolve<'i, 'p>(
                 let rows = if span_rows == SpanRows::Certain { certain } else { possible };
                 Question::Resolved(Resolved::Rows(rows))
             }
-            None if span_rows == SpanRows::Certain => Question::Resolved(Resolved::Range(0..0)),
+            None if span_rows == SpanRows::Certain => Question::Resolved(Resolved::NONE),
             None if truth => {
                 let implied = [test.implied(), test.implied_texts()];
                 let parts = implied.iter().map(|part| resolve(part, true, context).read());
                 Question::Resolved(Resolved::All(parts.collect()))
             }
-            None => Question::Resolved(Resolved::Range(0..index.rows())),
+            None => Question::Resolved(Resolved::one_range(0..index.rows())),
         },
     }
 }
@@ -189,7 +197,7 @@ fn resolve_parts<'i, 'p>(
         nodes.push(question);
     }
     if nodes.is_empty() {
-        return Question::Resolved(Resolved::Range(0..if is_all { rows } else { 0 }));
+        return Question::Resolved(Resolved::one_range(0..if is_all { rows } else { 0 }));
     }
     Question::joined(nodes, is_all)
 }
@@ -210,12 +218,12 @@ fn resolve_intervals<'i, 'p>(
     let numbers = index.numbers(field).expect("numbers and instants have a column");
     if field == Field::StartTime {
         // Rows are sorted newest first, so the last interval holds the first rows.
-        let ranges: Vec<_> =
-            intervals.iter().map(|interval| Resolved::Range(numbers.rows_between(interval))).collect();
-        return Question::Resolved(Resolved::Any(ranges));
+        let mut ranges: Vec<_> = intervals.iter().map(|interval| numbers.rows_between(interval)).collect();
+        ranges.reverse();
+        return Question::Resolved(Resolved::Ranges(union(ranges.into_iter())));
     }
     match numbers.order() {
         Some(order) => soon(Unread::Numbers { numbers, order, intervals }),
-        None => Question::Resolved(Resolved::Scanned(numbers, intervals)),
+        None => Question::Resolved(Resolved::Scanned(numbers.clone(), intervals)),
     }
 }

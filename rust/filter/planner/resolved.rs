@@ -1,35 +1,47 @@
 //! Conditions in terms of one index.
 
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
+
+use arrow_buffer::ScalarBuffer;
 
 use crate::filter::intervals::IntervalSet;
 use crate::index::{Ids, Numbers, RowSet, Texts, fill, is_set};
 
 /// A predicate in terms of one index.
 #[derive(Debug)]
-pub(super) enum Resolved<'i> {
+pub(super) enum Resolved {
     /// Every part holds.
-    All(Vec<Resolved<'i>>),
+    All(Vec<Resolved>),
     /// At least one part holds.
-    Any(Vec<Resolved<'i>>),
-    /// The row is in the range.
-    Range(Range<u32>),
+    Any(Vec<Resolved>),
+    /// The row is in one of these ranges, which ascend and are separated by gaps.
+    Ranges(Vec<Range<u32>>),
     /// The row's text has one of these codes.
-    Texts(&'i Texts, Codes),
+    Texts(Arc<Texts>, Codes),
     /// The row's number is in the set; its positions in the order by number are known.
     Ordered {
-        numbers: &'i Numbers,
-        order: &'i [u32],
+        numbers: Arc<Numbers>,
+        order: ScalarBuffer<u32>,
         positions: Vec<Range<usize>>,
         intervals: IntervalSet<i64>,
     },
     /// The row's number is in the set.
-    Scanned(&'i Numbers, IntervalSet<i64>),
+    Scanned(Arc<Numbers>, IntervalSet<i64>),
     /// The row's id is at one of these positions in the order of ids.
-    Ids(&'i Ids, Vec<Range<usize>>),
+    Ids(Arc<Ids>, Vec<Range<usize>>),
     /// The row is in the set.
     Rows(RowSet),
+}
+
+impl Resolved {
+    /// No row.
+    pub(super) const NONE: Self = Self::Ranges(Vec::new());
+
+    /// The rows of a range.
+    pub(super) fn one_range(range: Range<u32>) -> Self {
+        Self::Ranges(union(std::iter::once(range)))
+    }
 }
 
 /// A set of codes.
@@ -57,17 +69,7 @@ impl Codes {
     /// Returns the codes that both sets have, or that any of them has.
     pub(super) fn joined(&self, other: &Self, texts: &Texts, is_all: bool) -> Self {
         let end = texts.distinct() + 1;
-        let any = |one: &[Range<u32>], other: &[Range<u32>]| {
-            let mut ranges = [one, other].concat();
-            ranges.sort_unstable_by_key(|range| range.start);
-            union(ranges.into_iter())
-        };
-        let ranges = if is_all {
-            complement(&any(&complement(&self.ranges, end), &complement(&other.ranges, end)), end)
-        } else {
-            any(&self.ranges, &other.ranges)
-        };
-        Self::new(texts, ranges)
+        Self::new(texts, joined([&self.ranges, &other.ranges], end, is_all))
     }
 
     /// Returns all other codes, including that of a missing value.
@@ -93,6 +95,43 @@ impl Codes {
     pub(super) fn count(&self) -> usize {
         self.ranges.iter().map(ExactSizeIterator::len).sum()
     }
+}
+
+/// Returns what matches all other rows, of `rows`.
+pub(super) fn opposite(node: &Resolved, rows: u32) -> Resolved {
+    let each = |parts: &[Resolved]| parts.iter().map(|part| opposite(part, rows)).collect();
+    match node {
+        Resolved::All(parts) => Resolved::Any(each(parts)),
+        Resolved::Any(parts) => Resolved::All(each(parts)),
+        Resolved::Ranges(ranges) => Resolved::Ranges(complement(ranges, rows)),
+        Resolved::Texts(texts, codes) => {
+            Resolved::Texts(texts.clone(), Codes::new(texts, codes.complement(texts)))
+        }
+        Resolved::Ordered { numbers, order, positions, intervals } => Resolved::Ordered {
+            numbers: numbers.clone(),
+            order: order.clone(),
+            positions: complement(positions, order.len()),
+            intervals: intervals.not(),
+        },
+        Resolved::Scanned(numbers, intervals) => Resolved::Scanned(numbers.clone(), intervals.not()),
+        Resolved::Ids(ids, positions) => Resolved::Ids(ids.clone(), complement(positions, ids.order().len())),
+        Resolved::Rows(own) => Resolved::Rows(RowSet::Range(0..rows).without(own)),
+    }
+}
+
+/// Returns what lies in both, or in any, of two lists of ascending ranges up to `end`.
+pub(super) fn joined<T: Copy + Ord + Default>(
+    lists: [&[Range<T>]; 2],
+    end: T,
+    is_all: bool,
+) -> Vec<Range<T>> {
+    if is_all {
+        let gaps = lists.map(|ranges| complement(ranges, end));
+        return complement(&joined([&gaps[0], &gaps[1]], end, false), end);
+    }
+    let mut ranges = lists.concat();
+    ranges.sort_unstable_by_key(|range| range.start);
+    union(ranges.into_iter())
 }
 
 /// Merges ascending ranges that touch, and drops empty ones.

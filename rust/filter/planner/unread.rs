@@ -1,5 +1,7 @@
 //! Conditions that take long to look up. They are looked up at last, and where few rows are left, these are tested instead.
 
+use std::sync::Arc;
+
 use arrow_buffer::ScalarBuffer;
 use rayon::prelude::*;
 
@@ -15,14 +17,14 @@ use crate::text::ID_DIGITS;
 #[derive(Debug)]
 pub(super) enum Unread<'i, 'p> {
     /// The row has a text, and whether the matcher matches it is this.
-    Texts { texts: &'i Texts, matcher: &'p TextMatcher, truth: bool },
+    Texts { texts: &'i Arc<Texts>, matcher: &'p TextMatcher, truth: bool },
     /// Whether the matcher matches the row's id is this.
-    Ids { ids: &'i Ids, matcher: &'p TextMatcher, truth: bool },
+    Ids { ids: &'i Arc<Ids>, matcher: &'p TextMatcher, truth: bool },
     /// The row's number is in the set.
-    Numbers { numbers: &'i Numbers, order: &'i ScalarBuffer<u32>, intervals: IntervalSet<i64> },
+    Numbers { numbers: &'i Arc<Numbers>, order: &'i ScalarBuffer<u32>, intervals: IntervalSet<i64> },
 }
 
-impl<'i> Unread<'i, '_> {
+impl Unread<'_, '_> {
     /// Returns the cost of looking it up.
     pub(super) fn cost(&self) -> usize {
         match self {
@@ -35,13 +37,16 @@ impl<'i> Unread<'i, '_> {
     }
 
     /// Looks it up.
-    pub(super) fn read(self) -> Resolved<'i> {
+    pub(super) fn read(self) -> Resolved {
         match self {
-            Self::Texts { texts, matcher, truth } => Resolved::Texts(texts, codes(texts, matcher, truth)),
+            Self::Texts { texts, matcher, truth } => {
+                Resolved::Texts(texts.clone(), codes(texts, matcher, truth))
+            }
             Self::Ids { ids, matcher, truth } => ids_that_match(ids, matcher, truth),
             Self::Numbers { numbers, order, intervals } => {
                 let positions = intervals.iter().map(|interval| numbers.positions_between(order, interval));
-                Resolved::Ordered { numbers, order, positions: union(positions), intervals }
+                let positions = union(positions);
+                Resolved::Ordered { numbers: numbers.clone(), order: order.clone(), positions, intervals }
             }
         }
     }

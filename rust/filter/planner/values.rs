@@ -1,6 +1,7 @@
 //! Finds the values of a column that a text matcher matches.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use fearless_simd::{Level, dispatch};
 use rayon::prelude::*;
@@ -59,7 +60,7 @@ fn code(position: usize) -> u32 {
 }
 
 /// Returns the ids that the matcher matches, or those it does not.
-pub(super) fn ids_that_match<'i>(ids: &'i Ids, matcher: &TextMatcher, truth: bool) -> Resolved<'i> {
+pub(super) fn ids_that_match(ids: &Arc<Ids>, matcher: &TextMatcher, truth: bool) -> Resolved {
     let Some(intervals) = matcher.intervals(true) else {
         return Resolved::Rows(rows_that_contain(ids, matcher, truth));
     };
@@ -73,7 +74,7 @@ pub(super) fn ids_that_match<'i>(ids: &'i Ids, matcher: &TextMatcher, truth: boo
         return Resolved::Rows(if truth { found } else { all.without(&found) });
     }
     let found = union(intervals.into_iter().map(|interval| positions(ids, interval)));
-    Resolved::Ids(ids, if truth { found } else { complement(&found, ids.order().len()) })
+    Resolved::Ids(ids.clone(), if truth { found } else { complement(&found, ids.order().len()) })
 }
 
 /// Returns the texts of intervals that are all of one text.

@@ -68,7 +68,7 @@ enum Question<'i> {
     All(Vec<Question<'i>>),
     Any(Vec<Question<'i>>),
     /// A condition on columns.
-    Columns(Resolved<'i>),
+    Columns(Resolved),
     /// A condition on spans.
     Spans(SpanQuestion<'i>),
 }

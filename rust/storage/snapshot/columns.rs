@@ -198,7 +198,7 @@ impl PartColumns {
     /// Returns the number of distinct texts of a field, which is also the code of a missing one.
     pub fn distinct(&self, field: Field) -> u32 {
         match &self.source {
-            ColumnSource::Sealed(index) => index.texts(field).map_or(0, Texts::distinct),
+            ColumnSource::Sealed(index) => index.texts(field).map_or(0, |texts| texts.distinct()),
             ColumnSource::Head(batch) => {
                 let texts = batch.texts(field).map_or(0, |texts| texts.values.len());
                 u32::try_from(texts).unwrap_or(u32::MAX)
@@ -226,7 +226,7 @@ impl PartColumns {
     /// Returns the index of a text field other than the trace id; `None` for other fields, and for a batch of the head.
     pub fn texts(&self, field: Field) -> Option<&Texts> {
         match &self.source {
-            ColumnSource::Sealed(index) => index.texts(field),
+            ColumnSource::Sealed(index) => index.texts(field).map(Arc::as_ref),
             ColumnSource::Head(_) => None,
         }
     }

@@ -124,12 +124,13 @@ impl SnapshotPart {
                     return Ok(Candidates { certain, unverified: Vec::new() });
                 }
                 let indexes = segment.indexes(filter.projection(Projection::SORT_KEY))?;
-                let bounds = filter.bounds(indexes.of_filters(), is_cancelled);
-                let [certain, possible] = bounds.ok_or(Error::Cancelled)?;
                 if !filter.reads_spans() {
-                    return Ok(Candidates { certain: possible, unverified: Vec::new() });
+                    let certain = filter.rows(indexes.of_filters().rows, is_cancelled);
+                    let certain = certain.ok_or(Error::Cancelled)?;
+                    return Ok(Candidates { certain, unverified: Vec::new() });
                 }
-                return self.decided((filter, &indexes), [certain, possible], is_cancelled);
+                let bounds = filter.bounds(indexes.of_filters(), is_cancelled);
+                return self.decided((filter, &indexes), bounds.ok_or(Error::Cancelled)?, is_cancelled);
             }
             PartSource::Head(batch) => {
                 if let Some(indexes) = batch.indexes().filter(|_| filter.reads_spans()) {

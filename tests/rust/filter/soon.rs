@@ -5,7 +5,7 @@ use serde_json::json;
 use super::compiled;
 use super::indexed::{indexed, rows};
 
-/// What is found without another thread: lists as they lie in the index, and what few rows are asked.
+/// What is found without another thread: lists as they lie in the index, what one column counts, and what few rows are asked.
 #[test]
 fn what_few_rows_decide_is_soon_found() {
     let rows = rows(9_000, 900, 3);
@@ -17,10 +17,13 @@ fn what_few_rows_decide_is_soon_found() {
     let listed = |how: bool| json!({"op": "IN", "key": "agent_id", "values": many, "ignore_case": how});
     let of_user = |rest: &serde_json::Value| json!({"op": "AND", "conditions": [user(0), rest]});
     let read = |filter: &serde_json::Value| Some(compiled(&filter.to_string()).soon_rows(&index, 100)?.1);
+    let not = |condition| json!({"op": "NOT", "condition": condition});
     for free in [
         json!({}),
         status.clone(),
         user(0),
+        not(user(0)),
+        piece.clone(),
         json!({"op": "GT", "key": "start_time", "value": "2020-01-01T00:00:00Z"}),
     ] {
         assert_eq!(read(&free), Some(0), "{free}");
@@ -34,10 +37,7 @@ fn what_few_rows_decide_is_soon_found() {
     ] {
         assert!(read(&few).is_some_and(|read| (1..100).contains(&read)), "{few}");
     }
-    let not = |condition| json!({"op": "NOT", "condition": condition});
-    for late in
-        [piece.clone(), not(user(0)), or(user(0), piece), of_user(&listed(false)), of_user(&listed(true))]
-    {
+    for late in [or(user(0), piece), of_user(&listed(false)), of_user(&listed(true))] {
         assert_eq!(read(&late), None, "{late}");
     }
 }

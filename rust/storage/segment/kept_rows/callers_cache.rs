@@ -199,11 +199,7 @@ impl Drop for InProgress<'_> {
 
 /// Returns what a set takes in memory. Its key is there twice.
 fn bytes_of((_, filter): &Key, rows: &RowSet) -> u64 {
-    let rows = match rows {
-        RowSet::Bits(bits) => size_of_val(bits.words()),
-        rows => rows.count() * size_of::<u32>(),
-    };
-    (2 * size_of::<Key>() + size_of::<KeptSet>() + filter.len() + rows) as u64
+    (2 * size_of::<Key>() + size_of::<KeptSet>() + filter.len() + rows.bytes()) as u64
 }
 
 #[cfg(test)]

@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use super::bits::{Bits, fill, ones};
-use super::row_list::RowList;
+use super::list::RowList;
+use super::tested::TestedRows;
+use crate::index::bits::{Bits, fill, ones};
 
 /// A set of words with fewer rows than one in so many is a list.
 const ROWS_PER_LISTED_ROW: usize = 64;
@@ -19,6 +20,8 @@ pub enum RowSet {
     Lists(Vec<RowList>),
     /// A bitmap.
     Bits(Bits),
+    /// Many rows that a test selects, without a bitmap as long as few are looked up.
+    Tested(TestedRows),
 }
 
 impl RowSet {
@@ -42,6 +45,7 @@ impl RowSet {
             Self::List(list) => list.len(),
             Self::Lists(lists) => lists.iter().map(|list| list.len()).sum(),
             Self::Bits(bits) => bits.count(),
+            Self::Tested(rows) => rows.count(),
         }
     }
 
@@ -49,8 +53,19 @@ impl RowSet {
     pub fn words(&self) -> Option<&[u64]> {
         match self {
             Self::Bits(bits) => Some(bits.words()),
+            Self::Tested(rows) => Some(rows.bits().words()),
             Self::List(list) => list.words(),
             Self::Range(_) | Self::Lists(_) => None,
+        }
+    }
+
+    /// Returns the memory that the set takes, in bytes; what it shares with an index counts too.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Range(_) => 0,
+            Self::List(_) | Self::Lists(_) => self.count() * size_of::<u32>(),
+            Self::Bits(bits) => size_of_val(bits.words()),
+            Self::Tested(rows) => rows.bytes(),
         }
     }
 
@@ -61,6 +76,7 @@ impl RowSet {
             Self::List(list) => list.has(row),
             Self::Lists(lists) => lists.iter().any(|list| list.has(row)),
             Self::Bits(bits) => bits.contains(row),
+            Self::Tested(rows) => rows.contains(row),
         }
     }
 
@@ -86,26 +102,25 @@ impl RowSet {
                 let left = self.from(0).filter(|row| !others.contains(*row));
                 return Self::List(left.collect());
             }
+            Self::Range(range) if let Some(left) = left_of_all(range, others) => return left,
             Self::Range(range) => {
                 let mut words = vec![0; (range.end as usize).div_ceil(64)];
                 fill(&mut words, range.start as usize..range.end as usize);
                 words
             }
-            Self::Bits(bits) => bits.words.clone(),
+            Self::Bits(bits) => bits.words().to_vec(),
+            Self::Tested(rows) => rows.bits().words().to_vec(),
         };
-        let remove = |(word, other): (&mut u64, &u64)| *word &= !other;
         match others {
-            _ if let Some(others) = others.words() => words.iter_mut().zip(others).for_each(remove),
+            Self::List(list) => list.remove_from(&mut words),
+            Self::Lists(lists) => lists.iter().for_each(|list| list.remove_from(&mut words)),
             Self::Range(range) => {
                 let mut others = vec![0; (range.end as usize).div_ceil(64)];
                 fill(&mut others, range.start as usize..range.end as usize);
-                words.iter_mut().zip(&others).for_each(remove);
+                remove(&mut words, &others);
             }
-            _ => others.for_each(|row| {
-                if let Some(word) = words.get_mut(row as usize / 64) {
-                    *word &= !(1 << (row % 64));
-                }
-            }),
+            Self::Bits(bits) => remove(&mut words, bits.words()),
+            Self::Tested(rows) => remove(&mut words, rows.bits().words()),
         }
         Self::of_words(words)
     }
@@ -120,15 +135,22 @@ impl RowSet {
             Self::List(list) => before(list),
             Self::Lists(lists) => lists.iter().map(before).sum(),
             Self::Bits(bits) => bits.rank(row),
+            Self::Tested(rows) => rows.rank(row),
         }
     }
 
-    pub(super) fn first(&self) -> Option<u32> {
-        self.select(0)
-    }
-
-    pub(super) fn last(&self) -> Option<u32> {
-        self.select(self.count().checked_sub(1)?)
+    /// Whether all rows of the set lie in a range.
+    pub(super) fn lies_in(&self, range: &Range<u32>) -> bool {
+        let ends_in = |first: Option<u32>, last: Option<u32>| {
+            first.is_none_or(|row| row >= range.start) && last.is_none_or(|row| row < range.end)
+        };
+        let is_in = |list: &RowList| ends_in(list.first().copied(), list.last().copied());
+        match self {
+            Self::List(list) => is_in(list),
+            Self::Lists(lists) => lists.iter().all(is_in),
+            Self::Tested(rows) if rows.is_of(range) => true,
+            _ => ends_in(self.select(0), self.count().checked_sub(1).and_then(|last| self.select(last))),
+        }
     }
 
     /// Returns the row with `rank` rows of the set before it, if there is one.
@@ -140,6 +162,7 @@ impl RowSet {
             Self::List(list) => list.get(rank).copied(),
             Self::Lists(lists) => select_in(lists, rank),
             Self::Bits(bits) => bits.select(rank).filter(|_| rank < bits.count()),
+            Self::Tested(rows) => rows.select(rank),
         }
     }
 
@@ -158,23 +181,46 @@ impl RowSet {
                 }))
             }
             Self::Bits(bits) => Box::new(bits.from(row)),
+            Self::Tested(rows) => rows.from(row),
         }
     }
 
     /// Calls `visit` with every row of the set; several lists are visited one after the other.
-    pub fn for_each(&self, mut visit: impl FnMut(u32)) {
+    pub fn for_each(&self, visit: impl FnMut(u32)) {
         match self {
             Self::Range(range) => range.clone().for_each(visit),
             Self::List(list) => list.iter().copied().for_each(visit),
             Self::Lists(lists) => lists.iter().flat_map(|list| list.iter()).copied().for_each(visit),
-            Self::Bits(bits) => {
-                bits.words
-                    .iter()
-                    .enumerate()
-                    .for_each(|(index, word)| ones(index, *word).for_each(&mut visit));
-            }
+            Self::Bits(bits) => for_each_one(bits.words(), visit),
+            Self::Tested(rows) => for_each_one(rows.bits().words(), visit),
         }
     }
+}
+
+/// Returns the rows of a range from 0 that are not in `others`, if lists tell them.
+fn left_of_all(all: &Range<u32>, others: &RowSet) -> Option<RowSet> {
+    let few = |lists: &[RowList]| {
+        let is_few = others.count() * ROWS_PER_LISTED_ROW <= all.len();
+        let are_all_in = all.start == 0 && others.lies_in(all);
+        (is_few && are_all_in).then(|| RowSet::Tested(TestedRows::all_but(lists.to_vec(), all.end)))
+    };
+    match others {
+        RowSet::List(list) => few(std::slice::from_ref(list)),
+        RowSet::Lists(lists) => few(lists),
+        RowSet::Tested(rows) => match rows.left_out(all)? {
+            [list] => Some(RowSet::List(list.clone())),
+            lists => Some(RowSet::Lists(lists.to_vec())),
+        },
+        RowSet::Range(_) | RowSet::Bits(_) => None,
+    }
+}
+
+fn remove(words: &mut [u64], others: &[u64]) {
+    words.iter_mut().zip(others).for_each(|(word, other)| *word &= !other);
+}
+
+fn for_each_one(words: &[u64], mut visit: impl FnMut(u32)) {
+    words.iter().enumerate().for_each(|(index, word)| ones(index, *word).for_each(&mut visit));
 }
 
 /// Returns the rows of a list from `row` on. Most often these are all of it, which is not searched then.
@@ -201,7 +247,22 @@ fn select_in(lists: &[RowList], rank: usize) -> Option<u32> {
 pub(super) mod tests {
     use proptest::prelude::*;
 
+    use super::super::tested::RowTest;
     use super::*;
+
+    /// Selects the rows of a list.
+    #[derive(Debug)]
+    struct OneOf(Vec<u32>);
+
+    impl RowTest for OneOf {
+        fn selects(&self, row: u32) -> bool {
+            self.0.binary_search(&row).is_ok()
+        }
+
+        fn mark(&self, words: &mut [u64], _rows: u32) {
+            self.0.iter().for_each(|row| words[*row as usize / 64] |= 1 << (row % 64));
+        }
+    }
 
     /// Returns the set of `rows`, all less than `width`, in every form that it can have.
     pub(in crate::index) fn forms(rows: &[u32], width: u32) -> Vec<RowSet> {
@@ -215,6 +276,11 @@ pub(super) mod tests {
             RowSet::List(RowList::new(rows.to_vec().into(), Some(words.clone().into()))),
             RowSet::Lists(vec![even.into(), odd.into()]),
             RowSet::Bits(Bits::new(words)),
+            RowSet::Tested(TestedRows::new(OneOf(rows.to_vec()), rows.len(), width)),
+            RowSet::Tested(TestedRows::all_but(
+                vec![(0..width).filter(|row| !rows.contains(row)).collect()],
+                width,
+            )),
         ];
         if let (Some(first), Some(last)) = (rows.first(), rows.last())
             && (last - first) as usize + 1 == rows.len()

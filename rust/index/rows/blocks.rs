@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::bits::{Bits, fill, ones};
-use super::live_rows::LiveRows;
-use super::row_set::RowSet;
+use super::live::LiveRows;
+use super::set::RowSet;
+use crate::index::bits::{Bits, fill, ones};
 
 /// The most rows of one block. The decoded columns of a block fit into the first-level cache.
 pub const BLOCK_ROWS: usize = 1_024;
@@ -72,6 +72,12 @@ impl LiveRows {
                 }
             }
             RowSet::Bits(bits) => for_each_bits(bits.words(), window, &mut visit),
+            RowSet::Tested(rows) if self.deleted.is_empty() => {
+                for_each_bits(rows.bits().words(), window, &mut visit);
+            }
+            RowSet::Tested(rows) => {
+                for_each_bits(&self.to_words(rows.bits().words().len() * 64), window, &mut visit);
+            }
         }
     }
 
@@ -132,52 +138,45 @@ impl LiveRows {
 
     /// Returns the memory that the set takes, in bytes; what it shares with an index counts too.
     pub fn bytes(&self) -> usize {
-        let rows = match &self.rows {
-            RowSet::Range(_) => 0,
-            RowSet::List(_) | RowSet::Lists(_) => self.rows.count() * size_of::<u32>(),
-            RowSet::Bits(bits) => size_of_val(bits.words()),
-        };
-        rows + size_of_val(self.deleted.as_slice())
+        self.rows.bytes() + size_of_val(self.deleted.as_slice())
     }
 }
 
 fn intersection(own: &RowSet, others: RowSet) -> RowSet {
-    let last = others.count().checked_sub(1).and_then(|last| others.select(last));
     match (own, others) {
-        (RowSet::Range(range), others)
-            if last.is_none_or(|last| last < range.end) && starts_in(&others, range) =>
-        {
-            others
-        }
+        (RowSet::Range(range), others) if others.lies_in(range) => others,
         (RowSet::Range(own), RowSet::Range(other)) => {
             let start = own.start.max(other.start);
             RowSet::Range(start..own.end.min(other.end).max(start))
         }
-        (RowSet::Bits(own), RowSet::Bits(other)) => {
-            let words = own.words().iter().zip(other.words()).map(|(own, other)| own & other);
-            RowSet::Bits(Bits::new(words.collect()))
-        }
-        (RowSet::Bits(bits), RowSet::Range(range)) => of_range(bits, &range),
-        (RowSet::Range(range), RowSet::Bits(bits)) => of_range(&bits, range),
         (RowSet::List(own), RowSet::List(other)) => RowSet::List(common(own, &other).into()),
         (RowSet::List(_) | RowSet::Lists(_), others) if own.count() <= others.count() => {
             filtered(own, &others)
         }
         (own, others @ (RowSet::List(_) | RowSet::Lists(_))) => filtered(&others, own),
-        (own, others) => filtered(own, &others),
+        (own, others) => common_bits(own, &others),
     }
 }
 
-fn starts_in(rows: &RowSet, range: &Range<u32>) -> bool {
-    rows.select(0).is_none_or(|first| first >= range.start)
+/// Returns the rows that are in both sets, at least one of which has a bitmap; the other may be a range.
+fn common_bits(one: &RowSet, other: &RowSet) -> RowSet {
+    match (one, other) {
+        (RowSet::Range(range), rows) | (rows, RowSet::Range(range)) if let Some(words) = rows.words() => {
+            of_range(words, range)
+        }
+        (one, other) if let (Some(one), Some(other)) = (one.words(), other.words()) => {
+            RowSet::Bits(Bits::new(one.iter().zip(other).map(|(one, other)| one & other).collect()))
+        }
+        _ => filtered(one, other),
+    }
 }
 
 /// Returns the rows of a bitmap that lie in a range.
-fn of_range(bits: &Bits, range: &Range<u32>) -> RowSet {
-    let mut words = vec![0; bits.words().len()];
+fn of_range(bits: &[u64], range: &Range<u32>) -> RowSet {
+    let mut words = vec![0; bits.len()];
     let end = (words.len() * 64).min(range.end as usize);
     fill(&mut words, (range.start as usize).min(end)..end);
-    words.iter_mut().zip(bits.words()).for_each(|(word, own)| *word &= own);
+    words.iter_mut().zip(bits).for_each(|(word, own)| *word &= own);
     RowSet::Bits(Bits::new(words))
 }
 
@@ -280,6 +279,8 @@ mod tests {
                 }
                 RowSet::Bits(Bits::new(words))
             }),
+            prop::collection::btree_set(0..ROWS, 0..200)
+                .prop_map(|gaps| RowSet::Range(0..ROWS).without(&RowSet::List(gaps.into_iter().collect()))),
         ];
         (rows, prop::collection::btree_set(0..ROWS, 0..50))
             .prop_map(|(rows, deleted)| LiveRows::new(rows, &deleted.into_iter().collect::<RoaringBitmap>()))

@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use arrow_buffer::ScalarBuffer;
 
-use super::bits::{is_set, set_all};
+use crate::index::bits::{is_set, set_all};
 
 /// An ascending list of rows without repetitions. Rows of a frequent value are in the index as a bitmap too, in which a row is found
 /// without a search.
@@ -16,7 +16,7 @@ pub struct RowList {
 
 impl RowList {
     /// Returns a list of which there may be a bitmap, with a bit for each row of the index.
-    pub(super) fn new(rows: ScalarBuffer<u32>, bits: Option<ScalarBuffer<u64>>) -> Self {
+    pub(in crate::index) fn new(rows: ScalarBuffer<u32>, bits: Option<ScalarBuffer<u64>>) -> Self {
         Self { rows, bits }
     }
 
@@ -38,6 +38,18 @@ impl RowList {
         match &self.bits {
             Some(bits) => words.iter_mut().zip(bits.iter()).for_each(|(word, own)| *word |= own),
             None => set_all(words, &self.rows),
+        }
+    }
+
+    /// Clears the bits of the rows; there may be none for some of them.
+    pub(super) fn remove_from(&self, words: &mut [u64]) {
+        match &self.bits {
+            Some(bits) => words.iter_mut().zip(bits.iter()).for_each(|(word, own)| *word &= !own),
+            None => self.rows.iter().for_each(|row| {
+                if let Some(word) = words.get_mut(*row as usize / 64) {
+                    *word &= !(1 << (row % 64));
+                }
+            }),
         }
     }
 

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use roaring::RoaringBitmap;
 
-use super::bits::{Bits, fill};
-use super::row_set::RowSet;
+use super::set::RowSet;
+use crate::index::bits::{Bits, fill};
 
 /// A row set without its deleted rows.
 #[derive(Debug, Clone)]
@@ -41,7 +41,7 @@ impl LiveRows {
     pub fn lists(&self) -> usize {
         let deleted = usize::from(!self.deleted.is_empty());
         match &self.rows {
-            RowSet::Range(_) | RowSet::Bits(_) => deleted,
+            RowSet::Range(_) | RowSet::Bits(_) | RowSet::Tested(_) => deleted,
             RowSet::List(list) => deleted + usize::from(list.words().is_none()),
             RowSet::Lists(lists) => deleted + lists.iter().filter(|list| list.words().is_none()).count(),
         }
@@ -67,8 +67,7 @@ impl LiveRows {
             return Self { rows: RowSet::NONE, deleted: Vec::new() };
         }
         if let RowSet::Range(all) = &self.rows
-            && rows.first().is_some_and(|row| row >= all.start)
-            && rows.last().is_some_and(|row| row < all.end)
+            && rows.lies_in(all)
         {
             let deleted = self.deleted.iter().copied().filter(|row| rows.contains(*row)).collect();
             return Self { rows, deleted };
@@ -133,6 +132,7 @@ impl LiveRows {
         let mut words = vec![0; count.div_ceil(64)];
         match &self.rows {
             RowSet::Bits(bits) => words[..bits.words.len()].copy_from_slice(&bits.words),
+            RowSet::Tested(rows) => words.copy_from_slice(rows.bits().words()),
             RowSet::Range(range) => fill(&mut words, range.start as usize..range.end as usize),
             RowSet::List(list) => list.unite(&mut words),
             RowSet::Lists(lists) => lists.iter().for_each(|list| list.unite(&mut words)),
@@ -156,7 +156,7 @@ impl LiveRows {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::row_set::tests::forms;
+    use super::super::set::tests::forms;
     use super::*;
 
     proptest! {

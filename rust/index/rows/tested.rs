@@ -1,0 +1,142 @@
+//! Rows that a test selects, of which the number is known before any is looked up.
+
+use std::fmt::Debug;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use super::list::RowList;
+use crate::index::bits::{Bits, fill};
+
+/// So many rows are tested one after another before the bitmap of all is made, in about the time that this takes.
+const TESTED_ROWS: u32 = 4_096;
+
+/// A row with so few others of the set before it is looked for by tests.
+const NEAR: usize = 256;
+
+/// Tells the rows of a set from all others of an index.
+pub trait RowTest: Debug + Send + Sync {
+    /// Whether a row is in the set.
+    fn selects(&self, row: u32) -> bool;
+
+    /// Sets the bits of all rows of the set in a bitmap of all `rows` of the index, which has no bits yet.
+    fn mark(&self, words: &mut [u64], rows: u32);
+}
+
+/// The rows that a test selects. A page of the first of them is found by testing rows; their bitmap is made once more is asked.
+#[derive(Debug, Clone)]
+pub struct TestedRows(Arc<Tested>);
+
+#[derive(Debug)]
+struct Tested {
+    test: Test,
+    /// How many rows it selects, and of how many.
+    count: usize,
+    rows: u32,
+    bits: OnceLock<Bits>,
+}
+
+#[derive(Debug)]
+enum Test {
+    Of(Box<dyn RowTest>),
+    /// The rows that are in none of these disjoint lists.
+    AllBut(Vec<RowList>),
+}
+
+impl TestedRows {
+    /// Returns the rows, `count` of the `rows` of an index, that a test selects.
+    pub fn new(test: impl RowTest + 'static, count: usize, rows: u32) -> Self {
+        Self::of(Test::Of(Box::new(test)), count, rows)
+    }
+
+    /// Returns the rows of an index of `rows` rows but those of some disjoint lists.
+    pub(super) fn all_but(lists: Vec<RowList>, rows: u32) -> Self {
+        let left_out: usize = lists.iter().map(|list| list.len()).sum();
+        Self::of(Test::AllBut(lists), rows as usize - left_out, rows)
+    }
+
+    fn of(test: Test, count: usize, rows: u32) -> Self {
+        Self(Arc::new(Tested { test, count, rows, bits: OnceLock::new() }))
+    }
+
+    /// Returns the lists of which `all` are the others, if the set is known by them.
+    pub(super) fn left_out(&self, all: &Range<u32>) -> Option<&[RowList]> {
+        match &self.0.test {
+            Test::AllBut(lists) if *all == (0..self.0.rows) => Some(lists),
+            _ => None,
+        }
+    }
+
+    /// Returns the number of rows.
+    pub fn count(&self) -> usize {
+        self.0.count
+    }
+
+    /// Returns the rows as a bitmap, which is made the first time.
+    pub fn bits(&self) -> &Bits {
+        self.0.bits.get_or_init(|| {
+            let rows = self.0.rows;
+            let mut words = vec![0; (rows as usize).div_ceil(64)];
+            match &self.0.test {
+                Test::Of(test) => test.mark(&mut words, rows),
+                Test::AllBut(lists) => {
+                    fill(&mut words, 0..rows as usize);
+                    lists.iter().for_each(|list| list.remove_from(&mut words));
+                }
+            }
+            Bits::new(words)
+        })
+    }
+
+    /// Returns the memory that the bitmap takes once it is made, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        (self.0.rows as usize).div_ceil(64) * size_of::<u64>()
+    }
+
+    /// Whether a range has all rows of the index.
+    pub(super) fn is_of(&self, range: &Range<u32>) -> bool {
+        range.start == 0 && range.end >= self.0.rows
+    }
+
+    pub(super) fn contains(&self, row: u32) -> bool {
+        match self.0.bits.get() {
+            Some(bits) => bits.contains(row),
+            None => row < self.0.rows && self.0.test.selects(row),
+        }
+    }
+
+    pub(super) fn rank(&self, row: u32) -> usize {
+        match row {
+            0 => 0,
+            row if row >= self.0.rows => self.0.count,
+            row => self.bits().rank(row),
+        }
+    }
+
+    pub(super) fn select(&self, rank: usize) -> Option<u32> {
+        match rank {
+            rank if rank >= self.0.count => None,
+            rank if rank < NEAR => self.from(0).nth(rank),
+            rank => self.bits().select(rank),
+        }
+    }
+
+    /// Returns the rows from `row` on, ascending.
+    pub(super) fn from(&self, row: u32) -> Box<dyn Iterator<Item = u32> + Send + '_> {
+        if let Some(bits) = self.0.bits.get() {
+            return Box::new(bits.from(row));
+        }
+        let end = row.saturating_add(TESTED_ROWS).min(self.0.rows);
+        let near = (row..end).filter(|row| self.0.test.selects(*row));
+        let rest = move || (end < self.0.rows).then(|| self.bits().from(end)).into_iter().flatten();
+        Box::new(near.chain(std::iter::once_with(rest).flatten()))
+    }
+}
+
+impl Test {
+    fn selects(&self, row: u32) -> bool {
+        match self {
+            Self::Of(test) => test.selects(row),
+            Self::AllBut(lists) => !lists.iter().any(|list| list.has(row)),
+        }
+    }
+}

@@ -180,6 +180,18 @@ impl IntervalSet<f64> {
 }
 
 impl<N: Copy + PartialOrd> IntervalSet<N> {
+    /// Returns the intervals.
+    pub(super) fn as_slice(&self) -> &[(N, N)] {
+        &self.0
+    }
+
+    /// Returns the intervals that have a value from `first` to `last`.
+    pub(super) fn overlapping(&self, first: N, last: N) -> &[(N, N)] {
+        let start = self.0.partition_point(|(_, end)| *end < first);
+        let end = self.0.partition_point(|(start, _)| *start <= last);
+        &self.0[start..end.max(start)]
+    }
+
     /// Whether `value` is in this set.
     pub(super) fn contains(&self, value: N) -> bool {
         if let [(first, last)] = self.0[..] {

@@ -1,10 +1,12 @@
 //! Columns of integers and instants.
 
+use std::hint::select_unpredictable;
 use std::ops::Range;
 
 use arrow_buffer::ScalarBuffer;
 
 use super::bits::fill;
+use super::in_step::{IN_STEP, MIN_IN_STEP};
 use super::layout::{SectionKind, Sections};
 use super::marks::MarkedRange;
 use super::packed::{FixedWidth, PackedInts};
@@ -53,11 +55,41 @@ impl Numbers {
         self.order.as_ref()
     }
 
-    /// Returns the positions in `order` whose values lie in a closed interval.
-    pub fn positions_between(&self, order: &[u32], (first, last): (i64, i64)) -> Range<usize> {
-        let start = order.partition_point(|row| self.value(*row as usize) < first);
-        let end = order.partition_point(|row| self.value(*row as usize) <= last);
-        start..end.max(start)
+    /// Returns the positions in `order` whose values lie in each of some closed intervals.
+    pub fn positions_between(&self, order: &[u32], intervals: &[(i64, i64)]) -> Vec<Range<usize>> {
+        let bounds = intervals.iter().flat_map(|(first, last)| [first.saturating_sub(1), *last]);
+        let ends = self.positions_after(order, &bounds.collect::<Vec<_>>());
+        let ranges = intervals.iter().zip(ends.chunks_exact(2));
+        ranges
+            .map(|((first, _), ends)| if *first == i64::MIN { 0..ends[1] } else { ends[0]..ends[1] })
+            .collect()
+    }
+
+    /// Returns how many positions of `order` have values up to each of some bounds. Several are searched for in step.
+    fn positions_after(&self, order: &[u32], bounds: &[i64]) -> Vec<usize> {
+        let is_upto = |row: u32, bound: i64| self.value(row as usize) <= bound;
+        if bounds.len() < MIN_IN_STEP || order.is_empty() {
+            let after = |bound: &i64| order.partition_point(|row| is_upto(*row, *bound));
+            return bounds.iter().map(after).collect();
+        }
+        let mut found = Vec::with_capacity(bounds.len());
+        for bounds in bounds.chunks(IN_STEP) {
+            let mut positions = [0; IN_STEP];
+            let mut left = order.len();
+            while left > 1 {
+                let half = left / 2;
+                for (position, bound) in positions.iter_mut().zip(bounds) {
+                    let further = *position + half;
+                    *position = select_unpredictable(is_upto(order[further - 1], *bound), further, *position);
+                }
+                left -= half;
+            }
+            let last = positions.iter().zip(bounds);
+            found.extend(
+                last.map(|(position, bound)| position + usize::from(is_upto(order[*position], *bound))),
+            );
+        }
+        found
     }
 
     /// Returns the rows whose values lie in a closed interval, in a column that is sorted in descending order.
@@ -96,6 +128,36 @@ impl Numbers {
             } else {
                 let words = &mut words[positions.start / 64..];
                 self.values.mark_within([interval], MarkedRange { range: positions, asked: None, words });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn positions_between_have_the_rows_of_each_interval(
+            numbers in prop::collection::vec(0..60_u64, 0..300),
+            mut bounds in prop::collection::vec(prop_oneof![-2..70_i64, Just(i64::MIN), Just(i64::MAX)], 0..80),
+        ) {
+            let rows = numbers.len();
+            let mut order: Vec<u32> = (0..).take(rows).collect();
+            order.sort_by_key(|row| numbers[*row as usize]);
+            let column = Numbers { values: PackedInts::of(&numbers), rows, order: None, zones: None };
+            bounds.sort_unstable();
+            bounds.dedup();
+            let intervals: Vec<(i64, i64)> = bounds.chunks_exact(2).map(|ends| (ends[0], ends[1])).collect();
+            let found = column.positions_between(&order, &intervals);
+            prop_assert_eq!(found.len(), intervals.len());
+            for ((first, last), positions) in intervals.into_iter().zip(found) {
+                let is_in = |row: &u32| (first..=last).contains(&column.value(*row as usize));
+                prop_assert!(order[positions.clone()].iter().all(is_in));
+                prop_assert_eq!(order.iter().filter(|row| is_in(row)).count(), positions.len());
             }
         }
     }

@@ -76,7 +76,7 @@ pub(super) fn max_rows(node: &Resolved, rows: u32) -> usize {
 }
 
 /// Returns a lower bound of the rows that `node` matches, of `rows`.
-fn min_rows(node: &Resolved, rows: u32) -> usize {
+pub(super) fn min_rows(node: &Resolved, rows: u32) -> usize {
     let all_rows = rows as usize;
     match node {
         Resolved::All(parts) => {
@@ -94,12 +94,6 @@ pub(super) fn is_every_row(node: &Resolved, rows: u32) -> bool {
     min_rows(node, rows) == rows as usize
 }
 
-/// Whether `node`, which has parts, is known to match so many rows that the others are sooner found.
-pub(super) fn is_nearly_every_row(node: &Resolved, rows: u32) -> bool {
-    let has_parts = matches!(node, Resolved::All(_) | Resolved::Any(_));
-    has_parts && rows as usize - min_rows(node, rows) < rows as usize / SPARSE_RATIO
-}
-
 /// Returns how many rows a condition on one column matches, if they are too many for a list.
 pub(super) fn counted(node: &Resolved, rows: u32) -> Option<usize> {
     match node {
@@ -114,8 +108,7 @@ pub(super) fn counted(node: &Resolved, rows: u32) -> Option<usize> {
 pub(super) fn max_rows_read(node: &Resolved, rows: u32) -> usize {
     match node {
         node if lies_in_index(node) || counted(node, rows).is_some() => 0,
-        node if is_nearly_every_row(node, rows) => rows as usize - min_rows(node, rows),
-        node => max_rows(node, rows),
+        node => max_rows(node, rows).min(rows as usize - min_rows(node, rows)),
     }
 }
 

@@ -8,7 +8,7 @@ use super::cost::cost;
 use super::flatten::flattened;
 use super::plan::Planner;
 use super::resolve::{Parts, Question};
-use super::resolved::Resolved;
+use super::resolved::{Resolved, opposite};
 use crate::index::RowSet;
 
 /// What is resolved is evaluated before the rest is looked up if it costs less than one part in so many of that.
@@ -24,7 +24,8 @@ impl Planner<'_> {
             Question::Unread(leaf) => self.among(leaf.read(), rows),
             Question::All(parts) => self.all_of(parts, rows),
             Question::Any(Parts { resolved, open }) => {
-                let mut left = rows.without(&self.among(Resolved::Any(resolved), rows.clone()));
+                let others = opposite(&Resolved::Any(resolved), self.rows);
+                let mut left = self.among(others, rows.clone());
                 for part in open {
                     left = left.without(&self.narrowed(part, left.clone()));
                 }

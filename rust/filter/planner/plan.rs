@@ -7,8 +7,8 @@
 use std::ops::Range;
 
 use super::cost::{
-    Conjunction, IntersectionPlan, MAX_MERGED_LISTS, SPARSE_RATIO, as_range, cost_of_rows, cost_of_scans,
-    counted, is_nearly_every_row, max_rows,
+    Conjunction, IntersectionPlan, MAX_MERGED_LISTS, SPARSE_RATIO, as_range, cost, cost_of_rows,
+    cost_of_scans, counted, max_rows, min_rows,
 };
 use super::flatten::flattened;
 use super::resolve::{ResolveContext, SpanRows, resolve};
@@ -110,9 +110,8 @@ impl Planner<'_> {
             Resolved::Texts(texts, codes) if codes.count() <= MAX_MERGED_LISTS => {
                 lists(&texts, &codes, &(0..self.rows))
             }
-            node if is_nearly_every_row(&node, self.rows) => {
-                let others = self.rows(flattened(opposite(&node, self.rows), self.rows));
-                RowSet::Range(0..self.rows).without(&others)
+            node if let Some(others) = cheaper_opposite(&node, self.rows) => {
+                RowSet::Range(0..self.rows).without(&self.rows(others))
             }
             Resolved::All(parts) => self.all(&parts),
             node if let Some(count) = counted(&node, self.rows) => {
@@ -261,6 +260,15 @@ impl Planner<'_> {
         change(texts, &codes.complement(texts), &mut own, |word, bits| *word &= !bits);
         unite_words(&own, words);
     }
+}
+
+/// Returns what matches all other rows than a node with parts, if these are fewer and sooner found.
+fn cheaper_opposite(node: &Resolved, rows: u32) -> Option<Resolved> {
+    let has_parts = matches!(node, Resolved::All(_) | Resolved::Any(_));
+    if !has_parts || min_rows(node, rows) <= rows as usize / 2 {
+        return None;
+    }
+    Some(flattened(opposite(node, rows), rows)).filter(|others| cost(others, rows) < cost(node, rows))
 }
 
 /// Adds the rows at some positions of an order; if they are the majority, adds all rows and removes the others.

@@ -218,9 +218,10 @@ fn resolve_intervals<'i, 'p>(
     let numbers = index.numbers(field).expect("numbers and instants have a column");
     if field == Field::StartTime {
         // Rows are sorted newest first, so the last interval holds the first rows.
-        let mut ranges: Vec<_> = intervals.iter().map(|interval| numbers.rows_between(interval)).collect();
-        ranges.reverse();
-        return Question::Resolved(Resolved::Ranges(union(ranges.into_iter())));
+        let Some(oldest) = index.rows().checked_sub(1) else { return Question::Resolved(Resolved::NONE) };
+        let near = intervals.overlapping(numbers.value(oldest as usize), numbers.value(0));
+        let ranges = near.iter().rev().map(|interval| numbers.rows_between(*interval));
+        return Question::Resolved(Resolved::Ranges(union(ranges)));
     }
     match numbers.order() {
         Some(order) => soon(Unread::Numbers { numbers, order, intervals }),

@@ -44,8 +44,8 @@ impl Unread<'_, '_> {
             }
             Self::Ids { ids, matcher, truth } => ids_that_match(ids, matcher, truth),
             Self::Numbers { numbers, order, intervals } => {
-                let positions = intervals.iter().map(|interval| numbers.positions_between(order, interval));
-                let positions = union(positions);
+                let positions = numbers.positions_between(order, intervals.as_slice());
+                let positions = union(positions.into_iter());
                 Resolved::Ordered { numbers: numbers.clone(), order: order.clone(), positions, intervals }
             }
         }

@@ -16,7 +16,9 @@ pub(super) fn flattened(node: Resolved, rows: u32) -> Resolved {
     for part in parts {
         match (flattened(part, rows), is_all) {
             (Resolved::All(inner), true) | (Resolved::Any(inner), false) => {
-                inner.into_iter().for_each(|part| add(&mut flat, part, (rows, is_all)));
+                for part in inner {
+                    add(&mut flat, part, (rows, is_all));
+                }
             }
             (part, _) => add(&mut flat, part, (rows, is_all)),
         }

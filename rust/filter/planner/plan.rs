@@ -234,7 +234,9 @@ impl Planner<'_> {
             Resolved::All(parts) => unite_rows(&self.all(parts), words),
             Resolved::Rows(rows) => unite_rows(rows, words),
             Resolved::Ranges(ranges) => {
-                ranges.iter().for_each(|range| fill(words, range.start as usize..range.end as usize));
+                for range in ranges {
+                    fill(words, range.start as usize..range.end as usize);
+                }
             }
             Resolved::Texts(texts, codes) => self.unite_texts(texts, codes, words),
             Resolved::Ordered { numbers, order, positions, intervals } => {

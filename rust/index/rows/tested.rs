@@ -80,7 +80,9 @@ impl TestedRows {
                 Test::Of(test) => test.mark(&mut words, rows),
                 Test::AllBut(lists) => {
                     fill(&mut words, 0..rows as usize);
-                    lists.iter().for_each(|list| list.remove_from(&mut words));
+                    for list in lists {
+                        list.remove_from(&mut words);
+                    }
                 }
             }
             Bits::new(words)

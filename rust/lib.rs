@@ -9,6 +9,7 @@ pub mod error;
 pub mod time;
 pub mod semaphore;
 pub mod progress;
+mod cores;
 mod priority;
 pub mod schema;
 mod text;

@@ -11,13 +11,14 @@ use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 
+use crate::cores;
 use crate::error::Result;
 use crate::priority;
 
 static POOL: LazyLock<rayon::ThreadPool> = LazyLock::new(|| {
     rayon::ThreadPoolBuilder::new()
         .thread_name(|number| format!("spanwise-search-{number}"))
-        .start_handler(take_core)
+        .start_handler(cores::keep_to_one)
         .build()
         .expect("threads can be started while the process starts")
 });
@@ -30,28 +31,6 @@ static LOOK_POOL: LazyLock<rayon::ThreadPool> = LazyLock::new(|| {
         .build()
         .expect("threads can be started while the process starts")
 });
-
-/// Keeps this thread on a core of its own, if there are as many threads as cores that the process may use.
-///
-/// A guest of KVM takes a core that has slept for some time for one that the host has taken away, and wakes no thread there: all
-/// threads of a search were woken on the core of the caller, and took turns while the other core slept.
-#[cfg(target_os = "linux")]
-fn take_core(number: usize) {
-    use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-    let Ok(allowed) = sched_getaffinity(None) else { return };
-    let mut cores = (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core));
-    if cores.clone().count() == rayon::current_num_threads()
-        && let Some(core) = cores.nth(number)
-    {
-        let mut own = CpuSet::new();
-        own.set(core);
-        // Where that is not allowed, the system chooses the core each time.
-        let _unbound = sched_setaffinity(None, &own);
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn take_core(_number: usize) {}
 
 /// Returns how many items are worked on at once.
 pub(super) fn threads() -> usize {

@@ -11,11 +11,12 @@ use imports::{ImportGraph, top_level_modules};
 use crate::support::files::paths_below;
 
 /// The top-level modules. Each imports only modules that are listed before it.
-const LAYERS: [&str; 20] = [
+const LAYERS: [&str; 21] = [
     "error",
     "time",
     "semaphore",
     "progress",
+    "cores",
     "priority",
     "schema",
     "text",

@@ -1,0 +1,58 @@
+//! Keeps threads that work for a caller who waits to a core each.
+//!
+//! A guest of KVM takes a core that has slept for some time for one that the host has taken away, and wakes no thread there: all threads
+//! that help a caller were woken on the caller's core, and took turns while the other cores slept.
+//! `docs/decisions/2026-11-28-threads-on-cores.md` has what that was measured by.
+
+/// Keeps this thread, which has a number among those of its pool, to a core of its own, if there are as many threads as cores that
+/// the process may use. Where there are fewer, the system chooses each time, so that processes do not all use the first cores.
+#[cfg_attr(not(target_os = "linux"), allow(unused_variables, reason = "threads are not bound there"))]
+pub(crate) fn keep_to_one(number: usize) {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+        let Ok(allowed) = sched_getaffinity(None) else { return };
+        let mut cores = (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core));
+        if cores.clone().count() == rayon::current_num_threads()
+            && let Some(core) = cores.nth(number)
+        {
+            let mut own = CpuSet::new();
+            own.set(core);
+            // Where that is not allowed, the system chooses.
+            let _unbound = sched_setaffinity(None, &own);
+        }
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use rustix::thread::{CpuSet, sched_getaffinity};
+
+    use super::*;
+
+    fn cores() -> Vec<usize> {
+        let allowed = sched_getaffinity(None).expect("the cores of this thread");
+        (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core)).collect()
+    }
+
+    /// Returns the cores that each thread of a pool of so many may use.
+    fn cores_of_threads(threads: usize) -> Vec<Vec<usize>> {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).start_handler(keep_to_one);
+        pool.build().expect("threads").broadcast(|_| cores())
+    }
+
+    #[test]
+    fn as_many_threads_as_cores_keep_to_one_each() {
+        let all = cores();
+        assert_eq!(cores_of_threads(all.len()).concat(), all);
+    }
+
+    #[test]
+    fn fewer_threads_than_cores_are_not_bound() {
+        let all = cores();
+        assert_eq!(cores_of_threads(all.len() + 1), vec![all.clone(); all.len() + 1]);
+        if all.len() > 1 {
+            assert_eq!(cores_of_threads(all.len() - 1), vec![all.clone(); all.len() - 1]);
+        }
+    }
+}

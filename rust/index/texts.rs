@@ -9,8 +9,7 @@ use super::bits::is_set;
 use super::in_step::{IN_STEP, MIN_IN_STEP};
 use super::layout::{SectionKind, Sections};
 use super::packed::{FixedWidth, PackedInts};
-use super::rows::RowBlock;
-use super::rows::RowList;
+use super::rows::{RowBlock, RowList};
 
 /// A text column. A value's code is its rank among the distinct values; the code after the last one stands for a
 /// missing value.

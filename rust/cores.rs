@@ -6,6 +6,7 @@
 
 /// Keeps this thread, which has a number among those of its pool, to a core of its own, if there are as many threads as cores that
 /// the process may use. Where there are fewer, the system chooses each time, so that processes do not all use the first cores.
+/// A thread that it starts would share its core: it must not start any.
 #[cfg_attr(not(target_os = "linux"), allow(unused_variables, reason = "threads are not bound there"))]
 pub(crate) fn keep_to_one(number: usize) {
     #[cfg(target_os = "linux")]

@@ -1,7 +1,7 @@
 //! Keeps threads that work for a caller who waits to a core each.
 //!
-//! A guest of KVM takes a core that has slept for some time for one that the host has taken away, and wakes no thread there: all threads
-//! that help a caller were woken on the caller's core, and took turns while the other cores slept.
+//! In a guest of KVM all threads that help a caller were woken on the caller's core after a pause, and took turns while the other core
+//! slept; presumably because a core that sleeps looks like one that the host has taken away.
 //! `docs/decisions/2026-11-28-threads-on-cores.md` has what that was measured by.
 
 /// Keeps this thread, which has a number among those of its pool, to a core of its own, if there are as many threads as cores that

@@ -44,25 +44,45 @@ pub(super) enum ByteInterval<'a> {
     StartsWith(&'a [u8]),
 }
 
-impl ByteInterval<'_> {
-    /// Whether the interval starts at or before `text`.
-    pub(super) fn starts_at_or_before(self, text: &[u8]) -> bool {
+/// A place between texts in byte order.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Cut<'a> {
+    Before(&'a [u8]),
+    After(&'a [u8]),
+    /// After the last text that starts like this.
+    AfterPrefix(&'a [u8]),
+}
+
+impl Cut<'_> {
+    /// Whether `text` comes after it.
+    pub(super) fn precedes(self, text: &[u8]) -> bool {
         match self {
-            Self::Exactly(first) | Self::StartsWith(first) | Self::Between(Bound::Included(first), _) => {
-                text >= first
-            }
-            Self::Between(Bound::Excluded(before), _) => text > before,
-            Self::Between(Bound::Unbounded, _) => true,
+            Self::Before(cut) => text >= cut,
+            Self::After(cut) => text > cut,
+            Self::AfterPrefix(prefix) => text > prefix && !text.starts_with(prefix),
         }
     }
+}
 
-    /// Whether the interval ends before `text`.
-    pub(super) fn ends_before(self, text: &[u8]) -> bool {
+impl<'a> ByteInterval<'a> {
+    /// Returns where it begins and ends; `None` where it has no end.
+    pub(super) fn cuts(self) -> (Option<Cut<'a>>, Option<Cut<'a>>) {
         match self {
-            Self::Exactly(last) | Self::Between(_, Bound::Included(last)) => text > last,
-            Self::StartsWith(prefix) => text > prefix && !text.starts_with(prefix),
-            Self::Between(_, Bound::Excluded(end)) => text >= end,
-            Self::Between(_, Bound::Unbounded) => false,
+            Self::Exactly(text) => (Some(Cut::Before(text)), Some(Cut::After(text))),
+            Self::StartsWith(prefix) => (Some(Cut::Before(prefix)), Some(Cut::AfterPrefix(prefix))),
+            Self::Between(start, end) => {
+                let start = match start {
+                    Bound::Included(text) => Some(Cut::Before(text)),
+                    Bound::Excluded(text) => Some(Cut::After(text)),
+                    Bound::Unbounded => None,
+                };
+                let end = match end {
+                    Bound::Included(text) => Some(Cut::After(text)),
+                    Bound::Excluded(text) => Some(Cut::Before(text)),
+                    Bound::Unbounded => None,
+                };
+                (start, end)
+            }
         }
     }
 }
@@ -161,6 +181,11 @@ impl TextMatcher {
             TextTest::Contains(finder) => Some(finder.needle()),
             _ => None,
         }
+    }
+
+    /// Whether it looks for whole texts, and not for parts or ranges of them.
+    pub(super) fn is_of_whole_texts(&self) -> bool {
+        matches!(self.test, TextTest::IsOneOf(_))
     }
 
     /// Returns how many texts this matcher matches at most, if it lists them exactly.

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use arrow_buffer::{Buffer, ScalarBuffer};
 
 use super::in_step::{IN_STEP, MIN_IN_STEP};
+use super::interpolation::Interpolation;
 use super::layout::{SectionKind, Sections};
 use super::packed::FixedWidth;
 use crate::otlp::TraceId;
@@ -12,9 +13,6 @@ use crate::schema::Field;
 
 /// Length of an id, in bytes.
 pub(super) const WIDTH: usize = 16;
-
-/// How many probes are interpolated before [`Ids::find`] falls back to binary search.
-const MAX_INTERPOLATIONS: usize = 8;
 
 /// The trace ids of a segment.
 #[derive(Debug)]
@@ -54,10 +52,10 @@ impl Ids {
 
     /// Returns the row with this id.
     pub fn find(&self, id: TraceId) -> Option<u32> {
-        let mut search = Search::of(id, self.order.len());
+        let mut search = self.search(first_bytes(id.as_bytes()));
         while let Some(position) = search.position() {
             let row = self.order[position];
-            if search.ends_at(position, self.bytes(row as usize)) {
+            if self.is_at(&mut search, position, (row, id)) {
                 return Some(row);
             }
         }
@@ -73,78 +71,46 @@ impl Ids {
                 wanted.iter().filter_map(|id| self.find(*id)).for_each(&mut visit);
                 continue;
             }
-            let mut searches: Vec<Search> =
-                wanted.iter().map(|id| Search::of(*id, self.order.len())).collect();
+            let mut searches: Vec<(TraceId, Interpolation)> =
+                wanted.iter().map(|id| (*id, self.search(first_bytes(id.as_bytes())))).collect();
             while !searches.is_empty() {
-                searches.retain_mut(|search| {
+                searches.retain_mut(|(_, search)| {
                     let position = search.position();
                     probes.extend(position.map(|position| (position, self.order[position])));
                     position.is_some()
                 });
-                for (search, (position, row)) in searches.iter_mut().zip(probes.drain(..)) {
-                    if search.ends_at(position, self.bytes(row as usize)) {
+                for ((id, search), (position, row)) in searches.iter_mut().zip(probes.drain(..)) {
+                    if self.is_at(search, position, (row, *id)) {
                         visit(row);
                     }
                 }
             }
         }
     }
-}
 
-/// Where an id may still be among the rows in order of their ids.
-///
-/// Each probe costs two cache misses. Ids are usually random, so their position is interpolated from their
-/// first bytes: six probes instead of twenty among a million ids. Ids that are not random cost a few probes
-/// more.
-struct Search {
-    id: TraceId,
-    /// The first position that is left, and the one behind the last.
-    low: usize,
-    high: usize,
-    /// The first bytes of the ids beside these positions.
-    min: u64,
-    max: u64,
-    interpolations: usize,
-}
-
-impl Search {
-    fn of(id: TraceId, rows: usize) -> Self {
-        Self { id, low: 0, high: rows, min: 0, max: u64::MAX, interpolations: MAX_INTERPOLATIONS }
+    /// Returns the first position, in the order of ids, whose id satisfies `is_reached`, a predicate that is monotonic in that
+    /// order. It is soon found where ids begin with `near`.
+    pub fn first_position(&self, near: u64, is_reached: impl Fn(&[u8]) -> bool) -> usize {
+        self.search(near).first_position(|position| {
+            let own = self.bytes(self.order[position] as usize);
+            (first_bytes(own), is_reached(own))
+        })
     }
 
-    /// Returns the position to look at next; `None` if no position is left.
-    fn position(&mut self) -> Option<usize> {
-        if self.low >= self.high {
-            return None;
-        }
-        if self.interpolations == 0 {
-            return Some(self.low.midpoint(self.high));
-        }
-        self.interpolations -= 1;
-        let wanted = first_bytes(self.id.as_bytes());
-        let (part, whole) = (wanted.saturating_sub(self.min), self.max.saturating_sub(self.min));
-        Some(self.low + interpolate(self.high - self.low, part, whole))
+    /// Begins a search for an id by its first bytes.
+    fn search(&self, wanted: u64) -> Interpolation {
+        Interpolation::new(wanted, 0..self.order.len(), (0, u64::MAX))
     }
 
-    /// Takes the id at a position into account; returns whether it is the one searched for.
-    fn ends_at(&mut self, position: usize, own: &[u8]) -> bool {
-        let order = own.cmp(self.id.as_bytes());
-        match order {
-            Ordering::Less => (self.low, self.min) = (position + 1, first_bytes(own)),
-            Ordering::Greater => (self.high, self.max) = (position, first_bytes(own)),
-            Ordering::Equal => self.high = self.low,
-        }
+    /// Takes the row at a position into account; returns whether it has the id searched for.
+    fn is_at(&self, search: &mut Interpolation, position: usize, (row, id): (u32, TraceId)) -> bool {
+        let own = self.bytes(row as usize);
+        let order = own.cmp(id.as_bytes());
+        search.narrow(position, first_bytes(own), order);
         order == Ordering::Equal
     }
 }
 
 fn first_bytes(id: &[u8]) -> u64 {
     id.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
-}
-
-/// Returns `length * part / whole`, capped at the last position.
-#[allow(clippy::cast_possible_truncation, reason = "it is less than `length`")]
-fn interpolate(length: usize, part: u64, whole: u64) -> usize {
-    let exact = length as u128 * u128::from(part) / (u128::from(whole) + 1);
-    (exact as usize).min(length - 1)
 }

@@ -16,8 +16,10 @@
 
 mod bits;
 mod build;
+mod fences;
 mod ids;
 mod in_step;
+mod interpolation;
 pub(crate) mod layout;
 mod marks;
 mod merged_rows;

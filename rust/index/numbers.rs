@@ -2,11 +2,14 @@
 
 use std::hint::select_unpredictable;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use arrow_buffer::ScalarBuffer;
 
 use super::bits::fill;
+use super::fences::Fences;
 use super::in_step::{IN_STEP, MIN_IN_STEP};
+use super::interpolation::Interpolation;
 use super::layout::{SectionKind, Sections};
 use super::marks::MarkedRange;
 use super::packed::{FixedWidth, PackedInts};
@@ -22,6 +25,8 @@ pub struct Numbers {
     rows: usize,
     order: Option<FixedWidth<u32>>,
     zones: Option<FixedWidth<i64>>,
+    /// Read from the order of values when that is first searched.
+    fences: OnceLock<Fences>,
 }
 
 impl Numbers {
@@ -32,7 +37,7 @@ impl Numbers {
         let is_whole = order.as_ref().is_none_or(|order| order.len() == rows)
             && zones.as_ref().is_none_or(|zones| zones.len() == 2 * rows.div_ceil(ZONE));
         let values = sections.packed(column, SectionKind::Whole, rows)?;
-        is_whole.then_some(Self { values, rows, order, zones })
+        is_whole.then(|| Self { values, rows, order, zones, fences: OnceLock::new() })
     }
 
     /// Returns the value of a row.
@@ -57,21 +62,35 @@ impl Numbers {
 
     /// Returns the positions in `order` whose values lie in each of some closed intervals.
     pub fn positions_between(&self, order: &[u32], intervals: &[(i64, i64)]) -> Vec<Range<usize>> {
-        let bounds = intervals.iter().flat_map(|(first, last)| [first.saturating_sub(1), *last]);
-        let ends = self.positions_after(order, &bounds.collect::<Vec<_>>());
-        let ranges = intervals.iter().zip(ends.chunks_exact(2));
-        ranges
-            .map(|((first, _), ends)| if *first == i64::MIN { 0..ends[1] } else { ends[0]..ends[1] })
-            .collect()
+        let starts_with = |first: i64| first == i64::MIN;
+        let ends_with = |last: i64| last == i64::MAX;
+        // What no value lies beyond is not searched for.
+        let bounds = intervals.iter().flat_map(|(first, last)| {
+            [(!starts_with(*first)).then(|| first - 1), (!ends_with(*last)).then_some(*last)]
+        });
+        let mut ends = self.positions_after(order, &bounds.flatten().collect::<Vec<_>>()).into_iter();
+        let mut next = |is_open, open| if is_open { open } else { ends.next().unwrap_or(open) };
+        let range =
+            |(first, last): &(i64, i64)| next(starts_with(*first), 0)..next(ends_with(*last), order.len());
+        intervals.iter().map(range).collect()
+    }
+
+    /// Returns how many positions of `order` have values up to a bound.
+    fn position_after(&self, order: &[u32], bound: i64) -> usize {
+        let value = |position: usize| self.value(order[position] as usize);
+        let fences = self.fences.get_or_init(|| Fences::of(order.len(), value));
+        let Some(run) = fences.first_above(bound, order.len()) else { return order.len() };
+        let ends = (key(run.before.unwrap_or_else(|| self.values.base())), key(run.last));
+        let search = Interpolation::new(key(bound), run.inner, ends);
+        search.first_position(|position| (key(value(position)), value(position) > bound))
     }
 
     /// Returns how many positions of `order` have values up to each of some bounds. Several are searched for in step.
     fn positions_after(&self, order: &[u32], bounds: &[i64]) -> Vec<usize> {
-        let is_upto = |row: u32, bound: i64| self.value(row as usize) <= bound;
         if bounds.len() < MIN_IN_STEP || order.is_empty() {
-            let after = |bound: &i64| order.partition_point(|row| is_upto(*row, *bound));
-            return bounds.iter().map(after).collect();
+            return bounds.iter().map(|bound| self.position_after(order, *bound)).collect();
         }
+        let is_upto = |row: u32, bound: i64| self.value(row as usize) <= bound;
         let mut found = Vec::with_capacity(bounds.len());
         for bounds in bounds.chunks(IN_STEP) {
             let mut positions = [0; IN_STEP];
@@ -133,6 +152,11 @@ impl Numbers {
     }
 }
 
+/// Returns a number of the same order, and as far from others, that is not negative.
+fn key(value: i64) -> u64 {
+    value.cast_unsigned() ^ 1 << 63
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -148,7 +172,7 @@ mod tests {
             let rows = numbers.len();
             let mut order: Vec<u32> = (0..).take(rows).collect();
             order.sort_by_key(|row| numbers[*row as usize]);
-            let column = Numbers { values: PackedInts::of(&numbers), rows, order: None, zones: None };
+            let column = Numbers { values: PackedInts::of(&numbers), rows, order: None, zones: None, fences: OnceLock::new() };
             bounds.sort_unstable();
             bounds.dedup();
             let intervals: Vec<(i64, i64)> = bounds.chunks_exact(2).map(|ends| (ends[0], ends[1])).collect();

@@ -61,6 +61,11 @@ impl PackedInts {
         Self::new(Buffer::from_vec(bytes), width, base.cast_signed()).expect("a width of integers")
     }
 
+    /// Returns what no integer is less than.
+    pub(super) fn base(&self) -> i64 {
+        self.base
+    }
+
     /// Returns the integer at `index`, which must be in bounds.
     #[inline]
     #[allow(clippy::useless_conversion, reason = "no-op for the widest only")]

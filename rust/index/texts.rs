@@ -2,6 +2,7 @@
 
 use std::hint::select_unpredictable;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use arrow_buffer::Buffer;
 
@@ -23,6 +24,8 @@ pub struct Texts {
     frequent_codes: FixedWidth<u32>,
     frequent_bits: FixedWidth<u64>,
     lower_case: FixedWidth<u8>,
+    /// What `lower_case` says, beside the other fields: a look there would wait for memory.
+    is_lower_case: OnceLock<bool>,
     words: usize,
 }
 
@@ -38,6 +41,7 @@ impl Texts {
             frequent_codes: sections.plain(column, SectionKind::FrequentCodes)?,
             frequent_bits: sections.plain(column, SectionKind::FrequentBits)?,
             lower_case: sections.plain(column, SectionKind::LowerCase)?,
+            is_lower_case: OnceLock::new(),
             words: rows.div_ceil(64),
         };
         let is_whole = !texts.offsets.is_empty()
@@ -67,7 +71,7 @@ impl Texts {
 
     /// Whether all values are ASCII without upper case.
     pub fn is_lower_case(&self) -> bool {
-        self.lower_case.first() == Some(&1)
+        *self.is_lower_case.get_or_init(|| self.lower_case.first() == Some(&1))
     }
 
     /// Returns the value of a row; `None` if it is missing or not UTF-8.

@@ -1,5 +1,6 @@
 //! Finds the values of a column that a text matcher matches.
 
+use std::iter;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use fearless_simd::{Level, dispatch};
 use rayon::prelude::*;
 
 use super::resolved::{Codes, Resolved, complement, union};
-use crate::filter::text::{ByteInterval, TextMatcher};
+use crate::filter::text::{ByteInterval, Cut, TextMatcher};
 use crate::index::{Ids, RowSet, Texts};
 use crate::otlp::TraceId;
 use crate::text::{ID_DIGITS, IdPiece, digit};
@@ -21,10 +22,12 @@ pub(super) fn codes(texts: &Texts, matcher: &TextMatcher, truth: bool) -> Codes 
         let mut found = Vec::with_capacity(intervals.len());
         match exact_texts(&intervals) {
             Some(wanted) => texts.find_each(&wanted, |code| found.push(code..code + 1)),
-            None => found.extend(intervals.into_iter().map(|interval| {
-                let first = texts.first_code(|text| interval.starts_at_or_before(text));
-                first..texts.first_code(|text| interval.ends_before(text)).max(first)
-            })),
+            None => {
+                let first = |cut: Cut<'_>| texts.first_code(|text| cut.precedes(text));
+                found.extend(
+                    intervals.into_iter().map(|interval| between(interval, 0..texts.distinct(), first)),
+                );
+            }
         }
         union(found.into_iter())
     } else if texts.distinct() <= TEXTS_AT_ONCE {
@@ -73,7 +76,11 @@ pub(super) fn ids_that_match(ids: &Arc<Ids>, matcher: &TextMatcher, truth: bool)
         let all = RowSet::Range(0..code(ids.order().len()));
         return Resolved::Rows(if truth { found } else { all.without(&found) });
     }
-    let found = union(intervals.into_iter().map(|interval| positions(ids, interval)));
+    let found = union(
+        intervals
+            .into_iter()
+            .map(|interval| between(interval, 0..ids.order().len(), |cut| first_id_after(ids, cut))),
+    );
     Resolved::Ids(ids.clone(), if truth { found } else { complement(&found, ids.order().len()) })
 }
 
@@ -92,18 +99,31 @@ fn id(text: &[u8]) -> Option<TraceId> {
     (id.to_string().as_bytes() == text).then_some(id)
 }
 
-/// Returns the positions, in the order of ids, of the ids in an interval.
-fn positions(ids: &Ids, interval: ByteInterval<'_>) -> Range<usize> {
-    let order = ids.order();
-    let mut digits = [0; ID_DIGITS];
-    let mut first = |is_low: &dyn Fn(&[u8]) -> bool| {
-        order.partition_point(|row| {
-            write_hex(ids.bytes(*row as usize), &mut digits);
-            is_low(&digits)
-        })
+/// Returns which of `all` positions in byte order lie in an interval; `first` returns the first position after a cut.
+fn between<P: Copy + Ord>(
+    interval: ByteInterval<'_>,
+    all: Range<P>,
+    first: impl Fn(Cut<'_>) -> P,
+) -> Range<P> {
+    let (start, end) = interval.cuts();
+    let start = start.map_or(all.start, &first);
+    start..end.map_or(all.end, first).max(start)
+}
+
+/// Returns the first position, in the order of ids, whose id comes after a cut.
+fn first_id_after(ids: &Ids, cut: Cut<'_>) -> usize {
+    let (text, padding) = match cut {
+        Cut::Before(text) | Cut::After(text) => (text, b'0'),
+        Cut::AfterPrefix(prefix) => (prefix, b'f'),
     };
-    let start = first(&|text| !interval.starts_at_or_before(text));
-    start..first(&|text| !interval.ends_before(text)).max(start)
+    let digits = text.iter().copied().chain(iter::repeat(padding)).take(ID_DIGITS / 2);
+    let value = |written: u8| digit(written).unwrap_or(if written < b'a' { 0 } else { 15 });
+    let near = digits.fold(0, |number, written| number << 4 | u64::from(value(written)));
+    ids.first_position(near, |id| {
+        let mut digits = [0; ID_DIGITS];
+        write_hex(id, &mut digits);
+        cut.precedes(&digits)
+    })
 }
 
 /// Returns the rows whose ids contain the pattern of a `CONTAINS` matcher, or those whose ids do not. Ids are compared in the

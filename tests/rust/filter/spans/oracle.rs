@@ -65,7 +65,9 @@ impl SeenTrace {
         let depth = |place: usize| std::iter::successors(Some(place), |at| spans[*at].parent).count();
         let is_run = |place: &usize| matches!(spans[*place].cells.get("type"), Some(Cell::Text(kind)) if kind == "AGENT");
         let runs = (0..spans.len()).filter(is_run);
-        let run_root = runs.min_by_key(|place| (depth(*place), spans[*place].start, *place)).unwrap_or(0);
+        // Runs that are no siblings may begin together, too: then the one with the lesser id is first.
+        let run_root =
+            runs.min_by_key(|place| (depth(*place), spans[*place].start, &spans[*place].id)).unwrap_or(0);
         Self { row, spans, run_root }
     }
 

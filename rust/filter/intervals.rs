@@ -119,6 +119,11 @@ impl<T: Ordinal> IntervalSet<T> {
         Self::union(common)
     }
 
+    /// Whether no value is in it; if `truth` is false, whether every value is.
+    pub(super) fn is_never(&self, truth: bool) -> bool {
+        if truth { self.0.is_empty() } else { self.0 == [(T::MIN, T::MAX)] }
+    }
+
     /// Returns the complement of this set.
     pub(super) fn not(&self) -> Self {
         let mut others = Vec::with_capacity(self.0.len() + 1);

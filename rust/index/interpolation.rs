@@ -67,3 +67,27 @@ fn interpolate(length: usize, part: u64, whole: u64) -> usize {
     let exact = length as u128 * (2 * u128::from(part) + 1) / (2 * (u128::from(whole) + 1));
     (exact as usize).min(length - 1)
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_first_position_is_found_wherever_it_was_expected(
+            mut values in prop::collection::vec(prop_oneof![0..50_u64, any::<u64>(), Just(u64::MAX)], 0..300),
+            bound in prop_oneof![0..50_u64, any::<u64>()],
+            near in prop_oneof![0..50_u64, any::<u64>()],
+        ) {
+            values.sort_unstable();
+            let look = |position: usize| (values[position], values[position] > bound);
+            let expected = values.partition_point(|value| *value <= bound);
+            for wanted in [bound, near] {
+                let search = Interpolation::new(wanted, 0..values.len(), (0, u64::MAX));
+                prop_assert_eq!(search.first_position(look), expected);
+            }
+        }
+    }
+}

@@ -16,7 +16,6 @@
 
 mod bits;
 mod build;
-mod fences;
 mod ids;
 mod in_step;
 mod interpolation;
@@ -26,6 +25,7 @@ mod merged_rows;
 mod numbers;
 mod packed;
 mod rows;
+mod separators;
 mod sessions;
 mod texts;
 

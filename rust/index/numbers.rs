@@ -7,13 +7,13 @@ use std::sync::OnceLock;
 use arrow_buffer::ScalarBuffer;
 
 use super::bits::fill;
-use super::fences::Fences;
 use super::in_step::{IN_STEP, MIN_IN_STEP};
 use super::interpolation::Interpolation;
 use super::layout::{SectionKind, Sections};
 use super::marks::MarkedRange;
 use super::packed::{FixedWidth, PackedInts};
 use super::rows::RowBlock;
+use super::separators::Separators;
 
 /// Rows per zone: each zone keeps its minimum and maximum.
 pub(super) const ZONE: usize = 4_096;
@@ -26,7 +26,7 @@ pub struct Numbers {
     order: Option<FixedWidth<u32>>,
     zones: Option<FixedWidth<i64>>,
     /// Read from the order of values when that is first searched.
-    fences: OnceLock<Fences>,
+    separators: OnceLock<Separators>,
 }
 
 impl Numbers {
@@ -37,7 +37,7 @@ impl Numbers {
         let is_whole = order.as_ref().is_none_or(|order| order.len() == rows)
             && zones.as_ref().is_none_or(|zones| zones.len() == 2 * rows.div_ceil(ZONE));
         let values = sections.packed(column, SectionKind::Whole, rows)?;
-        is_whole.then(|| Self { values, rows, order, zones, fences: OnceLock::new() })
+        is_whole.then(|| Self { values, rows, order, zones, separators: OnceLock::new() })
     }
 
     /// Returns the value of a row.
@@ -62,26 +62,26 @@ impl Numbers {
 
     /// Returns the positions in `order` whose values lie in each of some closed intervals.
     pub fn positions_between(&self, order: &[u32], intervals: &[(i64, i64)]) -> Vec<Range<usize>> {
-        let starts_with = |first: i64| first == i64::MIN;
-        let ends_with = |last: i64| last == i64::MAX;
+        let (is_open_below, is_open_above) = (|first| first == i64::MIN, |last| last == i64::MAX);
         // What no value lies beyond is not searched for.
         let bounds = intervals.iter().flat_map(|(first, last)| {
-            [(!starts_with(*first)).then(|| first - 1), (!ends_with(*last)).then_some(*last)]
+            [(!is_open_below(*first)).then(|| first - 1), (!is_open_above(*last)).then_some(*last)]
         });
         let mut ends = self.positions_after(order, &bounds.flatten().collect::<Vec<_>>()).into_iter();
-        let mut next = |is_open, open| if is_open { open } else { ends.next().unwrap_or(open) };
-        let range =
-            |(first, last): &(i64, i64)| next(starts_with(*first), 0)..next(ends_with(*last), order.len());
-        intervals.iter().map(range).collect()
+        let mut end = |is_open, open| if is_open { Some(open) } else { ends.next() };
+        let range = |(first, last): &(i64, i64)| {
+            Some(end(is_open_below(*first), 0)?..end(is_open_above(*last), order.len())?)
+        };
+        intervals.iter().map_while(range).collect()
     }
 
     /// Returns how many positions of `order` have values up to a bound.
     fn position_after(&self, order: &[u32], bound: i64) -> usize {
         let value = |position: usize| self.value(order[position] as usize);
-        let fences = self.fences.get_or_init(|| Fences::of(order.len(), value));
-        let Some(run) = fences.first_above(bound, order.len()) else { return order.len() };
-        let ends = (key(run.before.unwrap_or_else(|| self.values.base())), key(run.last));
-        let search = Interpolation::new(key(bound), run.inner, ends);
+        let separators = self.separators.get_or_init(|| Separators::of(order.len(), value));
+        let Some(stretch) = separators.first_above(bound, order.len()) else { return order.len() };
+        let ends = (key(stretch.before.unwrap_or_else(|| self.values.base())), key(stretch.last));
+        let search = Interpolation::new(key(bound), stretch.inner, ends);
         search.first_position(|position| (key(value(position)), value(position) > bound))
     }
 
@@ -172,7 +172,8 @@ mod tests {
             let rows = numbers.len();
             let mut order: Vec<u32> = (0..).take(rows).collect();
             order.sort_by_key(|row| numbers[*row as usize]);
-            let column = Numbers { values: PackedInts::of(&numbers), rows, order: None, zones: None, fences: OnceLock::new() };
+            let values = PackedInts::of(&numbers);
+            let column = Numbers { values, rows, order: None, zones: None, separators: OnceLock::new() };
             bounds.sort_unstable();
             bounds.dedup();
             let intervals: Vec<(i64, i64)> = bounds.chunks_exact(2).map(|ends| (ends[0], ends[1])).collect();

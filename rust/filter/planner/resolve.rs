@@ -178,8 +178,10 @@ pub(super) fn resolve<'i, 'p>(
 fn place_in_all(part: &Predicate, truth: bool) -> u8 {
     match part {
         Predicate::Not(part) => place_in_all(part, !truth),
-        // Nothing is read to know which rows have a value. An id has its row in one segment, a time in few, other texts in some.
+        // Nothing is read to know which rows have a value, or that no number is in no interval. An id has its row in one segment, a time
+        // in few, other texts in some.
         Predicate::Exists(_) => 0,
+        Predicate::Number(_, numbers) if numbers.whole.is_never(truth) => 0,
         Predicate::Text(Field::RunId | Field::TraceId, matcher) if truth && matcher.is_of_whole_texts() => 0,
         Predicate::Time(Field::StartTime, _) => 1,
         Predicate::Text(_, matcher) if truth && matcher.is_of_whole_texts() => 2,

@@ -20,14 +20,12 @@ const TEXTS_AT_ONCE: u32 = 1 << 14;
 pub(super) fn codes(texts: &Texts, matcher: &TextMatcher, truth: bool) -> Codes {
     let found = if let Some(intervals) = matcher.intervals(texts.is_lower_case()) {
         let mut found = Vec::with_capacity(intervals.len());
-        match exact_texts(&intervals) {
-            Some(wanted) => texts.find_each(&wanted, |code| found.push(code..code + 1)),
-            None => {
-                let first = |cut: Cut<'_>| texts.first_code(|text| cut.precedes(text));
-                found.extend(
-                    intervals.into_iter().map(|interval| between(interval, 0..texts.distinct(), first)),
-                );
-            }
+        if let Some(wanted) = exact_texts(&intervals) {
+            texts.find_each(&wanted, |code| found.push(code..code + 1));
+        } else {
+            let all = 0..texts.distinct();
+            let first = |cut: Cut<'_>| texts.first_code(|text| cut.precedes(text));
+            found.extend(intervals.into_iter().map(|interval| between(interval, all.clone(), first)));
         }
         union(found.into_iter())
     } else if texts.distinct() <= TEXTS_AT_ONCE {

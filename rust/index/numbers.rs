@@ -62,21 +62,17 @@ impl Numbers {
 
     /// Returns the positions in `order` whose values lie in each of some closed intervals.
     pub fn positions_between(&self, order: &[u32], intervals: &[(i64, i64)]) -> Vec<Range<usize>> {
-        let (is_open_below, is_open_above) = (|first| first == i64::MIN, |last| last == i64::MAX);
-        // What no value lies beyond is not searched for.
-        let bounds = intervals.iter().flat_map(|(first, last)| {
-            [(!is_open_below(*first)).then(|| first - 1), (!is_open_above(*last)).then_some(*last)]
-        });
-        let mut ends = self.positions_after(order, &bounds.flatten().collect::<Vec<_>>()).into_iter();
-        let mut end = |is_open, open| if is_open { Some(open) } else { ends.next() };
-        let range = |(first, last): &(i64, i64)| {
-            Some(end(is_open_below(*first), 0)?..end(is_open_above(*last), order.len())?)
-        };
-        intervals.iter().map_while(range).collect()
+        let bounds = intervals.iter().flat_map(|(first, last)| [first.checked_sub(1), Some(*last)]);
+        let ends = self.positions_after(order, &bounds.collect::<Vec<_>>());
+        ends.chunks_exact(2).map(|ends| ends[0]..ends[1]).collect()
     }
 
-    /// Returns how many positions of `order` have values up to a bound.
-    fn position_after(&self, order: &[u32], bound: i64) -> usize {
+    /// Returns how many positions of `order` have values up to a bound; none are if there is no such number.
+    fn position_after(&self, order: &[u32], bound: Option<i64>) -> usize {
+        let Some(bound) = bound else { return 0 };
+        if bound == i64::MAX {
+            return order.len();
+        }
         let value = |position: usize| self.value(order[position] as usize);
         let separators = self.separators.get_or_init(|| Separators::of(order.len(), value));
         let Some(stretch) = separators.first_above(bound, order.len()) else { return order.len() };
@@ -86,11 +82,11 @@ impl Numbers {
     }
 
     /// Returns how many positions of `order` have values up to each of some bounds. Several are searched for in step.
-    fn positions_after(&self, order: &[u32], bounds: &[i64]) -> Vec<usize> {
+    fn positions_after(&self, order: &[u32], bounds: &[Option<i64>]) -> Vec<usize> {
         if bounds.len() < MIN_IN_STEP || order.is_empty() {
             return bounds.iter().map(|bound| self.position_after(order, *bound)).collect();
         }
-        let is_upto = |row: u32, bound: i64| self.value(row as usize) <= bound;
+        let is_upto = |row: u32, bound: Option<i64>| Some(self.value(row as usize)) <= bound;
         let mut found = Vec::with_capacity(bounds.len());
         for bounds in bounds.chunks(IN_STEP) {
             let mut positions = [0; IN_STEP];

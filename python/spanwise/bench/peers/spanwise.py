@@ -46,9 +46,8 @@ class SpanwiseEngine:
             machine.read_into_memory(index)
 
     def keep_in_memory(self) -> None:
-        """Has the system read again what it dropped of the indexes: peers hold their rows where it drops nothing."""
-        for index in self._indexes:
-            machine.read_again_into_memory(index)
+        """Has every page of the indexes of rows in memory and mapped, as the rows of peers are once they are made."""
+        machine.map_into_memory(self._indexes)
 
     def prepare(self, query: Query) -> Callable[[], QueryResult]:
         """Returns a function that executes `query`."""

@@ -291,6 +291,14 @@ def test_an_engine_that_was_given_up_is_not_the_fastest() -> None:
     assert found.questions.columns["scans"].worst[0].peer == "duckdb"
 
 
+def test_an_engine_that_was_given_up_is_compared_with_the_round_it_took_part_in() -> None:
+    row = asked(1, spanwise=1, duckdb=8)
+    row.times |= {"spanwise": [2, *row.times["spanwise"]], "duckdb": [8, *row.times["duckdb"]], "polars": [4]}
+    found = reported(row)
+    assert found.questions is not None
+    assert {name: beside.lowest for name, beside in found.questions.engines.items()} == {"duckdb": 8, "polars": 2}
+
+
 def test_the_goals_and_the_readme_have_both_columns() -> None:
     found = reported(*ROWS)
     results = {goal.what: goal.result for goal in goal_results(found)}

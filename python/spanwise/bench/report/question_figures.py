@@ -103,10 +103,10 @@ def _beside_scan(questions: Questions) -> list[AskedQuestion]:
 def _beside(questions: Questions, names: Collection[str], worst: int) -> Beside:
     asked = []
     for row in questions.rows:
-        ours = median(row.times[OURS])
         known = {name: times for name, times in row.times.items() if name in names}
-        # One that was much slower at first was not asked again.
+        # One that was much slower at first was not asked again, and knows the literals of that round only.
         most = max(map(len, known.values()))
+        ours = median(row.times[OURS][:most])
         peer_ms, peer = min((median(times), name) for name, times in known.items() if len(times) == most)
         asked.append(AskedQuestion(row.title, row.total, peer_ms / ours, round(ours, 4), peer, round(peer_ms, 4)))
     asked.sort(key=lambda question: question.ratio)

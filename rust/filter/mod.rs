@@ -38,6 +38,7 @@ mod simplify;
 mod spans;
 mod text;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow_array::{BooleanArray, RecordBatch};
@@ -284,6 +285,15 @@ impl Filter {
     pub fn projection(&self, mut projection: Projection) -> Projection {
         self.predicate.for_each_field(&mut |field| projection = projection.and(field));
         projection
+    }
+
+    /// Returns the names of the columns that [`Filter::mask`] reads.
+    pub fn columns(&self) -> BTreeSet<&'static str> {
+        let mut keys = BTreeSet::new();
+        self.predicate.for_each_field(&mut |field| {
+            keys.insert(field.key());
+        });
+        keys
     }
 
     /// Returns the expression as canonical JSON, `null` if it matches everything; a restriction appears as the

@@ -59,6 +59,25 @@ def test_a_record_batch_has_one_array() -> None:
     assert batch.filter(mask).num_rows == sum(EXPECTED)
 
 
+@pytest.mark.parametrize(
+    ("make", "read"), [(pa.record_batch, pa.array), (pa.table, pa.chunked_array)], ids=["batch", "table"]
+)
+def test_columns_that_a_filter_does_not_read_may_be_of_any_type(
+    make: Callable[[Any], Any], read: Callable[[Any], Any]
+) -> None:
+    unread = pa.UnionArray.from_dense(
+        pa.array([0] * 200, pa.int8()), pa.array(range(200), pa.int32()), [pa.array(range(200))]
+    )
+    mask = FILTER.mask(make({"of no field": unread} | ROWS | {"status": unread}))
+    assert read(mask).to_pylist() == EXPECTED
+
+
+@pytest.mark.parametrize("make", [pa.record_batch, pa.table], ids=["batch", "table"])
+def test_a_column_that_data_lacks_is_named(make: Callable[[Any], Any]) -> None:
+    with pytest.raises(BatchError, match="column `duration_ms` is missing"):
+        FILTER.mask(make({"name": ROWS["name"], "status": ROWS["name"]}))
+
+
 def test_a_mask_selects_rows_in_polars() -> None:
     frame = pl.DataFrame(ROWS)
     mask = pl.Series(FILTER.mask(frame))

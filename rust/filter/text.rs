@@ -10,6 +10,7 @@ use std::ops::{Bound, Range, RangeBounds};
 use arrow_buffer::{ArrowNativeType, BooleanBuffer};
 use memchr::memmem::Finder;
 
+use crate::index::Cut;
 use crate::schema::Operator;
 use crate::text::{AdjacentSearch, CaseFolding, PairFinder};
 
@@ -42,26 +43,6 @@ pub(super) enum ByteInterval<'a> {
     Exactly(&'a [u8]),
     Between(Bound<&'a [u8]>, Bound<&'a [u8]>),
     StartsWith(&'a [u8]),
-}
-
-/// A place between texts in byte order.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Cut<'a> {
-    Before(&'a [u8]),
-    After(&'a [u8]),
-    /// After the last text that starts like this.
-    AfterPrefix(&'a [u8]),
-}
-
-impl Cut<'_> {
-    /// Whether `text` comes after it.
-    pub(super) fn precedes(self, text: &[u8]) -> bool {
-        match self {
-            Self::Before(cut) => text >= cut,
-            Self::After(cut) => text > cut,
-            Self::AfterPrefix(prefix) => text > prefix && !text.starts_with(prefix),
-        }
-    }
 }
 
 impl<'a> ByteInterval<'a> {

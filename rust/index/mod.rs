@@ -16,6 +16,7 @@
 
 mod bits;
 mod build;
+mod cut;
 mod ids;
 mod in_step;
 mod interpolation;
@@ -35,6 +36,7 @@ use arrow_buffer::Buffer;
 
 pub use bits::{Bits, count_common, fill, is_set, ones, set};
 pub use build::{CodedTexts, build, order_of};
+pub use cut::{Cut, sort_key};
 pub use ids::Ids;
 pub use marks::{CodeSet, MarkedRange};
 pub use merged_rows::{MergedPlaces, MergedRows};

@@ -1,13 +1,12 @@
 //! Columns of integers and instants.
 
-use std::hint::select_unpredictable;
 use std::ops::Range;
 use std::sync::OnceLock;
 
 use arrow_buffer::ScalarBuffer;
 
 use super::bits::fill;
-use super::in_step::{IN_STEP, MIN_IN_STEP};
+use super::in_step::{IN_STEP, MIN_IN_STEP, last_positions};
 use super::interpolation::Interpolation;
 use super::layout::{SectionKind, Sections};
 use super::marks::MarkedRange;
@@ -75,7 +74,8 @@ impl Numbers {
         }
         let value = |position: usize| self.value(order[position] as usize);
         let separators = self.separators.get_or_init(|| Separators::of(order.len(), value));
-        let Some(stretch) = separators.first_above(bound, order.len()) else { return order.len() };
+        let stretch = separators.first_stretch(order.len(), |separator| separator <= bound);
+        let Some(stretch) = stretch else { return order.len() };
         let ends = (key(stretch.before.unwrap_or_else(|| self.values.base())), key(stretch.last));
         let search = Interpolation::new(key(bound), stretch.inner, ends);
         search.first_position(|position| (key(value(position)), value(position) > bound))
@@ -86,23 +86,13 @@ impl Numbers {
         if bounds.len() < MIN_IN_STEP || order.is_empty() {
             return bounds.iter().map(|bound| self.position_after(order, *bound)).collect();
         }
-        let is_upto = |row: u32, bound: Option<i64>| Some(self.value(row as usize)) <= bound;
+        let is_upto =
+            |position: usize, bound: &Option<i64>| Some(self.value(order[position] as usize)) <= *bound;
         let mut found = Vec::with_capacity(bounds.len());
         for bounds in bounds.chunks(IN_STEP) {
-            let mut positions = [0; IN_STEP];
-            let mut left = order.len();
-            while left > 1 {
-                let half = left / 2;
-                for (position, bound) in positions.iter_mut().zip(bounds) {
-                    let further = *position + half;
-                    *position = select_unpredictable(is_upto(order[further - 1], *bound), further, *position);
-                }
-                left -= half;
-            }
-            let last = positions.iter().zip(bounds);
-            found.extend(
-                last.map(|(position, bound)| position + usize::from(is_upto(order[*position], *bound))),
-            );
+            let last = last_positions(order.len(), bounds, is_upto);
+            let counts = last.iter().zip(bounds);
+            found.extend(counts.map(|(position, bound)| position + usize::from(is_upto(*position, bound))));
         }
         found
     }

@@ -6,6 +6,8 @@
 
 use std::ops::Range;
 
+use super::cut::{Cut, sort_key};
+
 /// Positions of a stretch, whose last value is its separator.
 const STRETCH: usize = 256;
 
@@ -39,11 +41,11 @@ impl Separators {
         Self { levels }
     }
 
-    /// Returns the first stretch, of a column of `count` values, that has a value above `bound`; `None` if there is none.
-    pub(super) fn first_above(&self, bound: i64, count: usize) -> Option<Stretch> {
+    /// Returns the first stretch, of a column of `count` values, whose last value is not `is_before`; `None` if there is none.
+    pub(super) fn first_stretch(&self, count: usize, is_before: impl Fn(i64) -> bool) -> Option<Stretch> {
         let number = self.levels.iter().fold(0, |node, level| {
             let separators = level.iter().skip(node * NODE).take(NODE);
-            node * NODE + separators.filter(|separator| **separator <= bound).count()
+            node * NODE + separators.filter(|separator| is_before(**separator)).count()
         });
         let separators = self.levels.last()?;
         let last = *separators.get(number)?;
@@ -51,6 +53,40 @@ impl Separators {
         let start = number * STRETCH;
         Some(Stretch { inner: start..count.min(start + STRETCH) - 1, before, last })
     }
+}
+
+/// The last texts of the stretches of a column of texts in order, by a few bytes behind those that all texts begin with.
+#[derive(Debug)]
+pub(super) struct TextSeparators {
+    common: Box<[u8]>,
+    separators: Separators,
+}
+
+impl TextSeparators {
+    /// Takes the separators from a column of `count` texts, of which `text` returns the one at a position.
+    pub(super) fn of<'a>(count: usize, text: impl Fn(usize) -> &'a [u8]) -> Self {
+        let ends = count.checked_sub(1).map(|last| (text(0), text(last)));
+        let (first, last) = ends.unwrap_or_default();
+        let common = first.iter().zip(last).take_while(|(one, other)| one == other).count();
+        let separators = Separators::of(count, |position| ordered(sort_key(text(position), common)));
+        Self { common: first[..common].into(), separators }
+    }
+
+    /// Returns a few positions, of a column of `count` texts: the first text after a cut is at one of them, or at the one behind them.
+    pub(super) fn around(&self, cut: Cut<'_>, count: usize) -> Range<usize> {
+        let Some(key) = cut.sort_key(&self.common).map(ordered) else {
+            let is_before_all = cut.precedes(&self.common);
+            return if is_before_all { 0..0 } else { count..count };
+        };
+        let first = self.separators.first_stretch(count, |separator| separator < key);
+        let last = self.separators.first_stretch(count, |separator| separator <= key);
+        first.map_or(count, |first| first.inner.start)..last.map_or(count, |last| last.inner.end)
+    }
+}
+
+/// Returns a number of the same order with a sign.
+fn ordered(key: u64) -> i64 {
+    (key ^ 1 << 63).cast_signed()
 }
 
 #[cfg(test)]
@@ -68,13 +104,32 @@ mod tests {
             values.sort_unstable();
             let separators = Separators::of(values.len(), |position| values[position]);
             let expected = values.partition_point(|value| *value <= bound);
-            let Some(stretch) = separators.first_above(bound, values.len()) else {
+            let Some(stretch) = separators.first_stretch(values.len(), |separator| separator <= bound) else {
                 prop_assert_eq!(expected, values.len());
                 return Ok(());
             };
             prop_assert!((stretch.inner.start..=stretch.inner.end).contains(&expected));
             prop_assert_eq!(stretch.last, values[stretch.inner.end]);
             prop_assert_eq!(stretch.before, stretch.inner.start.checked_sub(1).map(|before| values[before]));
+        }
+
+        #[test]
+        fn the_first_text_after_a_cut_is_around_it(
+            common in "[ab]{0,3}",
+            rests in prop::collection::btree_set("[ab\u{10ffff}]{0,12}", 0..1_500),
+            cut in "[abc\u{10ffff}]{0,14}",
+        ) {
+            let texts: Vec<String> = rests.iter().map(|rest| format!("{common}{rest}")).collect();
+            let separators = TextSeparators::of(texts.len(), |position| texts[position].as_bytes());
+            let below = format!("{common}{cut}");
+            let some = texts.get(texts.len() / 3).unwrap_or(&cut).as_bytes();
+            for text in [cut.as_bytes(), below.as_bytes(), some, &some[..some.len() / 2]] {
+                for cut in [Cut::Before(text), Cut::After(text), Cut::AfterPrefix(text)] {
+                    let expected = texts.partition_point(|text| !cut.precedes(text.as_bytes()));
+                    let around = separators.around(cut, texts.len());
+                    prop_assert!((around.start..=around.end).contains(&expected), "{cut:?}: {expected} {around:?}");
+                }
+            }
         }
     }
 }

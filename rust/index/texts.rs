@@ -1,16 +1,17 @@
 //! A dictionary-encoded text column: the distinct values, sorted, and the rows of each.
 
-use std::hint::select_unpredictable;
 use std::ops::Range;
 use std::sync::OnceLock;
 
 use arrow_buffer::Buffer;
 
 use super::bits::is_set;
-use super::in_step::{IN_STEP, MIN_IN_STEP};
+use super::cut::Cut;
+use super::in_step::{IN_STEP, MIN_IN_STEP, last_positions};
 use super::layout::{SectionKind, Sections};
 use super::packed::{FixedWidth, PackedInts};
 use super::rows::{RowBlock, RowList};
+use super::separators::TextSeparators;
 
 /// A text column. A value's code is its rank among the distinct values; the code after the last one stands for a
 /// missing value.
@@ -26,6 +27,8 @@ pub struct Texts {
     lower_case: FixedWidth<u8>,
     /// What `lower_case` says, beside the other fields: a look there would wait for memory.
     is_lower_case: OnceLock<bool>,
+    /// Read from the values when they are first searched.
+    separators: OnceLock<TextSeparators>,
     words: usize,
 }
 
@@ -42,6 +45,7 @@ impl Texts {
             frequent_bits: sections.plain(column, SectionKind::FrequentBits)?,
             lower_case: sections.plain(column, SectionKind::LowerCase)?,
             is_lower_case: OnceLock::new(),
+            separators: OnceLock::new(),
             words: rows.div_ceil(64),
         };
         let is_whole = !texts.offsets.is_empty()
@@ -97,7 +101,7 @@ impl Texts {
 
     /// Returns the codes of the values that start with `prefix`.
     pub fn codes_of_prefix(&self, prefix: &[u8]) -> Range<u32> {
-        let start = self.first_code(|value| value >= prefix);
+        let start = self.first_code(Cut::Before(prefix));
         start..self.first_code_from(start, |value| !value.starts_with(prefix))
     }
 
@@ -111,24 +115,30 @@ impl Texts {
         &self.starts[codes.start as usize..=codes.end as usize]
     }
 
-    /// Returns the first code whose value satisfies `is_reached`, a predicate that is monotonic in byte order.
-    pub fn first_code(&self, is_reached: impl Fn(&[u8]) -> bool) -> u32 {
-        let (mut low, mut high) = (0, self.distinct());
-        while low < high {
-            let middle = low.midpoint(high);
-            if is_reached(self.value(middle)) { high = middle } else { low = middle + 1 }
-        }
-        low
+    /// Returns the first code whose value comes after a cut.
+    #[allow(clippy::cast_possible_truncation, reason = "codes have 32 bits")]
+    pub fn first_code(&self, cut: Cut<'_>) -> u32 {
+        let count = self.distinct() as usize;
+        let separators =
+            self.separators.get_or_init(|| TextSeparators::of(count, |position| self.value(position as u32)));
+        let within = separators.around(cut, count);
+        self.first_code_in(within.start as u32..within.end as u32, |value| cut.precedes(value))
     }
 
-    /// As [`Texts::first_code`], by galloping from the code `from`: fast if the result lies close behind it.
+    /// Returns the first code, from the code `from` on, whose value satisfies `is_reached`, a predicate that is monotonic in byte order.
+    /// It gallops: fast if the result lies close behind `from`.
     pub fn first_code_from(&self, from: u32, is_reached: impl Fn(&[u8]) -> bool) -> u32 {
         let (mut low, mut step) = (from, 1);
         while step < self.distinct() - low && !is_reached(self.value(low + step - 1)) {
             low += step;
             step *= 2;
         }
-        let mut high = self.distinct().min(low.saturating_add(step));
+        self.first_code_in(low..self.distinct().min(low.saturating_add(step)), is_reached)
+    }
+
+    /// Returns the first of some codes whose value satisfies `is_reached`, and the one behind them if none does.
+    fn first_code_in(&self, codes: Range<u32>, is_reached: impl Fn(&[u8]) -> bool) -> u32 {
+        let (mut low, mut high) = (codes.start, codes.end);
         while low < high {
             let middle = low.midpoint(high);
             if is_reached(self.value(middle)) { high = middle } else { low = middle + 1 }
@@ -138,12 +148,13 @@ impl Texts {
 
     /// Returns the code of a value; `None` if the column has not got it.
     fn find(&self, wanted: &[u8]) -> Option<u32> {
-        let code = self.first_code(|value| value >= wanted);
+        let code = self.first_code(Cut::Before(wanted));
         (code < self.distinct() && self.value(code) == wanted).then_some(code)
     }
 
     /// Calls `visit` with the code of each of `wanted` that is a value of the column, in the order of `wanted`. Several are
     /// searched for in step.
+    #[allow(clippy::cast_possible_truncation, reason = "codes have 32 bits")]
     pub fn find_each(&self, wanted: &[&[u8]], mut visit: impl FnMut(u32)) {
         if self.distinct() == 0 {
             return;
@@ -153,20 +164,13 @@ impl Texts {
                 wanted.iter().filter_map(|wanted| self.find(wanted)).for_each(&mut visit);
                 continue;
             }
-            // Of each, a code whose value is known not to be greater, if any is.
-            let mut codes = [0; IN_STEP];
-            let mut left = self.distinct();
-            while left > 1 {
-                let half = left / 2;
-                for (code, wanted) in codes.iter_mut().zip(wanted) {
-                    let further = *code + half;
-                    *code = select_unpredictable(self.value(further) <= *wanted, further, *code);
-                }
-                left -= half;
-            }
-            for (code, wanted) in codes.iter().zip(wanted) {
-                if self.value(*code) == *wanted {
-                    visit(*code);
+            let last = last_positions(self.distinct() as usize, wanted, |code, wanted| {
+                self.value(code as u32) <= *wanted
+            });
+            for (code, wanted) in last.into_iter().zip(wanted) {
+                let code = code as u32;
+                if self.value(code) == *wanted {
+                    visit(code);
                 }
             }
         }

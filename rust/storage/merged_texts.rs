@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-use crate::index::Texts;
+use crate::index::{Cut, Texts, sort_key};
 
 /// Splits the values of all segments into a few contiguous ranges, to be merged in parallel. Returns the first code of
 /// every segment in each range, and the codes after the last range.
@@ -14,7 +14,7 @@ pub(crate) fn range_bounds(texts: &[&Texts]) -> Vec<Vec<u32>> {
     let between = (1..RANGES).filter_map(|range| {
         let largest = largest.filter(|largest| largest.distinct() > RANGES)?;
         let cut = largest.value(largest.distinct() / RANGES * range);
-        Some(texts.iter().map(|texts| texts.first_code(|text| text >= cut)).collect())
+        Some(texts.iter().map(|texts| texts.first_code(Cut::Before(cut))).collect())
     });
     let first = std::iter::once(vec![0; texts.len()]);
     let last = std::iter::once(texts.iter().map(|texts| texts.distinct()).collect());
@@ -67,14 +67,4 @@ fn common_prefix(texts: &[&Texts], from: &[u32], to: &[u32]) -> usize {
         ends.flat_map(|(texts, (from, to))| [texts.value(*from), texts.value(*to - 1)]).collect();
     let (Some(first), Some(last)) = (ends.iter().min(), ends.iter().max()) else { return 0 };
     first.iter().zip(last.iter()).take_while(|(one, other)| one == other).count()
-}
-
-/// Returns the eight bytes after the common prefix as a number that sorts like the texts. Different numbers mean
-/// different texts.
-fn sort_key(text: &[u8], common: usize) -> u64 {
-    let mut bytes = [0; 8];
-    let rest = text.get(common..).unwrap_or_default();
-    let length = rest.len().min(8);
-    bytes[..length].copy_from_slice(&rest[..length]);
-    u64::from_be_bytes(bytes)
 }

@@ -8,8 +8,8 @@ use fearless_simd::{Level, dispatch};
 use rayon::prelude::*;
 
 use super::resolved::{Codes, Resolved, complement, union};
-use crate::filter::text::{ByteInterval, Cut, TextMatcher};
-use crate::index::{Ids, RowSet, Texts};
+use crate::filter::text::{ByteInterval, TextMatcher};
+use crate::index::{Cut, Ids, RowSet, Texts};
 use crate::otlp::TraceId;
 use crate::text::{ID_DIGITS, IdPiece, digit};
 
@@ -24,8 +24,8 @@ pub(super) fn codes(texts: &Texts, matcher: &TextMatcher, truth: bool) -> Codes 
             texts.find_each(&wanted, |code| found.push(code..code + 1));
         } else {
             let all = 0..texts.distinct();
-            let first = |cut: Cut<'_>| texts.first_code(|text| cut.precedes(text));
-            found.extend(intervals.into_iter().map(|interval| between(interval, all.clone(), first)));
+            let of_interval = |interval| between(interval, all.clone(), |cut| texts.first_code(cut));
+            found.extend(intervals.into_iter().map(of_interval));
         }
         union(found.into_iter())
     } else if texts.distinct() <= TEXTS_AT_ONCE {

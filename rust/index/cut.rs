@@ -1,0 +1,46 @@
+//! Places between texts, and how texts compare by a few of their bytes.
+
+/// A place between texts in byte order.
+#[derive(Debug, Clone, Copy)]
+pub enum Cut<'a> {
+    /// Before a text, and after all lesser ones.
+    Before(&'a [u8]),
+    /// After a text.
+    After(&'a [u8]),
+    /// After the last text that starts like this.
+    AfterPrefix(&'a [u8]),
+}
+
+impl Cut<'_> {
+    /// Whether `text` comes after it.
+    pub fn precedes(self, text: &[u8]) -> bool {
+        match self {
+            Self::Before(cut) => text >= cut,
+            Self::After(cut) => text > cut,
+            Self::AfterPrefix(prefix) => text > prefix && !text.starts_with(prefix),
+        }
+    }
+
+    /// Returns the [`sort_key`] of the texts on both sides. All texts with a lesser key come before it, and all with a greater one after
+    /// it; `None` if it does not lie among texts that start with `common`.
+    pub(super) fn sort_key(self, common: &[u8]) -> Option<u64> {
+        let (text, padding) = match self {
+            Self::Before(text) | Self::After(text) => (text, 0),
+            Self::AfterPrefix(prefix) => (prefix, u8::MAX),
+        };
+        Some(padded(text.strip_prefix(common)?, padding))
+    }
+}
+
+/// Returns the eight bytes after the first `common` ones as a number that sorts like texts that have these in common. Different numbers
+/// mean different texts.
+pub fn sort_key(text: &[u8], common: usize) -> u64 {
+    padded(text.get(common..).unwrap_or_default(), 0)
+}
+
+fn padded(text: &[u8], padding: u8) -> u64 {
+    let mut bytes = [padding; 8];
+    let length = text.len().min(8);
+    bytes[..length].copy_from_slice(&text[..length]);
+    u64::from_be_bytes(bytes)
+}

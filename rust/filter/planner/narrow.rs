@@ -4,7 +4,7 @@
 //! long to look up, and without any left that is not looked up at all. An `OR` is the same about the rows that none of its
 //! parts matches yet.
 
-use super::cost::cost;
+use super::cost::{cost, max_rows};
 use super::flatten::flattened;
 use super::plan::Planner;
 use super::resolve::{Parts, Question};
@@ -38,7 +38,9 @@ impl Planner<'_> {
         let reading_cost = parts.cost();
         let Parts { resolved, open } = parts;
         let node = flattened(Resolved::All(resolved.into_iter().chain([of_rows(rows)]).collect()), self.rows);
-        if cost(&node, self.rows) > reading_cost / SOONER {
+        let most = max_rows(&node, self.rows);
+        let are_sooner_tested = open.iter().all(|part| part.is_sooner_tested(most));
+        if !are_sooner_tested && cost(&node, self.rows) > reading_cost / SOONER {
             let open = open.into_iter().map(Question::read);
             return self.rows(flattened(Resolved::All(open.chain([node]).collect()), self.rows));
         }

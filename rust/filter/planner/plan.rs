@@ -25,7 +25,8 @@ pub(in crate::filter) fn rows(
     span_rows: SpanRows,
     is_cancelled: &dyn Fn() -> bool,
 ) -> Option<RowSet> {
-    let question = resolve(predicate, true, &ResolveContext { index, texts, is_cancelled, span_rows });
+    let left = index.rows() as usize;
+    let question = resolve(predicate, true, &ResolveContext { index, texts, is_cancelled, span_rows, left });
     let rows =
         Planner { rows: index.rows(), is_cancelled }.narrowed(question, RowSet::Range(0..index.rows()));
     (!is_cancelled()).then_some(rows)
@@ -38,8 +39,8 @@ pub(in crate::filter) fn soon_rows(
     index: &Index,
     most: usize,
 ) -> Option<(RowSet, usize)> {
-    let (texts, is_cancelled, span_rows) = (&TextRows::default(), &|| false, SpanRows::Possible);
-    let context = ResolveContext { index, texts, is_cancelled, span_rows };
+    let (texts, is_cancelled, left) = (&TextRows::default(), &|| false, index.rows() as usize);
+    let context = ResolveContext { index, texts, is_cancelled, span_rows: SpanRows::Possible, left };
     let question = resolve(predicate, true, &context).flattened(index.rows());
     let read = question.max_rows_read(index.rows());
     let all = RowSet::Range(0..index.rows());

@@ -74,6 +74,15 @@ impl Question<'_, '_> {
         }
     }
 
+    /// Whether testing so many rows takes less time than looking up what is left.
+    pub(super) fn is_sooner_tested(&self, rows: usize) -> bool {
+        match self {
+            Self::Resolved(_) => true,
+            Self::Unread(leaf) => leaf.is_sooner_tested(rows),
+            Self::All(parts) | Self::Any(parts) => parts.open.iter().all(|part| part.is_sooner_tested(rows)),
+        }
+    }
+
     /// Returns an upper bound of the rows that are read to evaluate it, of `rows`.
     pub(super) fn max_rows_read(&self, rows: u32) -> usize {
         match self {
@@ -120,13 +129,15 @@ pub(in crate::filter) enum SpanRows {
     Certain,
 }
 
-/// The index, and whether the search has been cancelled.
+/// The index, whether the search has been cancelled, and for which rows a part is resolved.
 #[derive(Clone, Copy)]
 pub(super) struct ResolveContext<'i, 'w> {
     pub(super) index: &'i Index,
     pub(super) texts: &'w TextRows<'i>,
     pub(super) is_cancelled: &'w dyn Fn() -> bool,
     pub(super) span_rows: SpanRows,
+    /// At most so many are asked for: as many as the parts of an `AND` leave that are resolved before.
+    pub(super) left: usize,
 }
 
 /// Returns `predicate` resolved to the rows for which it is `truth`; an empty range once the search is cancelled.
@@ -136,7 +147,7 @@ pub(super) fn resolve<'i, 'p>(
     truth: bool,
     context: &ResolveContext<'i, '_>,
 ) -> Question<'i, 'p> {
-    let ResolveContext { index, texts, is_cancelled, span_rows } = *context;
+    let ResolveContext { index, texts, is_cancelled, span_rows, left } = *context;
     match predicate {
         _ if is_cancelled() => Question::Resolved(Resolved::NONE),
         Predicate::And(parts) => resolve_parts(parts, (truth, truth), context),
@@ -150,13 +161,16 @@ pub(super) fn resolve<'i, 'p>(
             }
             None => Resolved::one_range(0..if truth { index.rows() } else { 0 }),
         }),
-        Predicate::Text(field, matcher) => soon(match index.texts(*field) {
-            Some(texts) => Unread::Texts { texts, matcher, truth },
-            None => Unread::Ids { ids: index.ids(), matcher, truth },
-        }),
-        Predicate::Number(field, numbers) => resolve_intervals(index, *field, &numbers.whole, (1, truth)),
+        Predicate::Text(field, matcher) => {
+            let leaf = match index.texts(*field) {
+                Some(texts) => Unread::Texts { texts, matcher, truth },
+                None => Unread::Ids { ids: index.ids(), matcher, truth },
+            };
+            soon(leaf, left)
+        }
+        Predicate::Number(field, numbers) => resolve_intervals(context, *field, &numbers.whole, (1, truth)),
         Predicate::Time(field, instants) => {
-            resolve_intervals(index, *field, instants, (NANOS_PER_MICRO, truth))
+            resolve_intervals(context, *field, instants, (NANOS_PER_MICRO, truth))
         }
         Predicate::Spans(test) => match texts.bounds(test, truth, is_cancelled) {
             Some([certain, possible]) => {
@@ -202,10 +216,15 @@ fn resolve_parts<'i, 'p>(
         parts.sort_by_key(|part| place_in_all(part, truth));
     }
     let mut nodes = Vec::with_capacity(parts.len());
+    let mut left = context.left;
     for part in parts {
-        let question = resolve(part, truth, context);
+        let question = resolve(part, truth, &ResolveContext { left, ..*context });
         if let Question::Resolved(node) = &question {
-            let (is_none, is_every) = (max_rows(node, rows) == 0, is_every_row(node, rows));
+            let (most, is_every) = (max_rows(node, rows), is_every_row(node, rows));
+            let is_none = most == 0;
+            if is_all {
+                left = left.min(most);
+            }
             if is_all && is_none || !is_all && is_every {
                 return question;
             }
@@ -221,13 +240,14 @@ fn resolve_parts<'i, 'p>(
     Question::joined(nodes, is_all)
 }
 
-/// Returns a leaf as it is, or read if that is soon done.
-fn soon<'i, 'p>(leaf: Unread<'i, 'p>) -> Question<'i, 'p> {
-    if leaf.cost() <= MAX_COST_AT_ONCE { Question::Resolved(leaf.read()) } else { Question::Unread(leaf) }
+/// Returns a leaf as it is, or read if that is soon done, sooner than to test the rows that are left.
+fn soon<'i, 'p>(leaf: Unread<'i, 'p>, left: usize) -> Question<'i, 'p> {
+    let is_soon = leaf.cost() <= MAX_COST_AT_ONCE && !leaf.is_sooner_tested(left);
+    if is_soon { Question::Resolved(leaf.read()) } else { Question::Unread(leaf) }
 }
 
 fn resolve_intervals<'i, 'p>(
-    index: &'i Index,
+    &ResolveContext { index, left, .. }: &ResolveContext<'i, '_>,
     field: Field,
     intervals: &IntervalSet<i128>,
     (unit, truth): (i128, bool),
@@ -243,7 +263,7 @@ fn resolve_intervals<'i, 'p>(
         return Question::Resolved(Resolved::Ranges(union(ranges)));
     }
     match numbers.order() {
-        Some(order) => soon(Unread::Numbers { numbers, order, intervals }),
+        Some(order) => soon(Unread::Numbers { numbers, order, intervals }, left),
         None => Question::Resolved(Resolved::Scanned(numbers.clone(), intervals)),
     }
 }

@@ -10,7 +10,7 @@ use std::ops::{Bound, Range, RangeBounds};
 use arrow_buffer::{ArrowNativeType, BooleanBuffer};
 use memchr::memmem::Finder;
 
-use crate::index::Cut;
+use crate::index::Boundary;
 use crate::schema::Operator;
 use crate::text::{AdjacentSearch, CaseFolding, PairFinder};
 
@@ -47,19 +47,19 @@ pub(super) enum ByteInterval<'a> {
 
 impl<'a> ByteInterval<'a> {
     /// Returns where it begins and ends; `None` where it has no end.
-    pub(super) fn cuts(self) -> (Option<Cut<'a>>, Option<Cut<'a>>) {
+    pub(super) fn boundaries(self) -> (Option<Boundary<'a>>, Option<Boundary<'a>>) {
         match self {
-            Self::Exactly(text) => (Some(Cut::Before(text)), Some(Cut::After(text))),
-            Self::StartsWith(prefix) => (Some(Cut::Before(prefix)), Some(Cut::AfterPrefix(prefix))),
+            Self::Exactly(text) => (Some(Boundary::Before(text)), Some(Boundary::After(text))),
+            Self::StartsWith(prefix) => (Some(Boundary::Before(prefix)), Some(Boundary::AfterPrefix(prefix))),
             Self::Between(start, end) => {
                 let start = match start {
-                    Bound::Included(text) => Some(Cut::Before(text)),
-                    Bound::Excluded(text) => Some(Cut::After(text)),
+                    Bound::Included(text) => Some(Boundary::Before(text)),
+                    Bound::Excluded(text) => Some(Boundary::After(text)),
                     Bound::Unbounded => None,
                 };
                 let end = match end {
-                    Bound::Included(text) => Some(Cut::After(text)),
-                    Bound::Excluded(text) => Some(Cut::Before(text)),
+                    Bound::Included(text) => Some(Boundary::After(text)),
+                    Bound::Excluded(text) => Some(Boundary::Before(text)),
                     Bound::Unbounded => None,
                 };
                 (start, end)

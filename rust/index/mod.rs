@@ -15,8 +15,8 @@
 //! | documents | where the document of each row is stored |
 
 mod bits;
+mod boundary;
 mod build;
-mod cut;
 mod ids;
 mod in_step;
 mod interpolation;
@@ -35,8 +35,8 @@ use std::sync::Arc;
 use arrow_buffer::Buffer;
 
 pub use bits::{Bits, count_common, fill, is_set, ones, set};
+pub use boundary::{Boundary, sort_key};
 pub use build::{CodedTexts, build, order_of};
-pub use cut::{Cut, sort_key};
 pub use ids::Ids;
 pub use marks::{CodeSet, MarkedRange};
 pub use merged_rows::{MergedPlaces, MergedRows};

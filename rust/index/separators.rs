@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::cut::{Cut, sort_key};
+use super::boundary::{Boundary, sort_key};
 
 /// Positions of a stretch, whose last value is its separator.
 const STRETCH: usize = 256;
@@ -72,10 +72,10 @@ impl TextSeparators {
         Self { common: first[..common].into(), separators }
     }
 
-    /// Returns a few positions, of a column of `count` texts: the first text after a cut is at one of them, or at the one behind them.
-    pub(super) fn around(&self, cut: Cut<'_>, count: usize) -> Range<usize> {
-        let Some(key) = cut.sort_key(&self.common).map(ordered) else {
-            let is_before_all = cut.precedes(&self.common);
+    /// Returns a few positions, of a column of `count` texts. The first text after a boundary is at one of them, or at the one behind.
+    pub(super) fn around(&self, boundary: Boundary<'_>, count: usize) -> Range<usize> {
+        let Some(key) = boundary.sort_key(&self.common).map(ordered) else {
+            let is_before_all = boundary.precedes(&self.common);
             return if is_before_all { 0..0 } else { count..count };
         };
         let first = self.separators.first_stretch(count, |separator| separator < key);
@@ -117,17 +117,17 @@ mod tests {
         fn the_first_text_after_a_cut_is_around_it(
             common in "[ab]{0,3}",
             rests in prop::collection::btree_set("[ab\u{10ffff}]{0,12}", 0..1_500),
-            cut in "[abc\u{10ffff}]{0,14}",
+            other in "[abc\u{10ffff}]{0,14}",
         ) {
             let texts: Vec<String> = rests.iter().map(|rest| format!("{common}{rest}")).collect();
             let separators = TextSeparators::of(texts.len(), |position| texts[position].as_bytes());
-            let below = format!("{common}{cut}");
-            let some = texts.get(texts.len() / 3).unwrap_or(&cut).as_bytes();
-            for text in [cut.as_bytes(), below.as_bytes(), some, &some[..some.len() / 2]] {
-                for cut in [Cut::Before(text), Cut::After(text), Cut::AfterPrefix(text)] {
-                    let expected = texts.partition_point(|text| !cut.precedes(text.as_bytes()));
-                    let around = separators.around(cut, texts.len());
-                    prop_assert!((around.start..=around.end).contains(&expected), "{cut:?}: {expected} {around:?}");
+            let below = format!("{common}{other}");
+            let some = texts.get(texts.len() / 3).unwrap_or(&other).as_bytes();
+            for text in [other.as_bytes(), below.as_bytes(), some, &some[..some.len() / 2]] {
+                for boundary in [Boundary::Before(text), Boundary::After(text), Boundary::AfterPrefix(text)] {
+                    let expected = texts.partition_point(|text| !boundary.precedes(text.as_bytes()));
+                    let around = separators.around(boundary, texts.len());
+                    prop_assert!((around.start..=around.end).contains(&expected), "{boundary:?}: {expected} {around:?}");
                 }
             }
         }

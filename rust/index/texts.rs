@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use arrow_buffer::Buffer;
 
 use super::bits::is_set;
-use super::cut::Cut;
+use super::boundary::Boundary;
 use super::in_step::{IN_STEP, MIN_IN_STEP, last_positions};
 use super::layout::{SectionKind, Sections};
 use super::packed::{FixedWidth, PackedInts};
@@ -101,7 +101,7 @@ impl Texts {
 
     /// Returns the codes of the values that start with `prefix`.
     pub fn codes_of_prefix(&self, prefix: &[u8]) -> Range<u32> {
-        let start = self.first_code(Cut::Before(prefix));
+        let start = self.first_code(Boundary::Before(prefix));
         start..self.first_code_from(start, |value| !value.starts_with(prefix))
     }
 
@@ -115,14 +115,14 @@ impl Texts {
         &self.starts[codes.start as usize..=codes.end as usize]
     }
 
-    /// Returns the first code whose value comes after a cut.
+    /// Returns the first code whose value comes after a boundary.
     #[allow(clippy::cast_possible_truncation, reason = "codes have 32 bits")]
-    pub fn first_code(&self, cut: Cut<'_>) -> u32 {
+    pub fn first_code(&self, boundary: Boundary<'_>) -> u32 {
         let count = self.distinct() as usize;
         let separators =
             self.separators.get_or_init(|| TextSeparators::of(count, |position| self.value(position as u32)));
-        let within = separators.around(cut, count);
-        self.first_code_in(within.start as u32..within.end as u32, |value| cut.precedes(value))
+        let within = separators.around(boundary, count);
+        self.first_code_in(within.start as u32..within.end as u32, |value| boundary.precedes(value))
     }
 
     /// Returns the first code, from the code `from` on, whose value satisfies `is_reached`, a predicate that is monotonic in byte order.
@@ -148,7 +148,7 @@ impl Texts {
 
     /// Returns the code of a value; `None` if the column has not got it.
     fn find(&self, wanted: &[u8]) -> Option<u32> {
-        let code = self.first_code(Cut::Before(wanted));
+        let code = self.first_code(Boundary::Before(wanted));
         (code < self.distinct() && self.value(code) == wanted).then_some(code)
     }
 

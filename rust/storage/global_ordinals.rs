@@ -12,7 +12,7 @@ use std::sync::{Arc, Weak};
 use rayon::prelude::*;
 
 use super::merged_texts::{common, merge, range_bounds};
-use crate::index::{Cut, Index, Texts};
+use crate::index::{Boundary, Index, Texts};
 
 /// For each session code, the first segment that has the session and its code there; `None` if no segment has it.
 pub type KnownSessions = Arc<[Option<(usize, u32)>]>;
@@ -111,7 +111,7 @@ impl GlobalOrdinals {
     pub(crate) fn find(&self, session: &[u8]) -> Option<(usize, u32)> {
         self.segments.iter().enumerate().find_map(|(segment, index)| {
             let texts = index.sessions();
-            let code = texts.first_code(Cut::Before(session));
+            let code = texts.first_code(Boundary::Before(session));
             (code < texts.distinct() && texts.value(code) == session).then_some((segment, code))
         })
     }

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-use crate::index::{Cut, Texts, sort_key};
+use crate::index::{Boundary, Texts, sort_key};
 
 /// Splits the values of all segments into a few contiguous ranges, to be merged in parallel. Returns the first code of
 /// every segment in each range, and the codes after the last range.
@@ -14,7 +14,7 @@ pub(crate) fn range_bounds(texts: &[&Texts]) -> Vec<Vec<u32>> {
     let between = (1..RANGES).filter_map(|range| {
         let largest = largest.filter(|largest| largest.distinct() > RANGES)?;
         let cut = largest.value(largest.distinct() / RANGES * range);
-        Some(texts.iter().map(|texts| texts.first_code(Cut::Before(cut))).collect())
+        Some(texts.iter().map(|texts| texts.first_code(Boundary::Before(cut))).collect())
     });
     let first = std::iter::once(vec![0; texts.len()]);
     let last = std::iter::once(texts.iter().map(|texts| texts.distinct()).collect());

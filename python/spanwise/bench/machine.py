@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 _MEBIBYTE = 1 << 20
 _PROBE_BYTES = 256 * _MEBIBYTE
 _MADV_POPULATE_READ = 22
-_LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class Circumstances(msgspec.Struct, frozen=True):
@@ -121,12 +120,14 @@ def map_into_memory(files: Collection[Path]) -> None:
     Raises:
         OSError: the system refuses; Linux before 5.14 does not know how.
     """
+    # Not at the beginning: some systems have no such library, and are told so.
+    library = ctypes.CDLL(None, use_errno=True)
     names = {str(file.resolve()) for file in files}
     for line in Path("/proc/self/maps").read_text("utf-8").splitlines():
         bounds, *_, name = line.split(maxsplit=5)
         if name in names:
             begin, end = (int(bound, 16) for bound in bounds.split("-"))
-            if _LIBC.madvise(ctypes.c_void_p(begin), ctypes.c_size_t(end - begin), _MADV_POPULATE_READ):
+            if library.madvise(ctypes.c_void_p(begin), ctypes.c_size_t(end - begin), _MADV_POPULATE_READ):
                 code = ctypes.get_errno()
                 raise OSError(code, os.strerror(code), name)
 

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use super::resolved::{Codes, Resolved, complement, union};
 use crate::filter::text::{ByteInterval, TextMatcher};
-use crate::index::{Cut, Ids, RowSet, Texts};
+use crate::index::{Boundary, Ids, RowSet, Texts};
 use crate::otlp::TraceId;
 use crate::text::{ID_DIGITS, IdPiece, digit};
 
@@ -24,7 +24,8 @@ pub(super) fn codes(texts: &Texts, matcher: &TextMatcher, truth: bool) -> Codes 
             texts.find_each(&wanted, |code| found.push(code..code + 1));
         } else {
             let all = 0..texts.distinct();
-            let of_interval = |interval| between(interval, all.clone(), |cut| texts.first_code(cut));
+            let of_interval =
+                |interval| between(interval, all.clone(), |boundary| texts.first_code(boundary));
             found.extend(intervals.into_iter().map(of_interval));
         }
         union(found.into_iter())
@@ -74,11 +75,10 @@ pub(super) fn ids_that_match(ids: &Arc<Ids>, matcher: &TextMatcher, truth: bool)
         let all = RowSet::Range(0..code(ids.order().len()));
         return Resolved::Rows(if truth { found } else { all.without(&found) });
     }
-    let found = union(
-        intervals
-            .into_iter()
-            .map(|interval| between(interval, 0..ids.order().len(), |cut| first_id_after(ids, cut))),
-    );
+    let found =
+        union(intervals.into_iter().map(|interval| {
+            between(interval, 0..ids.order().len(), |boundary| first_id_after(ids, boundary))
+        }));
     Resolved::Ids(ids.clone(), if truth { found } else { complement(&found, ids.order().len()) })
 }
 
@@ -97,22 +97,22 @@ fn id(text: &[u8]) -> Option<TraceId> {
     (id.to_string().as_bytes() == text).then_some(id)
 }
 
-/// Returns which of `all` positions in byte order lie in an interval; `first` returns the first position after a cut.
+/// Returns which of `all` positions in byte order lie in an interval; `first` returns the first position after a boundary.
 fn between<P: Copy + Ord>(
     interval: ByteInterval<'_>,
     all: Range<P>,
-    first: impl Fn(Cut<'_>) -> P,
+    first: impl Fn(Boundary<'_>) -> P,
 ) -> Range<P> {
-    let (start, end) = interval.cuts();
+    let (start, end) = interval.boundaries();
     let start = start.map_or(all.start, &first);
     start..end.map_or(all.end, first).max(start)
 }
 
-/// Returns the first position, in the order of ids, whose id comes after a cut.
-fn first_id_after(ids: &Ids, cut: Cut<'_>) -> usize {
-    let (text, padding) = match cut {
-        Cut::Before(text) | Cut::After(text) => (text, b'0'),
-        Cut::AfterPrefix(prefix) => (prefix, b'f'),
+/// Returns the first position, in the order of ids, whose id comes after a boundary.
+fn first_id_after(ids: &Ids, boundary: Boundary<'_>) -> usize {
+    let (text, padding) = match boundary {
+        Boundary::Before(text) | Boundary::After(text) => (text, b'0'),
+        Boundary::AfterPrefix(prefix) => (prefix, b'f'),
     };
     let digits = text.iter().copied().chain(iter::repeat(padding)).take(ID_DIGITS / 2);
     let value = |written: u8| digit(written).unwrap_or(if written < b'a' { 0 } else { 15 });
@@ -120,7 +120,7 @@ fn first_id_after(ids: &Ids, cut: Cut<'_>) -> usize {
     ids.first_position(near, |id| {
         let mut digits = [0; ID_DIGITS];
         write_hex(id, &mut digits);
-        cut.precedes(&digits)
+        boundary.precedes(&digits)
     })
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::Int32Type;
 
-use crate::index::{Cut, Index, LiveRows, RowBlock, Texts};
+use crate::index::{Boundary, Index, LiveRows, RowBlock, Texts};
 use crate::schema::Field;
 use crate::span_table::CostColumn;
 use crate::storage::head::batch::HeadBatch;
@@ -300,7 +300,7 @@ impl PartColumns {
         match &self.source {
             ColumnSource::Sealed(index) => {
                 let sessions = index.sessions();
-                let code = sessions.first_code(Cut::Before(session));
+                let code = sessions.first_code(Boundary::Before(session));
                 let is_there = code < sessions.distinct() && sessions.value(code) == session;
                 sessions.rows(&(code..code + u32::from(is_there))).to_vec()
             }

@@ -2,7 +2,7 @@
 
 /// A place between texts in byte order.
 #[derive(Debug, Clone, Copy)]
-pub enum Cut<'a> {
+pub enum Boundary<'a> {
     /// Before a text, and after all lesser ones.
     Before(&'a [u8]),
     /// After a text.
@@ -11,12 +11,12 @@ pub enum Cut<'a> {
     AfterPrefix(&'a [u8]),
 }
 
-impl Cut<'_> {
+impl Boundary<'_> {
     /// Whether `text` comes after it.
     pub fn precedes(self, text: &[u8]) -> bool {
         match self {
-            Self::Before(cut) => text >= cut,
-            Self::After(cut) => text > cut,
+            Self::Before(own) => text >= own,
+            Self::After(own) => text > own,
             Self::AfterPrefix(prefix) => text > prefix && !text.starts_with(prefix),
         }
     }

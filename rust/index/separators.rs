@@ -114,7 +114,7 @@ mod tests {
         }
 
         #[test]
-        fn the_first_text_after_a_cut_is_around_it(
+        fn the_first_text_after_a_boundary_is_around_it(
             common in "[ab]{0,3}",
             rests in prop::collection::btree_set("[ab\u{10ffff}]{0,12}", 0..1_500),
             other in "[abc\u{10ffff}]{0,14}",

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatchReader};
 use arrow_schema::{DataType, Field};
 use pyo3::IntoPyObjectExt;
-use pyo3::exceptions::{PyKeyError, PyTypeError};
+use pyo3::exceptions::{PyException, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3_arrow::input::AnyRecordBatch;
@@ -88,8 +88,8 @@ impl PyFilter {
 
 impl PyFilter {
     /// Returns a record batch with only the columns that the filter reads, if its library can select them by name, as `PyArrow` can: to
-    /// hand over a column takes about a microsecond, and some masks take no more than a few. A batch that lacks one of them, or has two
-    /// of a name, is returned as it is.
+    /// hand over a column takes about a microsecond, and some masks take no more than a few. A batch of which they cannot be selected is
+    /// returned as it is: what it lacks is said as of any other data.
     fn only_read<'py>(&self, data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = data.py();
         let columns: Vec<&str> = self.filter.columns().into_iter().collect();
@@ -98,7 +98,7 @@ impl PyFilter {
         }
         let Some(select) = data.getattr_opt(intern!(py, "select"))? else { return Ok(data.clone()) };
         match select.call1((columns,)) {
-            Err(error) if error.is_instance_of::<PyKeyError>(py) => Ok(data.clone()),
+            Err(error) if error.is_instance_of::<PyException>(py) => Ok(data.clone()),
             selected => selected,
         }
     }

@@ -25,8 +25,9 @@ pub(in crate::filter) fn rows(
     span_rows: SpanRows,
     is_cancelled: &dyn Fn() -> bool,
 ) -> Option<RowSet> {
-    let left = index.rows() as usize;
-    let question = resolve(predicate, true, &ResolveContext { index, texts, is_cancelled, span_rows, left });
+    let rows_left = index.rows() as usize;
+    let question =
+        resolve(predicate, true, &ResolveContext { index, texts, is_cancelled, span_rows, rows_left });
     let rows =
         Planner { rows: index.rows(), is_cancelled }.narrowed(question, RowSet::Range(0..index.rows()));
     (!is_cancelled()).then_some(rows)
@@ -39,8 +40,8 @@ pub(in crate::filter) fn soon_rows(
     index: &Index,
     most: usize,
 ) -> Option<(RowSet, usize)> {
-    let (texts, is_cancelled, left) = (&TextRows::default(), &|| false, index.rows() as usize);
-    let context = ResolveContext { index, texts, is_cancelled, span_rows: SpanRows::Possible, left };
+    let (texts, is_cancelled, rows_left) = (&TextRows::default(), &|| false, index.rows() as usize);
+    let context = ResolveContext { index, texts, is_cancelled, span_rows: SpanRows::Possible, rows_left };
     let question = resolve(predicate, true, &context).flattened(index.rows());
     let read = question.max_rows_read(index.rows());
     let all = RowSet::Range(0..index.rows());

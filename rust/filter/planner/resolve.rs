@@ -137,7 +137,7 @@ pub(super) struct ResolveContext<'i, 'w> {
     pub(super) is_cancelled: &'w dyn Fn() -> bool,
     pub(super) span_rows: SpanRows,
     /// At most so many are asked for: as many as the parts of an `AND` leave that are resolved before.
-    pub(super) left: usize,
+    pub(super) rows_left: usize,
 }
 
 /// Returns `predicate` resolved to the rows for which it is `truth`; an empty range once the search is cancelled.
@@ -147,7 +147,7 @@ pub(super) fn resolve<'i, 'p>(
     truth: bool,
     context: &ResolveContext<'i, '_>,
 ) -> Question<'i, 'p> {
-    let ResolveContext { index, texts, is_cancelled, span_rows, left } = *context;
+    let ResolveContext { index, texts, is_cancelled, span_rows, rows_left } = *context;
     match predicate {
         _ if is_cancelled() => Question::Resolved(Resolved::NONE),
         Predicate::And(parts) => resolve_parts(parts, (truth, truth), context),
@@ -166,7 +166,7 @@ pub(super) fn resolve<'i, 'p>(
                 Some(texts) => Unread::Texts { texts, matcher, truth },
                 None => Unread::Ids { ids: index.ids(), matcher, truth },
             };
-            soon(leaf, left)
+            soon(leaf, rows_left)
         }
         Predicate::Number(field, numbers) => resolve_intervals(context, *field, &numbers.whole, (1, truth)),
         Predicate::Time(field, instants) => {
@@ -216,14 +216,14 @@ fn resolve_parts<'i, 'p>(
         parts.sort_by_key(|part| place_in_all(part, truth));
     }
     let mut nodes = Vec::with_capacity(parts.len());
-    let mut left = context.left;
+    let mut rows_left = context.rows_left;
     for part in parts {
-        let question = resolve(part, truth, &ResolveContext { left, ..*context });
+        let question = resolve(part, truth, &ResolveContext { rows_left, ..*context });
         if let Question::Resolved(node) = &question {
             let (most, is_every) = (max_rows(node, rows), is_every_row(node, rows));
             let is_none = most == 0;
             if is_all {
-                left = left.min(most);
+                rows_left = rows_left.min(most);
             }
             if is_all && is_none || !is_all && is_every {
                 return question;
@@ -241,13 +241,13 @@ fn resolve_parts<'i, 'p>(
 }
 
 /// Returns a leaf as it is, or read if that is soon done, sooner than to test the rows that are left.
-fn soon<'i, 'p>(leaf: Unread<'i, 'p>, left: usize) -> Question<'i, 'p> {
-    let is_soon = leaf.cost() <= MAX_COST_AT_ONCE && !leaf.is_sooner_tested(left);
+fn soon<'i, 'p>(leaf: Unread<'i, 'p>, rows_left: usize) -> Question<'i, 'p> {
+    let is_soon = leaf.cost() <= MAX_COST_AT_ONCE && !leaf.is_sooner_tested(rows_left);
     if is_soon { Question::Resolved(leaf.read()) } else { Question::Unread(leaf) }
 }
 
 fn resolve_intervals<'i, 'p>(
-    &ResolveContext { index, left, .. }: &ResolveContext<'i, '_>,
+    &ResolveContext { index, rows_left, .. }: &ResolveContext<'i, '_>,
     field: Field,
     intervals: &IntervalSet<i128>,
     (unit, truth): (i128, bool),
@@ -263,7 +263,7 @@ fn resolve_intervals<'i, 'p>(
         return Question::Resolved(Resolved::Ranges(union(ranges)));
     }
     match numbers.order() {
-        Some(order) => soon(Unread::Numbers { numbers, order, intervals }, left),
+        Some(order) => soon(Unread::Numbers { numbers, order, intervals }, rows_left),
         None => Question::Resolved(Resolved::Scanned(numbers.clone(), intervals)),
     }
 }

@@ -157,7 +157,7 @@ impl<'i> Question<'i> {
                     texts: &TextRows::default(),
                     is_cancelled: &|| false,
                     span_rows: SpanRows::Possible,
-                    left: indexes.rows.rows() as usize,
+                    rows_left: indexes.rows.rows() as usize,
                 };
                 Self::Columns(resolve(columns, truth, &context).read())
             }

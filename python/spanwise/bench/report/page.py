@@ -67,10 +67,10 @@ spanwise bench                       # 20,000 traces, about five minutes
   ids, Polars told that its rows are sorted, and PostgreSQL with indexes on ids, owners, times and durations. An
   engine that takes twice as long as the fastest of its kind when a question is first asked is not asked it again, and
   is compared with what Spanwise took in that round. Spanwise's indexes are files: before each question what the system
-  no longer has of them in memory is read, and all their pages are mapped, as those of rows in memory are. Until
-  28 November 2026 they were not mapped; an engine that was asked once was compared with the median of all rounds; and
-  the literals of one question could match nothing in one repetition and everything in the next, so that what an engine
-  took for one of them decided whether it was asked again, from three times as long on.
+  no longer has of them in memory is read, and all their pages are mapped, as those of rows in memory are. Tables of
+  28 November 2026 and before are without that, and compare an engine that was asked once with the median of all
+  rounds; before that day the literals of one question could match nothing in one repetition and everything in the
+  next, so that what an engine took for one of them decided whether it was asked again, from three times as long on.
 - **Aggregations** compute, in buckets of twelve hours, how many traces there are, how many failed, and the exact 95th
   percentile of their durations: of all together, or of the ten agents with most traces and of all other ones. Every
   answer is compared with DuckDB's. Spanwise computes totals besides. DataFusion has no exact percentile; chDB takes

@@ -72,6 +72,41 @@ def test_columns_that_a_filter_does_not_read_may_be_of_any_type(
     assert read(mask).to_pylist() == EXPECTED
 
 
+class Watched:
+    """A record batch that says which columns were selected of it."""
+
+    def __init__(self, batch: pa.RecordBatch) -> None:
+        self._batch = batch
+        self.selected: list[list[str]] = []
+
+    def select(self, names: list[str]) -> pa.RecordBatch:
+        self.selected.append(names)
+        if set(names) - set(self._batch.schema.names):
+            raise ValueError("no such column")
+        return self._batch.select(names)
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        schema, array = self._batch.__arrow_c_array__(requested_schema)
+        return schema, array
+
+
+def test_only_the_columns_that_a_filter_reads_are_taken_of_a_batch() -> None:
+    batch = Watched(pa.record_batch(ROWS | {"status": ROWS["name"]}))
+    assert pa.array(FILTER.mask(batch)).to_pylist() == EXPECTED
+    assert batch.selected == [["duration_ms", "name"]]
+
+
+def test_what_a_batch_lacks_is_named_whatever_its_library_says() -> None:
+    with pytest.raises(BatchError, match="column `duration_ms` is missing"):
+        FILTER.mask(Watched(pa.record_batch({"name": ROWS["name"]})))
+
+
+def test_the_first_of_two_columns_of_a_name_is_read() -> None:
+    names = ["name", "duration_ms", "name"]
+    batch = pa.RecordBatch.from_arrays([pa.array(ROWS["name"]), pa.array(ROWS["duration_ms"]), pa.nulls(200)], names)
+    assert pa.array(FILTER.mask(batch)).to_pylist() == EXPECTED
+
+
 @pytest.mark.parametrize("make", [pa.record_batch, pa.table], ids=["batch", "table"])
 def test_a_column_that_data_lacks_is_named(make: Callable[[Any], Any]) -> None:
     with pytest.raises(BatchError, match="column `duration_ms` is missing"):

@@ -164,7 +164,7 @@ fn choice<T: Copy>(
     words: [(&'static str, T); 2],
 ) -> Result<Option<T>, LocatedError> {
     let Some(given) = json.member(name) else { return Ok(None) };
-    let is_given = |(word, _): &&(&str, T)| matches!(given, Json::Text(text) if text == word);
+    let is_given = |(word, _): &&(&str, T)| matches!(given, Json::Text(text) if **text == **word);
     if let Some((_, value)) = words.iter().find(is_given) {
         return Ok(Some(*value));
     }
@@ -185,16 +185,16 @@ fn same(json: &Json) -> Result<Vec<String>, LocatedError> {
     if given.is_empty() {
         return Err(LocatedError::new("expected one or more fields, got none"));
     }
-    let mut fields = Vec::new();
+    let mut fields: Vec<String> = Vec::new();
     for (index, field) in given.iter().enumerate() {
         let error = |message: String| Err(LocatedError::new(message).in_element(index));
         let Json::Text(field) = field else {
             return error(format!("expected a field, got {}", field.described()));
         };
-        if fields.contains(field) {
+        if fields.iter().any(|earlier| **earlier == **field) {
             return error(format!("field `{}` is given twice, expected once", excerpt(field)));
         }
-        fields.push(field.clone());
+        fields.push(field.to_string());
     }
     Ok(fields)
 }

@@ -85,7 +85,7 @@ impl Expr {
         Self::Condition(Condition {
             operator: Operator::Eq,
             key: key.to_owned(),
-            operand: Operand::One(Json::Text(value.to_owned())),
+            operand: Operand::One(Json::Text(value.into())),
             ignore_case: None,
         })
     }

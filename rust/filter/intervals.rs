@@ -190,11 +190,11 @@ impl<N: Copy + PartialOrd> IntervalSet<N> {
         &self.0
     }
 
-    /// Returns the intervals that have a value from `first` to `last`.
-    pub(super) fn overlapping(&self, first: N, last: N) -> &[(N, N)] {
+    /// Returns the set of those intervals that have a value from `first` to `last`.
+    pub(super) fn overlapping(&self, first: N, last: N) -> Self {
         let start = self.0.partition_point(|(_, end)| *end < first);
         let end = self.0.partition_point(|(start, _)| *start <= last);
-        &self.0[start..end.max(start)]
+        Self(self.0[start..end.max(start)].to_vec())
     }
 
     /// Whether `value` is in this set.

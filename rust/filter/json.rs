@@ -5,6 +5,7 @@
 //! over a value.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Number;
@@ -22,7 +23,7 @@ pub enum Json {
     /// A number.
     Number(Number),
     /// A string.
-    Text(String),
+    Text(Arc<str>),
     /// An array.
     Array(Vec<Json>),
     /// The members of an object, in source order.
@@ -139,11 +140,11 @@ impl<'de> Visitor<'de> for JsonVisitor {
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Json, E> {
-        Ok(Json::Text(value.to_owned()))
+        Ok(Json::Text(value.into()))
     }
 
     fn visit_string<E>(self, value: String) -> Result<Json, E> {
-        Ok(Json::Text(value))
+        Ok(Json::Text(value.into()))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Json, A::Error> {

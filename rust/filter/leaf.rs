@@ -1,5 +1,7 @@
 //! Binds a condition on one field to a leaf: checks the operator, types the literals.
 
+use std::sync::Arc;
+
 use super::error::LocatedError;
 use super::expr::{Condition, Operand};
 use super::intervals::{IntervalSet, Point};
@@ -123,7 +125,7 @@ pub(super) fn each_value<T>(
 /// A value of its field's type.
 #[derive(Debug, Clone)]
 enum Literal {
-    Text(String),
+    Text(Arc<str>),
     Whole(i128),
     Floating(f64),
     Truth(bool),
@@ -149,13 +151,13 @@ fn typed(field: FieldShape<'_>, value: &Json) -> Result<Literal, String> {
     };
     let literal = match (field.field_type, value) {
         (FieldType::Text, Json::Text(text)) if field.is_lower_case => {
-            Some(Literal::Text(text.to_ascii_lowercase()))
+            Some(Literal::Text(in_lower_case(text)))
         }
         (FieldType::Text | FieldType::Content, Json::Text(text)) => Some(Literal::Text(text.clone())),
         (FieldType::Boolean, Json::Boolean(truth)) => Some(Literal::Truth(*truth)),
         (FieldType::Status, Json::Text(text)) => {
             let status = STATUSES.iter().find(|status| status.eq_ignore_ascii_case(text));
-            status.map(|status| Literal::Text((*status).to_owned()))
+            status.map(|status| Literal::Text((*status).into()))
         }
         (FieldType::Number, Json::Number(number)) => {
             number.as_i128().map(Literal::Whole).or_else(|| number.as_f64().map(Literal::Floating))
@@ -173,6 +175,12 @@ fn typed(field: FieldShape<'_>, value: &Json) -> Result<Literal, String> {
     })
 }
 
+/// Returns a text with its letters of ASCII in lower case: itself, if they are.
+fn in_lower_case(text: &Arc<str>) -> Arc<str> {
+    let has_upper_case = text.bytes().any(|byte| byte.is_ascii_uppercase());
+    if has_upper_case { text.to_ascii_lowercase().into() } else { text.clone() }
+}
+
 /// Returns dollars in nanodollars; a whole number if it is these that such an amount is printed as.
 fn nanodollars(dollars: f64) -> Literal {
     #[allow(clippy::cast_precision_loss, reason = "it is a power of ten that a double has")]
@@ -184,7 +192,7 @@ fn nanodollars(dollars: f64) -> Literal {
 }
 
 impl Literal {
-    fn text(self) -> Option<String> {
+    fn text(self) -> Option<Arc<str>> {
         let Self::Text(text) = self else { return None };
         Some(text)
     }

@@ -16,6 +16,8 @@
 //! with `EQ`, `NEQ`, `IN`, `CONTAINS` and `STARTSWITH`. Members may be in any order; unknown, missing and repeated
 //! members are rejected. See `docs/reference/filter.md#filter-expression`.
 
+use std::sync::Arc;
+
 use super::axis::{Axis, AxisOptions};
 use super::error::LocatedError;
 use super::expr::{AxisExpr, Condition, Expr, Operand, SpanExpr};
@@ -124,7 +126,7 @@ struct Parser {
     span_conditions: usize,
     /// How many axes are around the present one; `None` outside of `SPAN`.
     axes: Option<usize>,
-    names: Vec<String>,
+    names: Vec<Arc<str>>,
 }
 
 impl Parser {
@@ -224,7 +226,7 @@ impl Parser {
                     )));
                 }
                 self.names.push(name.clone());
-                Ok(Some(name.clone()))
+                Ok(Some(name.to_string()))
             }
             Some(other) => {
                 let found = other.described();
@@ -314,7 +316,7 @@ fn on_field(operator: Operator, json: &Json) -> Result<Condition, LocatedError> 
             return Err(LocatedError::new(message).in_member("ignore_case"));
         }
     };
-    Ok(Condition { operator, key: key.clone(), operand, ignore_case })
+    Ok(Condition { operator, key: key.to_string(), operand, ignore_case })
 }
 
 fn several(json: &Json) -> Result<Operand, LocatedError> {

@@ -176,7 +176,7 @@ mod tests {
             }
             1 => Predicate::Time(Field::StartTime, IntervalSet::of(operator, &points(values, 1_000))),
             2 => {
-                let texts = values.iter().map(|value| if *value > 3 { "a" } else { "b" }.to_owned());
+                let texts = values.iter().map(|value| if *value > 3 { "a" } else { "b" }.into());
                 Predicate::Text(Field::Name, TextMatcher::new(Operator::In, texts.collect(), false))
             }
             _ => Predicate::Exists(Field::Name),

@@ -6,6 +6,7 @@
 //! `ss`.
 
 use std::ops::{Bound, Range, RangeBounds};
+use std::sync::Arc;
 
 use arrow_buffer::{ArrowNativeType, BooleanBuffer};
 use memchr::memmem::Finder;
@@ -31,9 +32,9 @@ pub(super) struct TextMatcher {
 #[derive(Debug, Clone)]
 enum TextTest {
     /// Sorted and distinct.
-    IsOneOf(Vec<String>),
-    IsBetween(Bound<String>, Bound<String>),
-    StartsWith(String),
+    IsOneOf(Vec<Arc<str>>),
+    IsBetween(Bound<Arc<str>>, Bound<Arc<str>>),
+    StartsWith(Arc<str>),
     Contains(Box<Finder<'static>>),
 }
 
@@ -72,13 +73,15 @@ impl TextMatcher {
     /// Returns the matcher for `operator` and its texts: any number for `IN`, else one.
     ///
     /// `NEQ` returns the matcher of `EQ`; the caller negates it.
-    pub(super) fn new(operator: Operator, mut texts: Vec<String>, ignore_case: bool) -> Self {
+    pub(super) fn new(operator: Operator, mut texts: Vec<Arc<str>>, ignore_case: bool) -> Self {
         let case_folding = ignore_case.then(|| CaseFolding::of(&texts));
         if let Some(case_folding) = &case_folding {
+            let mut folded = String::new();
             for text in &mut texts {
-                let mut folded = String::with_capacity(text.len());
                 case_folding.fold(text, &mut folded);
-                *text = folded;
+                if folded != **text {
+                    *text = folded.as_str().into();
+                }
             }
         }
         let test = match operator {
@@ -111,13 +114,13 @@ impl TextMatcher {
     /// Whether `text` matches, in which case folding changes nothing.
     pub(super) fn matches_as_it_is(&self, text: &str) -> bool {
         match &self.test {
-            TextTest::IsOneOf(texts) => texts.binary_search_by(|own| own.as_str().cmp(text)).is_ok(),
+            TextTest::IsOneOf(texts) => texts.binary_search_by(|own| (**own).cmp(text)).is_ok(),
             TextTest::IsBetween(from, to) => {
                 let bounds: (Bound<&str>, Bound<&str>) =
-                    (from.as_ref().map(String::as_str), to.as_ref().map(String::as_str));
+                    (from.as_ref().map(AsRef::as_ref), to.as_ref().map(AsRef::as_ref));
                 RangeBounds::<str>::contains(&bounds, text)
             }
-            TextTest::StartsWith(prefix) => text.starts_with(prefix.as_str()),
+            TextTest::StartsWith(prefix) => text.starts_with(&**prefix),
             TextTest::Contains(finder) => finder.find(text.as_bytes()).is_some(),
         }
     }
@@ -164,9 +167,11 @@ impl TextMatcher {
         }
     }
 
-    /// Whether it looks for whole texts, and not for parts or ranges of them.
-    pub(super) fn is_of_whole_texts(&self) -> bool {
-        matches!(self.test, TextTest::IsOneOf(_))
+    /// Whether it looks for a few whole texts, and not for many, or for parts or ranges of them.
+    pub(super) fn is_of_few_texts(&self) -> bool {
+        /// So many are looked up in about the time of a range of numbers.
+        const FEW: usize = 4;
+        matches!(&self.test, TextTest::IsOneOf(texts) if texts.len() <= FEW)
     }
 
     /// Returns how many texts this matcher matches at most, if it lists them exactly.
@@ -185,19 +190,24 @@ impl TextMatcher {
         }
     }
 
+    /// Returns how many intervals [`TextMatcher::intervals`] returns.
+    pub(super) fn interval_count(&self, is_lower_case: bool) -> Option<usize> {
+        let is_each_tested = self.pattern().is_some() || (self.folds() && !is_lower_case);
+        (!is_each_tested).then(|| self.patterns())
+    }
+
     /// Returns the matching texts as intervals in byte order; `None` if each text has to be tested by itself. `is_lower_case` says
     /// that the texts are known to be ASCII without upper case, so that case folding leaves them unchanged.
     pub(super) fn intervals(&self, is_lower_case: bool) -> Option<Vec<ByteInterval<'_>>> {
-        if self.case_folding.is_some() && !is_lower_case {
-            return None;
-        }
+        self.interval_count(is_lower_case)?;
         match &self.test {
             TextTest::IsOneOf(texts) => {
                 Some(texts.iter().map(|text| ByteInterval::Exactly(text.as_bytes())).collect())
             }
             TextTest::IsBetween(from, to) => {
                 let (from, to) = (from.as_ref(), to.as_ref());
-                Some(vec![ByteInterval::Between(from.map(String::as_bytes), to.map(String::as_bytes))])
+                let between = (from.map(|text| text.as_bytes()), to.map(|text| text.as_bytes()));
+                Some(vec![ByteInterval::Between(between.0, between.1)])
             }
             TextTest::StartsWith(prefix) => Some(vec![ByteInterval::StartsWith(prefix.as_bytes())]),
             TextTest::Contains(_) => None,
@@ -249,7 +259,7 @@ impl TextMatcher {
 }
 
 impl TextTest {
-    fn from_pattern(operator: Operator, text: String) -> Self {
+    fn from_pattern(operator: Operator, text: Arc<str>) -> Self {
         match operator {
             Operator::Gt => Self::IsBetween(Bound::Excluded(text), Bound::Unbounded),
             Operator::Gte => Self::IsBetween(Bound::Included(text), Bound::Unbounded),
@@ -257,6 +267,33 @@ impl TextTest {
             Operator::Lte => Self::IsBetween(Bound::Unbounded, Bound::Included(text)),
             Operator::StartsWith => Self::StartsWith(text),
             _ => Self::Contains(Box::new(Finder::new(text.as_bytes()).into_owned())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn intervals_are_as_many_as_are_counted(
+            operator in prop::sample::select(vec![
+                Operator::Eq,
+                Operator::In,
+                Operator::Gt,
+                Operator::Lte,
+                Operator::StartsWith,
+                Operator::Contains,
+            ]),
+            texts in prop::collection::vec("[a-cA-C]{0,3}", 1..6),
+            [ignore_case, is_lower_case] in any::<[bool; 2]>(),
+        ) {
+            let matcher = TextMatcher::new(operator, texts.into_iter().map(Arc::from).collect(), ignore_case);
+            let intervals = matcher.intervals(is_lower_case);
+            prop_assert_eq!(intervals.map(|intervals| intervals.len()), matcher.interval_count(is_lower_case));
         }
     }
 }

@@ -3,7 +3,7 @@
 //! Every letter is replaced by one representative of all letters that differ from it only by case. So `k` matches the
 //! Kelvin sign, and `ß` does not match `ss`.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;
 
 use memchr::memmem;
@@ -66,10 +66,19 @@ pub(crate) struct CaseFolding {
 }
 
 impl CaseFolding {
-    pub(crate) fn of(patterns: &[String]) -> Self {
-        let mut letters: Vec<char> = patterns.iter().flat_map(|pattern| pattern.chars()).collect();
-        letters.sort_unstable();
-        letters.dedup();
+    pub(crate) fn of(patterns: &[impl AsRef<str>]) -> Self {
+        let mut ascii = [false; 128];
+        let mut letters = BTreeSet::new();
+        for letter in patterns.iter().flat_map(|pattern| pattern.as_ref().chars()) {
+            // Most letters of a long list are of these, and none of them is looked for in the set.
+            match ascii.get_mut(letter as usize) {
+                Some(is_used) => *is_used = true,
+                None => _ = letters.insert(letter),
+            }
+        }
+        letters.extend(
+            (0..).zip(ascii).filter(|(_, is_used)| *is_used).map(|(code, _): (u8, _)| char::from(code)),
+        );
         let mut beyond_ascii = HashMap::new();
         for letter in letters {
             let variants = case_variants(letter);

@@ -46,8 +46,8 @@ pub(super) fn of_lookups(count: usize, values: usize) -> usize {
 /// Returns the cost of finding the texts that a matcher matches.
 pub(super) fn of_reading_texts(texts: &Texts, matcher: &TextMatcher) -> usize {
     let (bytes, distinct) = (texts.all().0.len(), texts.distinct() as usize);
-    match matcher.intervals(texts.is_lower_case()) {
-        Some(intervals) => of_lookups(intervals.len(), distinct),
+    match matcher.interval_count(texts.is_lower_case()) {
+        Some(intervals) => of_lookups(intervals, distinct),
         None if texts.is_lower_case() || !matcher.folds() => bytes / SEARCHED_BYTES + distinct,
         None => bytes / FOLDED_BYTES + distinct * PROBE_COST,
     }
@@ -56,7 +56,7 @@ pub(super) fn of_reading_texts(texts: &Texts, matcher: &TextMatcher) -> usize {
 /// Returns the cost of finding the ids that a matcher matches.
 pub(super) fn of_reading_ids(ids: &Ids, matcher: &TextMatcher) -> usize {
     let rows = ids.order().len();
-    matcher.intervals(true).map_or(rows / COMPARED_IDS, |intervals| of_lookups(intervals.len(), rows))
+    matcher.interval_count(true).map_or(rows / COMPARED_IDS, |intervals| of_lookups(intervals, rows))
 }
 
 /// Returns an upper bound of the rows that `node` matches, of `rows`.

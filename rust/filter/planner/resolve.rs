@@ -5,6 +5,8 @@
 //! that take long to look up are left [`Unread`]. `NOT` is pushed down into the leaves, where it leaves out the rows
 //! without a value, as in `evaluate`.
 
+use std::borrow::Cow;
+
 use super::cost::{MAX_COST_AT_ONCE, is_every_row, max_rows, max_rows_read};
 use super::flatten::flattened;
 use super::resolved::{Codes, Resolved, union};
@@ -193,12 +195,12 @@ fn place_in_all(part: &Predicate, truth: bool) -> u8 {
     match part {
         Predicate::Not(part) => place_in_all(part, !truth),
         // Nothing is read to know which rows have a value, or that no number is in no interval. An id has its row in one segment, a time
-        // in few, other texts in some.
+        // in few, other texts in some. A long list takes as many lookups as it has texts.
         Predicate::Exists(_) => 0,
         Predicate::Number(_, numbers) if numbers.whole.is_never(truth) => 0,
-        Predicate::Text(Field::RunId | Field::TraceId, matcher) if truth && matcher.is_of_whole_texts() => 0,
+        Predicate::Text(Field::RunId | Field::TraceId, matcher) if truth && matcher.is_of_few_texts() => 0,
         Predicate::Time(Field::StartTime, _) => 1,
-        Predicate::Text(_, matcher) if truth && matcher.is_of_whole_texts() => 2,
+        Predicate::Text(_, matcher) if truth && matcher.is_of_few_texts() => 2,
         _ => 3,
     }
 }
@@ -252,16 +254,18 @@ fn resolve_intervals<'i, 'p>(
     intervals: &IntervalSet<i128>,
     (unit, truth): (i128, bool),
 ) -> Question<'i, 'p> {
-    let wanted = if truth { intervals.clone() } else { intervals.not() };
-    let intervals = wanted.in_units(unit, i64::MIN, i64::MAX);
+    let wanted = if truth { Cow::Borrowed(intervals) } else { Cow::Owned(intervals.not()) };
+    let in_units = |wanted: &IntervalSet<i128>| wanted.in_units(unit, i64::MIN, i64::MAX);
     let numbers = index.numbers(field).expect("numbers and instants have a column");
     if field == Field::StartTime {
         // Rows are sorted newest first, so the last interval holds the first rows.
         let Some(oldest) = index.rows().checked_sub(1) else { return Question::Resolved(Resolved::NONE) };
-        let near = intervals.overlapping(numbers.value(oldest as usize), numbers.value(0));
-        let ranges = near.iter().rev().map(|interval| numbers.rows_between(*interval));
+        let [first, last] = [oldest as usize, 0].map(|row| i128::from(numbers.value(row)) * unit);
+        let near = in_units(&wanted.overlapping(first, last));
+        let ranges = near.as_slice().iter().rev().map(|interval| numbers.rows_between(*interval));
         return Question::Resolved(Resolved::Ranges(union(ranges)));
     }
+    let intervals = in_units(&wanted);
     match numbers.order() {
         Some(order) => soon(Unread::Numbers { numbers, order, intervals }, rows_left),
         None => Question::Resolved(Resolved::Scanned(numbers.clone(), intervals)),

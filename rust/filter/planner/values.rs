@@ -93,8 +93,8 @@ fn exact_texts<'t>(intervals: &[ByteInterval<'t>]) -> Option<Vec<&'t [u8]>> {
 
 /// Returns the id that is written like this.
 fn id(text: &[u8]) -> Option<TraceId> {
-    let id = TraceId::from_hex(std::str::from_utf8(text).ok().filter(|text| text.len() == ID_DIGITS)?)?;
-    (id.to_string().as_bytes() == text).then_some(id)
+    let is_written_so = text.len() == ID_DIGITS && !text.iter().any(u8::is_ascii_uppercase);
+    TraceId::from_hex(std::str::from_utf8(text).ok().filter(|_| is_written_so)?)
 }
 
 /// Returns which of `all` positions in byte order lie in an interval; `first` returns the first position after a boundary.

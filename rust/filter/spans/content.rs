@@ -27,7 +27,7 @@ impl Pattern {
         if !text.bytes().any(is_token) {
             return Err(LocatedError::new("expected a letter or a digit").in_member("value"));
         }
-        let matcher = TextMatcher::new(Operator::Contains, vec![text.to_owned()], ignore_case);
+        let matcher = TextMatcher::new(Operator::Contains, vec![text.into()], ignore_case);
         Ok(Self {
             matcher,
             probe: TextProbe::of(text, ignore_case).map(Box::new),

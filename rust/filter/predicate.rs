@@ -41,6 +41,16 @@ impl Predicate {
         }
     }
 
+    /// Returns how many values or ranges of them a condition on one column looks for; 0 of other conditions.
+    pub(super) fn values(&self) -> usize {
+        match self {
+            Self::Text(_, matcher) => matcher.patterns(),
+            Self::Number(_, numbers) => numbers.whole.as_slice().len(),
+            Self::Time(_, instants) => instants.as_slice().len(),
+            Self::And(_) | Self::Or(_) | Self::Not(_) | Self::Exists(_) | Self::Spans(_) => 0,
+        }
+    }
+
     /// Calls `visit` with the field of every leaf.
     pub(super) fn for_each_field(&self, visit: &mut dyn FnMut(Field)) {
         match self {

@@ -167,11 +167,9 @@ impl TextMatcher {
         }
     }
 
-    /// Whether it looks for a few whole texts, and not for many, or for parts or ranges of them.
-    pub(super) fn is_of_few_texts(&self) -> bool {
-        /// So many are looked up in about the time of a range of numbers.
-        const FEW: usize = 4;
-        matches!(&self.test, TextTest::IsOneOf(texts) if texts.len() <= FEW)
+    /// Whether it looks for whole texts, and not for parts or ranges of them.
+    pub(super) fn is_of_whole_texts(&self) -> bool {
+        matches!(self.test, TextTest::IsOneOf(_))
     }
 
     /// Returns how many texts this matcher matches at most, if it lists them exactly.

@@ -86,15 +86,9 @@ impl Numbers {
         if bounds.len() < MIN_IN_STEP || order.is_empty() {
             return bounds.iter().map(|bound| self.position_after(order, *bound)).collect();
         }
-        let is_upto =
-            |position: usize, bound: &Option<i64>| Some(self.value(order[position] as usize)) <= *bound;
-        let mut found = Vec::with_capacity(bounds.len());
-        for bounds in bounds.chunks(IN_STEP) {
-            let last = last_positions(order.len(), bounds, is_upto);
-            let counts = last.iter().zip(bounds);
-            found.extend(counts.map(|(position, bound)| position + usize::from(is_upto(*position, bound))));
-        }
-        found
+        counts_in_step(order.len(), bounds, |position, bound| {
+            Some(self.value(order[position] as usize)) <= *bound
+        })
     }
 
     /// Returns the rows whose values lie in a closed interval, in a column that is sorted in descending order.
@@ -103,6 +97,18 @@ impl Numbers {
         let start = self.first_row(|value| value <= last);
         let end = self.first_row(|value| value < first);
         start as u32..end.max(start) as u32
+    }
+
+    /// Returns the rows as [`Numbers::rows_between`] does, of each of some intervals. Several are searched for in step.
+    #[allow(clippy::cast_possible_truncation, reason = "row numbers have 32 bits")]
+    pub fn rows_between_each(&self, intervals: &[(i64, i64)]) -> Vec<Range<u32>> {
+        if intervals.len() < MIN_IN_STEP || self.rows == 0 {
+            return intervals.iter().map(|interval| self.rows_between(*interval)).collect();
+        }
+        let bounds = intervals.iter().flat_map(|(first, last)| [Some(*last), first.checked_sub(1)]);
+        let is_above = |row: usize, bound: &Option<i64>| Some(self.value(row)) > *bound;
+        let ends = counts_in_step(self.rows, &bounds.collect::<Vec<_>>(), is_above);
+        ends.chunks_exact(2).map(|ends| ends[0] as u32..ends[1].max(ends[0]) as u32).collect()
     }
 
     /// Returns the first row for whose value `is_low` holds, in a column that is sorted in descending order.
@@ -138,6 +144,21 @@ impl Numbers {
     }
 }
 
+/// Returns how many of `count` positions, at least one, are before each of some bounds. Those of one bound are the first ones.
+fn counts_in_step(
+    count: usize,
+    bounds: &[Option<i64>],
+    is_before: impl Fn(usize, &Option<i64>) -> bool,
+) -> Vec<usize> {
+    let mut found = Vec::with_capacity(bounds.len());
+    for bounds in bounds.chunks(IN_STEP) {
+        let last = last_positions(count, bounds, &is_before);
+        let counts = last.iter().zip(bounds);
+        found.extend(counts.map(|(position, bound)| position + usize::from(is_before(*position, bound))));
+    }
+    found
+}
+
 /// Returns a number of the same order, and as far from others, that is not negative.
 fn key(value: i64) -> u64 {
     value.cast_unsigned() ^ 1 << 63
@@ -150,6 +171,20 @@ mod tests {
     use super::*;
 
     proptest! {
+        #[test]
+        fn rows_of_each_interval_are_those_of_it_alone(
+            mut numbers in prop::collection::vec(0..60_u64, 0..300),
+            mut bounds in prop::collection::vec(prop_oneof![-2..70_i64, Just(i64::MIN), Just(i64::MAX)], 0..80),
+        ) {
+            numbers.sort_unstable_by(|one, other| other.cmp(one));
+            let (rows, values) = (numbers.len(), PackedInts::of(&numbers));
+            let column = Numbers { values, rows, order: None, zones: None, separators: OnceLock::new() };
+            bounds.sort_unstable();
+            let intervals: Vec<(i64, i64)> = bounds.chunks_exact(2).map(|ends| (ends[0], ends[1])).collect();
+            let alone: Vec<_> = intervals.iter().map(|interval| column.rows_between(*interval)).collect();
+            prop_assert_eq!(column.rows_between_each(&intervals), alone);
+        }
+
         #[test]
         fn positions_between_have_the_rows_of_each_interval(
             numbers in prop::collection::vec(0..60_u64, 0..300),

@@ -190,17 +190,21 @@ pub(super) fn resolve<'i, 'p>(
     }
 }
 
+/// So many values are looked up in about the time of a range.
+const FEW_VALUES: usize = 4;
+
 /// How far down a part of an `AND` is resolved: first what most often has no row of a segment, and so spares the lookups of the rest.
 fn place_in_all(part: &Predicate, truth: bool) -> u8 {
     match part {
         Predicate::Not(part) => place_in_all(part, !truth),
         // Nothing is read to know which rows have a value, or that no number is in no interval. An id has its row in one segment, a time
-        // in few, other texts in some. A long list takes as many lookups as it has texts.
+        // in few, other texts in some. A long list takes as many lookups as it has values.
         Predicate::Exists(_) => 0,
         Predicate::Number(_, numbers) if numbers.whole.is_never(truth) => 0,
-        Predicate::Text(Field::RunId | Field::TraceId, matcher) if truth && matcher.is_of_few_texts() => 0,
+        part if part.values() > FEW_VALUES => 4,
+        Predicate::Text(Field::RunId | Field::TraceId, matcher) if truth && matcher.is_of_whole_texts() => 0,
         Predicate::Time(Field::StartTime, _) => 1,
-        Predicate::Text(_, matcher) if truth && matcher.is_of_few_texts() => 2,
+        Predicate::Text(_, matcher) if truth && matcher.is_of_whole_texts() => 2,
         _ => 3,
     }
 }
@@ -262,8 +266,8 @@ fn resolve_intervals<'i, 'p>(
         let Some(oldest) = index.rows().checked_sub(1) else { return Question::Resolved(Resolved::NONE) };
         let [first, last] = [oldest as usize, 0].map(|row| i128::from(numbers.value(row)) * unit);
         let near = in_units(&wanted.overlapping(first, last));
-        let ranges = near.as_slice().iter().rev().map(|interval| numbers.rows_between(*interval));
-        return Question::Resolved(Resolved::Ranges(union(ranges)));
+        let ranges = numbers.rows_between_each(near.as_slice());
+        return Question::Resolved(Resolved::Ranges(union(ranges.into_iter().rev())));
     }
     let intervals = in_units(&wanted);
     match numbers.order() {

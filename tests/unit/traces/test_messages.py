@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 
@@ -39,11 +39,14 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     cut=st.integers(0, 3),
     other=st.binary(max_size=20),
 )
+@example(contents=[b""], chunk_bytes=1, cut=3, other=b"\0")
 def test_protobuf_is_split_between_fields_and_nothing_is_lost(
     file: Path, contents: list[bytes], chunk_bytes: int, cut: int, other: bytes
 ) -> None:
     fields = [field(SCOPE_SPANS_TAG + content) for content in contents]
-    whole = b"".join(fields)[: -cut or None] + other
+    joined = b"".join(fields)
+    # The tags, by which a file is known to be protobuf, are not cut off.
+    whole = joined[: max(3, len(joined) - cut)] + other
     file.write_bytes(whole)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_CHUNK_BYTES", chunk_bytes)

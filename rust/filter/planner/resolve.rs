@@ -45,9 +45,14 @@ impl Question<'_, '_> {
     fn joined(parts: Vec<Self>, is_all: bool) -> Self {
         let mut joined = Parts::default();
         for part in parts {
-            match part {
-                Self::Resolved(part) => joined.resolved.push(part),
-                open => joined.open.push(open),
+            match (part, is_all) {
+                (Self::Resolved(part), _) => joined.resolved.push(part),
+                // What is resolved of such a part leaves fewer rows to what is open beside it, too.
+                (Self::All(parts), true) | (Self::Any(parts), false) => {
+                    joined.resolved.extend(parts.resolved);
+                    joined.open.extend(parts.open);
+                }
+                (open, _) => joined.open.push(open),
             }
         }
         joined.open.sort_by_key(Self::cost);

@@ -191,7 +191,7 @@ fn same(json: &Json) -> Result<Vec<String>, LocatedError> {
         let Json::Text(field) = field else {
             return error(format!("expected a field, got {}", field.described()));
         };
-        if fields.iter().any(|earlier| **earlier == **field) {
+        if fields.iter().any(|earlier| *earlier == **field) {
             return error(format!("field `{}` is given twice, expected once", excerpt(field)));
         }
         fields.push(field.to_string());

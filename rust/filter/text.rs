@@ -188,7 +188,7 @@ impl TextMatcher {
         }
     }
 
-    /// Returns how many intervals [`TextMatcher::intervals`] returns.
+    /// Returns how many intervals [`TextMatcher::intervals`] has, without making them.
     pub(super) fn interval_count(&self, is_lower_case: bool) -> Option<usize> {
         let is_each_tested = self.pattern().is_some() || (self.folds() && !is_lower_case);
         (!is_each_tested).then(|| self.patterns())
@@ -204,8 +204,8 @@ impl TextMatcher {
             }
             TextTest::IsBetween(from, to) => {
                 let (from, to) = (from.as_ref(), to.as_ref());
-                let between = (from.map(|text| text.as_bytes()), to.map(|text| text.as_bytes()));
-                Some(vec![ByteInterval::Between(between.0, between.1)])
+                let (from, to) = (from.map(|text| text.as_bytes()), to.map(|text| text.as_bytes()));
+                Some(vec![ByteInterval::Between(from, to)])
             }
             TextTest::StartsWith(prefix) => Some(vec![ByteInterval::StartsWith(prefix.as_bytes())]),
             TextTest::Contains(_) => None,

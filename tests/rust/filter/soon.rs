@@ -34,6 +34,8 @@ fn what_few_rows_decide_is_soon_found() {
         of_user(&piece),
         of_user(&or(status.clone(), piece.clone())),
         or(user(0), of_user(&status)),
+        // The user leaves few rows to the piece, though the status is beside both.
+        json!({"op": "AND", "conditions": [status.clone(), not(or(not(user(0)), not(piece.clone())))]}),
     ] {
         assert!(read(&few).is_some_and(|read| (1..100).contains(&read)), "{few}");
     }

@@ -39,7 +39,8 @@ class Checked(msgspec.Struct):
 class QueryTimes(msgspec.Struct):
     """The times of one query on all engines: milliseconds for each run, by the name of the engine.
 
-    `scan_bytes` are the bytes that a scan would have to read at least; 0 if that was not computed.
+    `scan_bytes` are the bytes that a scan would have to read at least, and `random_read_nanoseconds` are what a read at
+    a random place of memory took just before; 0 if that was not measured.
     """
 
     query: str
@@ -50,6 +51,7 @@ class QueryTimes(msgspec.Struct):
     total: int
     times: dict[str, list[float]]
     scan_bytes: int = 0
+    random_read_nanoseconds: float = 0
 
 
 class Engines(msgspec.Struct):

@@ -5,12 +5,7 @@ No engine that looks at every row can be faster, however good its code is; an in
 
 from __future__ import annotations
 
-import os
-import time
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, cast
-
-import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,22 +14,7 @@ if TYPE_CHECKING:
 
     from spanwise.bench.peers import Expression, Query
 
-_BLOCK_BYTES = 256 << 20
-_ATTEMPTS = 7
 _CODE_BYTES = (1, 2, 4)
-
-
-def memory_bytes_a_second() -> float:
-    """Returns the bytes a second that all cores together read from memory: the best of some attempts."""
-    cores = os.cpu_count() or 1
-    blocks = [np.ones(_BLOCK_BYTES // 8, np.int64) for _ in range(cores)]
-    best = 0.0
-    with ThreadPoolExecutor(cores) as threads:
-        for _ in range(_ATTEMPTS):
-            begun = time.perf_counter()
-            list(threads.map(np.max, blocks))
-            best = max(best, cores * _BLOCK_BYTES / (time.perf_counter() - begun))
-    return best
 
 
 class ScanBytes:

@@ -211,7 +211,7 @@ def test_the_stage_goes_on_where_it_was_and_leaves_out_who_is_absent(
         tuple(sorted(("spanwise", *SCANS, "duckdb_file", "polars_sorted")))
     }
     assert all(len(times) == 2 for row in first for times in row.times.values())
-    assert all(row.scan_bytes >= 8 * SHAPE.traces for row in first)
+    assert all(row.scan_bytes >= 8 * SHAPE.traces and row.random_read_nanoseconds > 0 for row in first)
     assert plan.results.questions.left_out == away
     plan.results.questions.memory_bytes_a_second = 1e15
     questions.run(plan._replace(effort=plan.effort._replace(questions=5)))
@@ -281,6 +281,18 @@ def test_the_title_says_what_was_not_quiet_or_few() -> None:
         "2 generated questions (9 repetitions)",
         "2 generated questions (load 0.5, 9 repetitions)",
     ]
+
+
+def test_the_report_says_how_even_the_memory_was() -> None:
+    before = zip(ROWS, (30.4, 90.0), strict=True)
+    measured = [msgspec.structs.replace(row, random_read_nanoseconds=read) for row, read in before]
+    said = [
+        " ".join(questions_section(found.questions).split())
+        for found in (reported(*measured), reported(measured[0], ROWS[1]))
+        if found.questions
+    ]
+    assert "took 60 ns in the median before a question, 30 at least and 90 at most." in said[0]
+    assert "random place" not in said[1]
 
 
 def test_an_engine_that_was_given_up_is_not_the_fastest() -> None:

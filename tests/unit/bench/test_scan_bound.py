@@ -1,11 +1,10 @@
-"""What a scan takes at least: the bytes of the columns that a query reads, and the speed of the memory."""
+"""What a scan takes at least: the bytes of the columns that a query reads."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 import pytest
 
-from spanwise.bench import scan_bound
 from spanwise.bench.data.shape import Shape
 from spanwise.bench.machine import circumstances
 from spanwise.bench.peers import Query, Sort
@@ -13,7 +12,7 @@ from spanwise.bench.report.figures import figures
 from spanwise.bench.report.goals import goal_results
 from spanwise.bench.report.page import page
 from spanwise.bench.results import Engines, QueryTimes, Results
-from spanwise.bench.scan_bound import ScanBytes, memory_bytes_a_second
+from spanwise.bench.scan_bound import ScanBytes
 
 COUNT = 1_000
 IDS = COUNT * (32 + 4)
@@ -43,12 +42,6 @@ def test_the_order_and_the_group_are_read_too(scans: ScanBytes) -> None:
     assert scans.of(Query({}, "session")) == 8 * COUNT + IDS
     twice = {"op": "EQ", "key": "duration_ms", "value": 1}
     assert scans.of(Query({"op": "AND", "conditions": [twice, twice]})) == 2 * 8 * COUNT
-
-
-def test_the_speed_of_the_memory_is_that_of_a_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scan_bound, "_BLOCK_BYTES", 8 << 20)
-    monkeypatch.setattr(scan_bound, "_ATTEMPTS", 2)
-    assert 1e8 < memory_bytes_a_second() < 1e13
 
 
 def test_the_report_has_the_bound_as_a_column() -> None:

@@ -71,6 +71,8 @@ spanwise bench                       # 20,000 traces, about five minutes
   28 November 2026 and before are without that, and compare an engine that was asked once with the median of all
   rounds; before that day the literals of one question could match nothing in one repetition and everything in the
   next, so that what an engine took for one of them decided whether it was asked again, from three times as long on.
+  What looks up a few rows waits for reads at random places, and memory that others use too is not always as fast at
+  them: since 29 November 2026 100,000 reads at random places of 512 MiB are timed before each question.
 - **Aggregations** compute, in buckets of twelve hours, how many traces there are, how many failed, and the exact 95th
   percentile of their durations: of all together, or of the ten agents with most traces and of all other ones. Every
   answer is compared with DuckDB's. Spanwise computes totals besides. DataFusion has no exact percentile; chDB takes

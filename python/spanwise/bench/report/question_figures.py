@@ -62,6 +62,8 @@ class QuestionFigures(msgspec.Struct, frozen=True):
         left_out: why an engine takes no part, by its name.
         within_bound: how many take less than a scan at the speed of the memory, or less than 0.3 ms.
         above_bound: those that take longest for what a scan would have to read; `peer_ms` is the scan.
+        random_read_ns: the least, the median and the most nanoseconds that a read at a random place of memory took
+            before a question; `None` if it was not measured before all of them.
     """
 
     count: int
@@ -72,6 +74,7 @@ class QuestionFigures(msgspec.Struct, frozen=True):
     left_out: dict[str, str]
     within_bound: int = 0
     above_bound: list[AskedQuestion] = []
+    random_read_ns: tuple[float, float, float] | None = None
 
 
 def question_figures(questions: Questions) -> QuestionFigures:
@@ -87,6 +90,7 @@ def question_figures(questions: Questions) -> QuestionFigures:
         left_out=questions.left_out,
         within_bound=sum(question.ratio >= 1 for question in bounds),
         above_bound=[question for question in bounds if question.ratio < 1][:_WORST],
+        random_read_ns=_random_reads(questions),
     )
 
 
@@ -98,6 +102,11 @@ def _beside_scan(questions: Questions) -> list[AskedQuestion]:
         ours, scan = median(row.times[OURS]), max(row.scan_bytes / speed * 1e3, QUICK_MILLISECONDS)
         bounds.append(AskedQuestion(row.title, row.total, scan / ours, round(ours, 4), "", round(scan, 4)))
     return sorted(bounds, key=lambda question: question.ratio)
+
+
+def _random_reads(questions: Questions) -> tuple[float, float, float] | None:
+    reads = [row.random_read_nanoseconds for row in questions.rows]
+    return (min(reads), median(reads), max(reads)) if all(reads) else None
 
 
 def _beside(questions: Questions, names: Collection[str], worst: int) -> Beside:

@@ -30,6 +30,8 @@ def conditions(found: QuestionFigures) -> str:
 def questions_section(found: QuestionFigures) -> str:
     """Returns how we stand beside each engine and each kind of them, and the ten worst questions of each kind."""
     parts = [_summary(found)]
+    if found.random_read_ns:
+        parts.append(_random_reads(*found.random_read_ns))
     if found.left_out:
         reasons = "; ".join(f"{NAMES[name]}: {reason}" for name, reason in found.left_out.items())
         parts.append(prose(f"Not measured beside: {reasons}."))
@@ -49,6 +51,14 @@ def questions_section(found: QuestionFigures) -> str:
     if found.within_bound or found.above_bound:
         parts.append(_bound(found))
     return "\n\n".join(parts)
+
+
+def _random_reads(least: float, middle: float, most: float) -> str:
+    """Returns how even the memory was: what looks up a few rows waits for reads at random places."""
+    return prose(
+        f"A read at a random place of memory took {middle:.0f} ns in the median before a question, {least:.0f} at "
+        f"least and {most:.0f} at most."
+    )
 
 
 def _bound(found: QuestionFigures) -> str:

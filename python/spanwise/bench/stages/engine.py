@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 
 from spanwise.bench import machine, results
 from spanwise.bench.data.literals import Literals
+from spanwise.bench.memory import bytes_a_second
 from spanwise.bench.peers import Engine, open_peer
 from spanwise.bench.peers.spanwise import SpanwiseEngine
 from spanwise.bench.queries import bind_literals, query_templates
 from spanwise.bench.results import Engines, QueryTimes
 from spanwise.bench.rounds import OURS, time_in_rounds
-from spanwise.bench.scan_bound import ScanBytes, memory_bytes_a_second
+from spanwise.bench.scan_bound import ScanBytes
 from spanwise.bench.stages.check import compare
 from spanwise.bench.tables import median
 
@@ -38,7 +39,7 @@ def run(plan: Plan) -> None:
     """
     load = machine.load()
     engines, memory, literals = _open(plan)
-    scans, speed = ScanBytes(plan.rows()), memory_bytes_a_second()
+    scans, speed = ScanBytes(plan.rows()), bytes_a_second()
     rows = plan.results.engine.rows if plan.results.engine else []
     timed = {row.title for row in rows}
     try:

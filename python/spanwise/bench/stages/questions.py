@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spanwise.bench import machine, results
+from spanwise.bench.memory import RandomReads, bytes_a_second
 from spanwise.bench.peers import PEERS, Query
 from spanwise.bench.peers.spanwise import SpanwiseEngine
 from spanwise.bench.questions import ORDERED, SCANS, absent, open_peer, page_of
 from spanwise.bench.questions.generator import generate
 from spanwise.bench.results import QueryTimes, Questions
 from spanwise.bench.rounds import OURS, time_in_rounds
-from spanwise.bench.scan_bound import ScanBytes, memory_bytes_a_second
+from spanwise.bench.scan_bound import ScanBytes
 from spanwise.bench.stages.check import compare
 from spanwise.bench.tables import median
 
@@ -44,12 +45,12 @@ def run(plan: Plan) -> None:
     load = machine.load()
     before = plan.results.questions
     timed = before.rows if before else []
-    speed = memory_bytes_a_second()
+    speed = bytes_a_second()
     if before:
         # A run in parts stands for its worst part, and the bound for the best that the memory did in any.
         load, speed = max(load, before.circumstances.load), max(speed, before.memory_bytes_a_second)
     rows = plan.rows()
-    scans = ScanBytes(rows)
+    scans, random_reads = ScanBytes(rows), RandomReads(plan.shape.seed)
     ours = SpanwiseEngine(plan.store)
     engines, left_out = _open(plan, ours)
 
@@ -62,8 +63,10 @@ def run(plan: Plan) -> None:
             if number < len(timed):
                 continue
             ours.keep_in_memory()
+            read_nanoseconds = random_reads.nanoseconds()
             rng = np.random.default_rng([plan.shape.seed, number, _SEED])
             timed.append(_time(plan, question, engines, _queries(question, engines, rng)))
+            timed[-1].random_read_nanoseconds = round(read_nanoseconds, 1)
             timed[-1].scan_bytes = scans.of(Query(question.draw(rng), question.group_by, sort=question.sort))
             plan.log(f"questions: {_line(timed[-1])}")
             if len(timed) % _SAVED_EVERY == 0:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _MEBIBYTE = 1 << 20
 _PROBE_BYTES = 256 * _MEBIBYTE
 _MADV_POPULATE_READ = 22
+NOT_INSTALLED = "not installed"
+"""The version of a package that is not there."""
 
 
 class Circumstances(msgspec.Struct, frozen=True):
@@ -153,4 +155,4 @@ def _version(package: str) -> str:
     try:
         return version(package)
     except PackageNotFoundError:
-        return "not installed"
+        return NOT_INSTALLED

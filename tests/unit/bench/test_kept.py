@@ -76,6 +76,17 @@ def test_two_stores_of_one_shape_have_titles_of_their_own() -> None:
     assert titles == [f"## 1,000 traces, small documents, built on 2026-11-{day}" for day in ("01", "20")]
 
 
+def test_a_package_has_its_version_if_one_stage_had_it() -> None:
+    with_chdb, without = (
+        msgspec.structs.replace(NEW, versions={"Python": "3.11", "chdb": chdb, "tantivy": "not installed"})
+        for chdb in ("4.4.0", "not installed")
+    )
+    for stages in ((with_chdb, without), (without, with_chdb)):
+        made = dict(zip(("questions", "masks"), stages, strict=True))
+        text = page([DataSet(1_000, "small", 7, made)], "plot.svg", "data.json")
+        assert "Python 3.11, chdb 4.4.0, tantivy not installed." in " ".join(text.split())
+
+
 def test_the_pages_of_the_documentation_show_its_figures() -> None:
     docs = ROOT / "docs"
     data_sets = msgspec.json.decode((docs / "benchmarks.json").read_bytes(), type=list[DataSet])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from spanwise.bench.machine import NOT_INSTALLED
 from spanwise.bench.report.contents import contents_table, elsewhere_table, indexes_table
 from spanwise.bench.report.facets import facets_table
 from spanwise.bench.report.figures import OURS
@@ -177,10 +178,18 @@ def _service(found: DataSet) -> Iterator[str]:
 
 def _circumstances(stages: dict[str, Circumstances]) -> str:
     last = next(reversed(stages.values()))
-    versions = ", ".join(f"{name} {number}" for name, number in last.versions.items())
+    versions = ", ".join(f"{name} {number}" for name, number in _versions(stages).items())
     rows = [(name, part.when, f"{part.load:.2f}") for name, part in stages.items()]
     machine = f"{last.processor}, {last.cores} cores, {last.memory_bytes / 1e9:.0f} GB of memory, {last.system}."
     return f"{prose(f'{machine} {versions}.')}\n\n{table(['stage', 'ended', 'load before'], rows)}"
+
+
+def _versions(stages: dict[str, Circumstances]) -> dict[str, str]:
+    """Returns the versions of the last stage; a package that was not there then has that of a stage that had it."""
+    versions: dict[str, str] = {}
+    for part in stages.values():
+        versions |= {name: number for name, number in part.versions.items() if number != NOT_INSTALLED}
+    return dict.fromkeys(next(reversed(stages.values())).versions, NOT_INSTALLED) | versions
 
 
 def _store(found: DataSet) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,7 @@ def test_a_release_without_notes_fails(tmp_path: Path, version: str, reason: str
     assert reason in done.stderr
 
 
-def test_this_changelog_has_notes(tmp_path: Path) -> None:
-    done = notes_of("Unreleased", tmp_path, (ROOT / "CHANGELOG.md").read_text("utf-8"))
-    assert done.stdout.startswith("### ")
+def test_the_changelog_has_notes_for_the_version_of_the_package(tmp_path: Path) -> None:
+    version = tomllib.loads((ROOT / "Cargo.toml").read_text("utf-8"))["package"]["version"]
+    done = notes_of(version, tmp_path, (ROOT / "CHANGELOG.md").read_text("utf-8"))
+    assert "\n### " in done.stdout

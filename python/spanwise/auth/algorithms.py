@@ -1,6 +1,6 @@
 """The algorithms of signatures that keys are bound to.
 
-Source: RFC 7518, 3.1; RFC 8037, 3.1.
+Source: RFC 7518, 3.1; RFC 8037, 3.1; RFC 9864, 2.2.
 """
 
 from __future__ import annotations
@@ -17,3 +17,17 @@ KEY_TYPES = {
 """The type of key that each algorithm needs, as `kty` of a JWK names it."""
 ALGORITHMS = tuple(KEY_TYPES)
 """The supported algorithms. `none` is not one of them."""
+OF_CURVE = {
+    ("EC", "P-256"): "ES256",
+    ("EC", "P-384"): "ES384",
+    ("EC", "P-521"): "ES512",
+    ("OKP", "Ed25519"): "EdDSA",
+}
+"""The only algorithm of a key, by the `kty` and `crv` of its JWK."""
+_SYNONYMS = {"Ed25519": "EdDSA"}
+"""Names of RFC 9864, which say the curve, by the names that keys are bound to."""
+
+
+def canonical(name: str) -> str:
+    """Returns the name of an algorithm that keys are bound to: `EdDSA` for `Ed25519`, other names as they are."""
+    return _SYNONYMS.get(name, name)

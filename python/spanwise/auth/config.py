@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
-from spanwise.auth.algorithms import ALGORITHMS
+from spanwise.auth.algorithms import ALGORITHMS, canonical
 from spanwise.errors import ConfigurationError
 from spanwise.settings import Settings
 
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 _DEFAULTS = Settings()
 ADMIN_SCOPE = _DEFAULTS.jwt_admin_scope
 MAX_LEEWAY_SECONDS = 60.0
-_SOURCES = ("jwks_file", "jwks_url", "algorithm")
 
 
 @dataclass(frozen=True, kw_only=True)
 class AuthorizationConfig:
     """How tokens are verified, and which claims they must have. Keys are loaded when the service starts.
 
-    A field that is left out or None takes the value of the setting of the same name with the prefix `jwt_`.
+    A field that is left out or None takes the value of the setting of the same name with the prefix `jwt_`. Keys of the
+    settings are added to those given here.
 
     Attributes:
         verification_keys: public keys in PEM format, or shared secrets for the HMAC algorithms.
         jwks_file: the path of a JWKS file; reloaded when it changes.
         jwks_url: the `http` or `https` URL of a JWKS; refreshed in the background.
-        algorithm: the algorithm of keys that do not name their own; RS256 by default.
+        algorithm: the algorithm of PEM keys, secrets, and RSA keys in a JWKS without `alg`; RS256 by default.
         audience: the audience that `aud` must be or contain; not checked by default.
         issuer: the issuer that `iss` must be; not checked by default.
         leeway: allowed clock skew in seconds, at most 60.
@@ -94,21 +94,20 @@ class KeyMaterial:
 
     Attributes:
         keys: for each key, the name of its source and its text.
-        jwks_file: the name of the source, and the path.
-        jwks_url: the name of the source, and the URL.
-        algorithm: the algorithm of keys that do not name their own.
+        jwks_files: for each JWKS file, the name of its source and its path.
+        jwks_urls: for each JWKS URL, the name of its source and the URL.
+        algorithm: the algorithm of PEM keys, secrets, and RSA keys in a JWKS without `alg`.
     """
 
     keys: tuple[tuple[str, str], ...] = field(repr=False)
-    jwks_file: tuple[str, str] | None
-    jwks_url: tuple[str, str] | None
+    jwks_files: tuple[tuple[str, str], ...]
+    jwks_urls: tuple[tuple[str, str], ...]
     algorithm: str
 
     @property
     def sources(self) -> list[str]:
         """Returns the names of all sources, for error messages."""
-        named = (*self.keys, *filter(None, (self.jwks_file, self.jwks_url)))
-        return [source for source, _ in named]
+        return [source for source, _ in (*self.keys, *self.jwks_files, *self.jwks_urls)]
 
 
 def resolve_config(config: AuthorizationConfig, settings: Settings) -> AuthorizationConfig:
@@ -124,26 +123,26 @@ def resolve_config(config: AuthorizationConfig, settings: Settings) -> Authoriza
 def key_material(config: AuthorizationConfig, settings: Settings = _DEFAULTS) -> KeyMaterial:
     """Returns all sources of keys, from `config` and the settings.
 
-    The key in the settings is added to the keys in code. The JWKS file, the JWKS URL and the algorithm of the settings
-    apply only if code does not set them.
+    The key, the JWKS file and the JWKS URL in the settings are added to those in code. The algorithm of the settings
+    applies only if code does not set it.
 
     Raises:
         ConfigurationError: a source is ambiguous or cannot be read, or the algorithm is not supported.
     """
     whole = resolve_config(config, settings)
-    names = {name: f"`{name}`" if name in _given(config) else f"`jwt_{name}`" for name in _SOURCES}
-    if whole.algorithm not in ALGORITHMS:
-        raise ConfigurationError(
-            f"{names['algorithm']} is not a supported algorithm; expected one of {', '.join(ALGORITHMS)}"
-        )
-    if whole.jwks_url:
-        _check_url(names["jwks_url"], whole.jwks_url)
+    algorithm = canonical(str(whole.algorithm))
+    if algorithm not in ALGORITHMS:
+        name = "algorithm" if "algorithm" in _given(config) else "jwt_algorithm"
+        raise ConfigurationError(f"`{name}` is not a supported algorithm; expected one of {', '.join(ALGORITHMS)}")
+    urls = _both("jwks_url", config.jwks_url, settings.jwt_jwks_url)
+    for url in urls:
+        _check_url(*url)
     keys = ((f"`verification_keys[{index}]`", text) for index, text in enumerate(config.verification_keys))
     return KeyMaterial(
         keys=(*keys, *_key_of(settings)),
-        jwks_file=(names["jwks_file"], whole.jwks_file) if whole.jwks_file else None,
-        jwks_url=(names["jwks_url"], whole.jwks_url) if whole.jwks_url else None,
-        algorithm=whole.algorithm,
+        jwks_files=_both("jwks_file", config.jwks_file, settings.jwt_jwks_file),
+        jwks_urls=urls,
+        algorithm=algorithm,
     )
 
 
@@ -159,6 +158,12 @@ def _given(config: AuthorizationConfig) -> frozenset[str]:
     return given
 
 
+def _both(name: str, in_code: str | None, in_settings: str | None) -> tuple[tuple[str, str], ...]:
+    """Returns the sources of one kind, each once, with the names of its field and its setting."""
+    sources = [(f"`{name}`", in_code), (f"`jwt_{name}`", in_settings if in_settings != in_code else None)]
+    return tuple((source, place) for source, place in sources if place)
+
+
 def _key_of(settings: Settings) -> list[tuple[str, str]]:
     if settings.jwt_verification_key_file is None:
         key = settings.jwt_verification_key
@@ -168,7 +173,7 @@ def _key_of(settings: Settings) -> list[tuple[str, str]]:
             "both `jwt_verification_key` and `jwt_verification_key_file` are set; expected one of them"
         )
     try:
-        text = Path(settings.jwt_verification_key_file).read_text("utf-8")
+        text = Path(settings.jwt_verification_key_file).read_text("utf-8-sig")
     except OSError as error:
         raise ConfigurationError(
             f"cannot read the file given by `jwt_verification_key_file`: {error.strerror}"

@@ -40,7 +40,7 @@ class JwksFile:
         Raises:
             ConfigurationError: the file cannot be read, is invalid, or contains no key.
         """
-        self._source = source
+        self._origin = f"the JWKS file given by {source}"
         self._path = Path(path)
         self._algorithm = algorithm
         self._clock = clock
@@ -49,11 +49,11 @@ class JwksFile:
         self._last_error = ""
         try:
             self._text = self._read()
-            self._keys = read_jwks(self._text, algorithm, is_trusted=True)
+            self._keys = self._parse(self._text)
         except (OSError, InvalidKeyError) as error:
-            raise ConfigurationError(f"the JWKS file given by {source} {_reason(error)}") from None
+            raise ConfigurationError(f"{self._origin} {_reason(error)}") from None
         if not self._keys:
-            raise ConfigurationError(f"the JWKS file given by {source} contains no signature key")
+            raise ConfigurationError(f"{self._origin} contains no signature key")
 
     def keys(self) -> tuple[VerificationKey, ...]:
         """Returns the keys; the same tuple as long as the file does not change."""
@@ -70,14 +70,17 @@ class JwksFile:
         try:
             text = self._read()
             if text != self._text:
-                self._keys = read_jwks(text, self._algorithm, is_trusted=True)
+                self._keys = self._parse(text)
                 self._text = text
-                _log.info("reloaded the JWKS file given by %s: %d keys", self._source, len(self._keys))
+                _log.info("reloaded %s: %d keys", self._origin, len(self._keys))
         except (OSError, InvalidKeyError) as error:
             error_text = _reason(error)
         if error_text and error_text != self._last_error:
-            _log.error("kept the last valid keys: the JWKS file given by %s %s", self._source, error_text)
+            _log.error("kept the last valid keys: %s %s", self._origin, error_text)
         self._last_error = error_text
+
+    def _parse(self, text: bytes) -> tuple[VerificationKey, ...]:
+        return read_jwks(text, self._algorithm, is_trusted=True, origin=self._origin)
 
     def _read(self) -> bytes:
         with self._path.open("rb") as file:

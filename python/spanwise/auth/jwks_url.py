@@ -139,7 +139,7 @@ class JwksUrl:
         Raises:
             ConfigurationError: it cannot be fetched, is not a JWKS, or contains no usable key.
         """
-        self._source = source
+        self._origin = f"the JWKS at the URL given by {source}"
         self._url = url
         self._algorithm = algorithm
         self._fetch = fetch
@@ -154,7 +154,7 @@ class JwksUrl:
         try:
             self._load()
         except (FetchError, InvalidKeyError) as error:
-            raise ConfigurationError(f"the JWKS at the URL given by {source} {error}") from None
+            raise ConfigurationError(f"{self._origin} {error}") from None
         if urlsplit(url).scheme == "http" and urlsplit(url).hostname not in {"localhost", "127.0.0.1", "::1"}:
             _log.warning("%s is not https: anyone on the network path to it can replace the keys", source)
         self._thread = threading.Thread(target=self._refresh, name="jwks", daemon=True)
@@ -216,14 +216,14 @@ class JwksUrl:
         except Exception as error:  # noqa: BLE001  # of a bug: the thread must survive it, or callers would wait forever
             error_text = f"failed: {type(error).__name__}"
         if error_text and error_text != self._last_error:
-            _log.error("kept the last valid keys: the JWKS at the URL given by %s %s", self._source, error_text)
+            _log.error("kept the last valid keys: %s %s", self._origin, error_text)
         self._last_error = error_text
 
     def _load(self) -> None:
         self._attempted_at = self._clock()
         text = self._fetch(self._url)
         if text != self._text:
-            keys = read_jwks(text, self._algorithm, is_trusted=False)
+            keys = read_jwks(text, self._algorithm, is_trusted=False, origin=self._origin)
             if not keys:
                 raise InvalidKeyError("contains no usable signature key")
             self._keys, self._text = keys, text

@@ -6,6 +6,8 @@ Source: `docs/reference/tokens.md#keys`.
 from __future__ import annotations
 
 import time
+from concurrent.futures import Future
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from spanwise.auth.jwks_file import JwksFile
@@ -15,15 +17,14 @@ from spanwise.auth.keys import InvalidKeyError, key_from_text
 from spanwise.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from concurrent.futures import Future
+    from collections.abc import Callable, Iterable
 
     from spanwise.auth.config import KeyMaterial
     from spanwise.auth.keys import VerificationKey
 
 
 class KeyRing:
-    """The keys from code, settings, JWKS file and JWKS URL. The keys of the last two may change."""
+    """The keys from code, settings, JWKS files and JWKS URLs. The keys of the last two may change."""
 
     def __init__(
         self,
@@ -50,8 +51,14 @@ class KeyRing:
         if len(material.keys) > MAX_KEYS:
             raise ConfigurationError(f"there are {len(material.keys)} verification keys; expected at most {MAX_KEYS}")
         self._keys = tuple(_load(source, text, material.algorithm) for source, text in material.keys)
-        self._file = JwksFile(*material.jwks_file, material.algorithm, clock) if material.jwks_file else None
-        self._url = JwksUrl(*material.jwks_url, material.algorithm, fetch, clock) if material.jwks_url else None
+        self._files = [JwksFile(*file, material.algorithm, clock) for file in material.jwks_files]
+        self._urls: list[JwksUrl] = []
+        try:
+            for url in material.jwks_urls:
+                self._urls.append(JwksUrl(*url, material.algorithm, fetch, clock))
+        except ConfigurationError:
+            self.close()
+            raise
         self._current = KeySet(self._jwks(), self._keys)
 
     def current(self) -> KeySet:
@@ -63,21 +70,42 @@ class KeyRing:
         return current
 
     def refetch(self) -> Future[None] | None:
-        """Requests a fetch of the JWKS URL, if there is one; see `JwksUrl.refetch`."""
-        return self._url.refetch() if self._url else None
+        """Requests a fetch of every JWKS URL; see `JwksUrl.refetch`. The future is done when all of them are."""
+        fetches = [fetching for url in self._urls if (fetching := url.refetch())]
+        return _all_done(fetches) if len(fetches) > 1 else next(iter(fetches), None)
 
     @property
     def jwks_age_seconds(self) -> float | None:
-        """Returns the seconds since the last successful fetch of the JWKS URL; None without a URL."""
-        return self._url.age_seconds if self._url else None
+        """Returns the seconds since the last successful fetch, of the oldest JWKS if several have a URL.
+
+        None without a URL.
+        """
+        return max((url.age_seconds for url in self._urls), default=None)
 
     def close(self) -> None:
         """Stops the background refresh."""
-        if self._url:
-            self._url.close()
+        for url in self._urls:
+            url.close()
 
     def _jwks(self) -> tuple[VerificationKey, ...]:
-        return (*(self._file.keys() if self._file else ()), *(self._url.keys() if self._url else ()))
+        keys = (*(file.keys() for file in self._files), *(url.keys() for url in self._urls))
+        return tuple(chain.from_iterable(keys))
+
+
+def _all_done(fetches: Iterable[Future[None]]) -> Future[None]:
+    done: Future[None] = Future()
+    done.set_running_or_notify_cancel()  # a caller that is cancelled must not cancel the others
+    remaining = iter(fetches)
+
+    def wait_for_next(_: object = None) -> None:
+        fetching = next(remaining, None)
+        if fetching is None:
+            done.set_result(None)
+        else:
+            fetching.add_done_callback(wait_for_next)
+
+    wait_for_next()
+    return done
 
 
 def _load(source: str, text: str, algorithm: str) -> VerificationKey:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import logging
 from typing import TYPE_CHECKING, Any
 
@@ -37,18 +38,32 @@ class KeySet:
             if key.kid is not None:
                 self._named.setdefault(key.kid, []).append(key)
         self._nameless = [key for key in self.jwks if key.kid is None]
+        self._of_algorithm: dict[str, dict[bytes, VerificationKey]] = {}
+        for key in self.jwks:
+            self._of_algorithm.setdefault(key.algorithm, {}).setdefault(key.fingerprint, key)
         self._keys = tuple(keys)
         self._all = frozenset((*self.jwks, *self._keys))
 
     def candidates(self, kid: str | None, algorithm: str) -> Iterator[VerificationKey]:
         """Yields the keys to try: those with this `kid`, or else those without one, then the keys outside JWKS.
 
+        Without `kid`, the only JWKS key of the algorithm is tried too if it has a name.
+
         Args:
             kid: the key id in the token header, if any.
             algorithm: the algorithm in the token header; keys bound to another one are skipped.
         """
-        found = self._named.get(kid, self._nameless) if kid is not None else self._nameless
+        found: Iterable[VerificationKey] = self._nameless
+        if kid is not None:
+            found = self._named.get(kid, self._nameless)
+        elif len(fitting := self._of_algorithm.get(algorithm, {})) == 1:
+            found = fitting.values()
         yield from (key for key in (*found, *self._keys) if key.algorithm == algorithm)
+
+    def requires_kid(self, algorithm: str) -> bool:
+        """Returns whether a token of this algorithm must have a `kid`, because several JWKS keys fit."""
+        fitting = self._of_algorithm.get(algorithm, {})
+        return len(fitting) > 1 and any(key.kid is not None for key in fitting.values())
 
     def names(self, kid: str | None) -> bool:
         """Returns whether a JWKS has a key with this id."""
@@ -63,50 +78,58 @@ class KeySet:
         return len(self._all)
 
 
-def read_jwks(source: bytes, algorithm: str, *, is_trusted: bool) -> tuple[VerificationKey, ...]:
-    """Returns the signature keys of a JWKS. Keys for other uses are skipped.
+def read_jwks(
+    source: bytes, algorithm: str, *, is_trusted: bool, origin: str = "the JWKS"
+) -> tuple[VerificationKey, ...]:
+    """Returns the signature keys of a JWKS.
+
+    Keys for other uses are skipped. Unusable keys are skipped with a warning, as RFC 7517 (5) advises.
 
     Args:
-        source: the bytes of the JWKS.
+        source: the bytes of the JWKS, which may begin with a byte order mark.
         algorithm: the algorithm of keys without `alg`.
-        is_trusted: whether the operator wrote it. In a trusted JWKS every key must be usable. In one fetched from a
-            URL, unusable keys and shared secrets are skipped, as RFC 7517 (5) advises.
+        is_trusted: whether the operator wrote it. Only then may it contain shared secrets.
+        origin: the name of the JWKS in warnings.
 
     Raises:
-        InvalidKeyError: it is not a JWKS, is over its limits, or contains an unusable key.
+        InvalidKeyError: it is not a JWKS, is over its limits, or all its keys for signatures are unusable.
     """
     if len(source) > MAX_JWKS_BYTES:
         raise InvalidKeyError(f"is larger than {MAX_JWKS_BYTES} bytes")
     try:
-        members = read_object(source)
+        members = read_object(source.removeprefix(codecs.BOM_UTF8))
     except ValueError as error:
         raise InvalidKeyError(f"is not a JWKS: {error}") from None
     jwks = members.get("keys")
-    if not (isinstance(jwks, list) and all(isinstance(jwk, dict) for jwk in jwks)):
+    if not isinstance(jwks, list):
         raise InvalidKeyError("is not a JWKS: `keys` must be an array of objects")
     if len(jwks) > MAX_KEYS:
         raise InvalidKeyError(f"contains {len(jwks)} keys; expected at most {MAX_KEYS}")
-    return tuple(_read_keys(jwks, algorithm, is_trusted=is_trusted))
-
-
-def _read_keys(jwks: list[dict[str, Any]], algorithm: str, *, is_trusted: bool) -> Iterator[VerificationKey]:
+    keys: list[VerificationKey] = []
+    unusable: list[str] = []
     for index, jwk in enumerate(jwks):
-        if not _is_for_signatures(jwk):
-            continue
         try:
-            yield key_from_jwk(jwk, algorithm) if is_trusted else _published_key(jwk, algorithm)
+            keys.extend(_signature_keys(jwk, algorithm, is_trusted=is_trusted))
         except InvalidKeyError as error:
-            if is_trusted:
-                raise InvalidKeyError(f"is not usable: `keys[{index}]` {error}") from None
-            _log.warning("skipped `keys[%d]` of the fetched JWKS: it %s", index, error)
+            unusable.append(f"`keys[{index}]` {error}")
+    if unusable and not keys:
+        raise InvalidKeyError(f"is not usable: {unusable[0]}")
+    for reason in unusable:
+        _log.warning("skipped a key of %s: %s", origin, reason)
+    return tuple(keys)
 
 
-def _published_key(jwk: dict[str, Any], algorithm: str) -> VerificationKey:
-    if jwk.get("kty") == "oct":
+def _signature_keys(jwk: object, algorithm: str, *, is_trusted: bool) -> list[VerificationKey]:
+    """Returns the key of a JWK, or an empty list if it is for another use."""
+    if not isinstance(jwk, dict):
+        raise InvalidKeyError("is not an object")
+    if not _is_for_signatures(jwk):
+        return []
+    if jwk.get("kty") == "oct" and not is_trusted:
         raise InvalidKeyError("is a shared secret, which must not be published")
-    return key_from_jwk(jwk, algorithm)
+    return [key_from_jwk(jwk, algorithm)]
 
 
 def _is_for_signatures(jwk: dict[str, Any]) -> bool:
-    operations = jwk.get("key_ops")
-    return jwk.get("use", "sig") == "sig" and (not isinstance(operations, list) or "verify" in operations)
+    use, operations = jwk.get("use") or "sig", jwk.get("key_ops") or ["verify"]
+    return use == "sig" and (not isinstance(operations, list) or "verify" in operations)

@@ -1,7 +1,7 @@
 """Verification keys, each bound to exactly one algorithm when it is loaded.
 
 The token header never chooses how a token is verified: an RSA key loaded for RS256 verifies RS256 only.
-Source: `docs/reference/tokens.md#keys`; RFC 7517, 7518, 8037, 8725.
+Source: `docs/reference/tokens.md#keys`; RFC 7517, 7518, 8037, 8725, 9864.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_public_key,
 )
 
-from spanwise.auth.algorithms import ALGORITHMS, CURVES, KEY_TYPES, SECRET_BYTES
+from spanwise.auth.algorithms import ALGORITHMS, CURVES, KEY_TYPES, OF_CURVE, SECRET_BYTES, canonical
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -102,30 +102,50 @@ def key_from_text(text: str, algorithm: str) -> VerificationKey:
 
 
 def key_from_jwk(jwk: Mapping[str, Any], algorithm: str) -> VerificationKey:
-    """Returns the key of a JWK.
+    """Returns the key of a JWK. Members that are null or empty count as absent, because providers write them.
 
     Args:
         jwk: the members of the JWK.
-        algorithm: its algorithm if it has no `alg`.
+        algorithm: its algorithm if it has no `alg`, and its type and curve leave a choice.
 
     Raises:
         InvalidKeyError: it is not usable for its algorithm.
     """
-    kid = jwk.get("kid")
+    members = {name: value for name, value in jwk.items() if value not in (None, "", [], {})}
+    kid = members.get("kid")
     if not (kid is None or isinstance(kid, str)):
         raise InvalidKeyError("has a `kid` that is not a string")
-    algorithm = jwk.get("alg", algorithm)
-    if algorithm not in ALGORITHMS:
-        raise InvalidKeyError(f"has an unsupported `alg`; expected one of {', '.join(ALGORITHMS)}")
-    if jwk.get("kty") != KEY_TYPES[algorithm]:
-        raise InvalidKeyError(f"is bound to {algorithm}, so `kty` must be `{KEY_TYPES[algorithm]}`")
-    if "d" in jwk:
+    algorithm = _algorithm_of(members, algorithm)
+    if "d" in members:
         raise InvalidKeyError("is a private key; expected the public key that belongs to it")
     try:
-        material = _jws.get_algorithm_by_name(algorithm).from_jwk(dict(jwk))
+        material = _jws.get_algorithm_by_name(algorithm).from_jwk(members)
     except (jwt.PyJWTError, ValueError, TypeError, LookupError, AttributeError, UnsupportedAlgorithm):
         raise InvalidKeyError(f"has members that do not form a key for {algorithm}") from None
     return _bind(_secret(material, algorithm) if isinstance(material, bytes) else material, algorithm, kid)
+
+
+def _algorithm_of(members: Mapping[str, Any], configured: str) -> str:
+    """Returns the algorithm that a JWK is bound to: its `alg`, that of its curve, or else the configured one."""
+    kty, curve = members.get("kty"), members.get("crv")
+    named = members.get("alg")
+    if named is not None:
+        algorithm = canonical(named) if isinstance(named, str) else ""
+        if algorithm not in ALGORITHMS:
+            raise InvalidKeyError(f"has an unsupported `alg`; expected one of {', '.join(ALGORITHMS)}")
+        if kty != KEY_TYPES[algorithm]:
+            raise InvalidKeyError(f"is bound to {algorithm}, so `kty` must be `{KEY_TYPES[algorithm]}`")
+        return algorithm
+    if kty in ("EC", "OKP"):
+        derived = OF_CURVE.get((kty, curve)) if isinstance(curve, str) else None
+        if derived is None:
+            curves = ", ".join(name for _, name in OF_CURVE)
+            raise InvalidKeyError(f"has no `alg` and an unsupported `crv`; expected one of {curves}")
+        return derived
+    if kty != KEY_TYPES[configured]:
+        expected = KEY_TYPES[configured]
+        raise InvalidKeyError(f"has no `alg`, so the configured {configured} applies, and `kty` must be `{expected}`")
+    return configured
 
 
 def _secret(secret: bytes, algorithm: str) -> bytes:

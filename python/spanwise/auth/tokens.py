@@ -18,6 +18,7 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+from spanwise.auth.algorithms import canonical
 from spanwise.auth.claims import read_claims
 from spanwise.auth.identity import MAX_TOKEN_BYTES
 from spanwise.errors import UnauthenticatedError
@@ -132,7 +133,9 @@ class TokenVerifier:
                 if key.verifies(message, decoded):
                     return key
         is_unknown = header.kid is not None and not keys.names(header.kid)
-        if candidates:
+        if header.kid is None and keys.requires_kid(header.algorithm):
+            why = "Key ID header parameter is missing, and several keys fit"
+        elif candidates:
             why = "Signature verification failed"
         elif is_unknown:
             why = "No verification key matches"
@@ -172,7 +175,7 @@ def _read_header(segment: str, required_typ: str | None) -> _Header:
     if "crit" in header or "b64" in header:
         raise UnauthenticatedError("Invalid token: Unsupported critical extension")
     _check_typ(header, required_typ)
-    return _Header(algorithm, kid)
+    return _Header(canonical(algorithm), kid)
 
 
 def _check_typ(header: Mapping[str, Any], required_typ: str | None) -> None:

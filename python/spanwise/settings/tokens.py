@@ -30,14 +30,14 @@ class TokenSettings(Struct, frozen=True, kw_only=True):
     jwt_jwks_file: Annotated[
         Text | None,
         Meta(
-            description="The path of a JWKS file; reloaded when it changes.",
+            description="The path of a JWKS file, added to the one in code; reloaded when it changes.",
             extra={"default": "none", "alias": "JWT_JWKS_FILE"},
         ),
     ] = None
     jwt_jwks_url: Annotated[
         Text | None,
         Meta(
-            description="The `https` or `http` URL of a JWKS; refreshed in the background.",
+            description="The `https` or `http` URL of a JWKS, added to the one in code; refreshed in the background.",
             extra={"default": "none", "alias": "JWT_JWKS_URL"},
         ),
     ] = None
@@ -45,7 +45,7 @@ class TokenSettings(Struct, frozen=True, kw_only=True):
         str,
         Meta(
             min_length=1,
-            description="The algorithm of keys that do not name their own.",
+            description="The algorithm of PEM keys, secrets, and RSA keys in a JWKS without `alg`.",
             extra={"alias": "JWT_ALGORITHM"},
         ),
     ] = "RS256"

@@ -147,13 +147,21 @@ def test_a_setting_that_cannot_be_meant_is_rejected_by_name(
         ("", "is not a JWKS: it is not JSON with unique members and finite numbers"),
         ("[]", "is not a JWKS: it is not a JSON object"),
         ("{}", "is not a JWKS: `keys` must be an array of objects"),
-        ('{"keys":[1]}', "is not a JWKS: `keys` must be an array of objects"),
+        ('{"keys":{}}', "is not a JWKS: `keys` must be an array of objects"),
+        ('{"keys":[1]}', "is not usable: `keys[0]` is not an object"),
         ('{"keys":[],"keys":[]}', "is not a JWKS: it is not JSON"),
         ('{"keys":[]}', "contains no signature key"),
         ('{"keys":[{"kty":"RSA","use":"enc"}]}', "contains no signature key"),
         ('{"keys":[{"kty":"RSA","key_ops":["encrypt"]}]}', "contains no signature key"),
-        ('{"keys":[{}]}', "is not usable: `keys[0]` is bound to RS256, so `kty` must be `RSA`"),
-        ('{"keys":[{"kty":"EC"}]}', "is not usable: `keys[0]` is bound to RS256, so `kty` must be `RSA`"),
+        (
+            '{"keys":[{}]}',
+            "is not usable: `keys[0]` has no `alg`, so the configured RS256 applies, and `kty` must be `RSA`",
+        ),
+        (
+            '{"keys":[{"kty":"EC"}]}',
+            "is not usable: `keys[0]` has no `alg` and an unsupported `crv`; expected one of P-",
+        ),
+        ('{"keys":[{"kty":"EC","alg":"RS256"}]}', "is not usable: `keys[0]` is bound to RS256, so `kty` must be `RSA`"),
         ('{"keys":[{"kty":"RSA","alg":"none"}]}', "is not usable: `keys[0]` has an unsupported `alg`"),
         ('{"keys":[{"kty":"RSA","alg":["RS256"]}]}', "is not usable: `keys[0]` has an unsupported `alg`"),
         ('{"keys":[{"kty":"RSA","kid":1}]}', "is not usable: `keys[0]` has a `kid` that is not a string"),
@@ -183,14 +191,34 @@ def test_code_and_environment_add_up_and_code_decides(tmp_path: Path) -> None:
     jwks.write_text(json.dumps({"keys": [key("file").jwk]}), "utf-8")
     secret.write_text(public_pem(key("environment")) + "\n", "utf-8")
     config = AuthorizationConfig(verification_keys=[public_pem(key("code"))], jwks_file=str(jwks), algorithm="RS256")
-    environ = {"JWT_VERIFICATION_KEY_FILE": str(secret), "JWT_JWKS_FILE": "/absent", "JWT_ALGORITHM": "HS256"}
+    further = tmp_path / "further.json"
+    further.write_text(json.dumps({"keys": [key("further file").jwk]}), "utf-8")
+    environ = {"JWT_VERIFICATION_KEY_FILE": str(secret), "JWT_JWKS_FILE": str(further), "JWT_ALGORITHM": "HS256"}
     material = key_material(config, load_settings(environ=environ))
-    assert material.sources == ["`verification_keys[0]`", "`jwt_verification_key_file`", "`jwks_file`"]
+    keys = ["`verification_keys[0]`", "`jwt_verification_key_file`"]
+    assert material.sources == [*keys, "`jwks_file`", "`jwt_jwks_file`"]
     verifying = TokenVerifier(config, KeyRing(material), lambda: NOW)
-    for name in ("file", "environment", "code"):
+    for name in ("file", "further file", "environment", "code"):
         signing = key(name)
         header = {"alg": "RS256", "kid": signing.jwk["kid"]} if signing.jwk else {}
         assert verifying.verify(forge(header, signing=signing)).user_id == "alice"
+
+
+def test_a_source_in_code_and_in_the_environment_is_read_once() -> None:
+    config = AuthorizationConfig(jwks_file="/keys", jwks_url="https://id.test/a")
+    settings = load_settings(environ={"JWT_JWKS_FILE": "/keys", "JWT_JWKS_URL": "https://id.test/b"})
+    material = key_material(config, settings)
+    assert material.jwks_files == (("`jwks_file`", "/keys"),)
+    assert material.jwks_urls == (("`jwks_url`", "https://id.test/a"), ("`jwt_jwks_url`", "https://id.test/b"))
+
+
+def test_a_key_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    for name, text, algorithm in (("pem", public_pem(key("own")), "RS256"), ("secret", SECRET, "HS256")):
+        path = tmp_path / name
+        path.write_text(text + "\n", "utf-8-sig")
+        settings = load_settings(environ={"JWT_VERIFICATION_KEY_FILE": str(path), "JWT_ALGORITHM": algorithm})
+        ring = KeyRing(key_material(AuthorizationConfig(), settings))
+        assert key_from_text(text, algorithm) in ring.current()
 
 
 def test_a_key_file_is_text(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def quote_hint(source: str) -> str:
     Python prints its objects with single quotes, and shells take double ones away from what is not quoted itself.
     """
     try:
-        json.loads(source)
+        _without_numbers.decode(source)
     except json.JSONDecodeError as error:
         if source.startswith("'", error.pos):
             return f"JSON has double quotes, found a single one at character {error.pos + 1}"
@@ -125,11 +125,19 @@ def _text(text: str) -> str:
     return text
 
 
-def _unique(members: list[tuple[str, Any]]) -> dict[str, Any]:
+def unique_members(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Returns the members of an object by name. The work is proportional to their number.
+
+    Raises:
+        DuplicateMemberError: a name is given twice; it is the first one that is given again.
+    """
     unique = dict(members)
     if len(unique) != len(members):
-        names = [name for name, _ in members]
-        raise DuplicateMemberError(next(name for name in names if names.count(name) > 1))
+        seen: set[str] = set()
+        for name, _ in members:
+            if name in seen:
+                raise DuplicateMemberError(name)
+            seen.add(name)
     return unique
 
 
@@ -144,5 +152,7 @@ def _reject(_literal: str) -> NoReturn:
     raise ValueError
 
 
-_naming_duplicates = json.JSONDecoder(object_pairs_hook=_unique)
-_decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_float=_finite, parse_constant=_reject)
+# Python reads an integer in quadratic time and refuses more than 4,300 digits; these two parsers need no numbers.
+_without_numbers = json.JSONDecoder(parse_int=str, parse_float=str)
+_naming_duplicates = json.JSONDecoder(object_pairs_hook=unique_members, parse_int=str, parse_float=str)
+_decoder = json.JSONDecoder(object_pairs_hook=unique_members, parse_float=_finite, parse_constant=_reject)

@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanwise.strict_json import MAX_DEPTH, frozen, is_nested_deeper, read_object
+from spanwise.strict_json import (
+    MAX_DEPTH,
+    DuplicateMemberError,
+    frozen,
+    is_nested_deeper,
+    quote_hint,
+    read_object,
+    reject_duplicates,
+    unique_members,
+)
 from support.clients.forged_tokens import CLAIMS, forge, rejection, segment, verifier
 
 TEXTS = st.text(st.sampled_from('[]{}"\\\n a')) | st.text()
@@ -83,3 +92,44 @@ def test_a_token_full_of_brackets_is_no_token() -> None:
     for piece in (b"[", b"{", b"[]", b'[{"', b']"'):
         header = segment(piece * (5000 // len(piece)))
         assert rejection(f"{header}.{claims}.{signature}") == "Invalid token: Invalid header string"
+
+
+class CountedName(str):
+    """A name that counts how often it is compared or hashed."""
+
+    __slots__ = ()
+    looks = 0
+
+    def __eq__(self, other: object) -> bool:
+        CountedName.looks += 1
+        return str.__eq__(self, other)
+
+    def __hash__(self) -> int:
+        CountedName.looks += 1
+        return str.__hash__(self)
+
+
+@pytest.mark.parametrize("duplicate", [0, 5_000, 9_999])
+def test_the_work_to_find_a_duplicate_grows_with_the_number_of_members(duplicate: int) -> None:
+    names = [CountedName(f"member {number}") for number in range(10_000)]
+    CountedName.looks = 0
+    with pytest.raises(DuplicateMemberError, match=f"^member {duplicate}$"):
+        unique_members([(name, 1) for name in [*names, CountedName(f"member {duplicate}")]])
+    assert CountedName.looks < 10 * len(names)
+
+
+@given(st.lists(st.sampled_from("abcdef")))
+def test_the_first_member_that_is_given_again_is_named(names: list[str]) -> None:
+    source = "{" + ",".join(f'"{name}": {"1" * 5000}' for name in names) + "}"
+    again = [name for number, name in enumerate(names) if name in names[:number]]
+    if again:
+        with pytest.raises(ValueError, match=f"^the member `{again[0]}` is given twice$"):
+            reject_duplicates(source)
+    else:
+        reject_duplicates(source)
+
+
+@pytest.mark.parametrize("number", ["1" * 5000, "-" + "1" * 5000, "1" * 5000 + ".5", "1e400", "NaN"])
+def test_a_number_that_python_cannot_read_is_no_matter_for_a_hint(number: str) -> None:
+    assert quote_hint(f"[{number}]") == ""
+    assert quote_hint(f"[{number}, 'x']").startswith("JSON has double quotes, found a single one at character")

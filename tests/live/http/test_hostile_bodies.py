@@ -26,6 +26,11 @@ BODIES = {
     "one member many times in a filter": (b'{"filter":{' + b'"op":"EQ",' * 90_000 + b'"op":"EQ"}}', 400),
     "keys that collide": (json.dumps(dict.fromkeys(COLLIDING, 1)).encode(), 200),
     "a number of many digits": (b'{"page":' + b"9" * 5000 + b"}", 422),
+    "a number of many digits in an ignored member": (b'{"other":' + b"9" * 5000 + b"}", 200),
+    "a number of many digits in a filter": (
+        b'{"filter":{"op":"GT","key":"duration_ms","value":' + b"9" * 5000 + b"}}",
+        400,
+    ),
     "a fraction that is none": (b'{"page":1e-400}', 422),
     "half a character": (b'{"filter":{"op":"EQ","key":"name","value":"\\ud800"}}', 422),
     "bytes that are no text": (b'{"filter":{"op":"EQ","key":"name","value":"\xff"}}', 422),
@@ -64,6 +69,34 @@ def test_bytes_that_are_no_text_are_422_with_their_place(
     response = service.http.request(method, path, content=body, headers=JSON)
     place = next(number for number, byte in enumerate(body) if byte >= 0x80)
     assert (response.status_code, response.json()["detail"].rpartition(" - ")[2]) == (422, f"at byte {place}")
+
+
+@pytest.mark.parametrize("number", ["9" * 5000, "-" + "9" * 5000])
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/traces/search"),
+        ("POST", "/spans/search"),
+        ("POST", "/traces/aggregate"),
+        ("POST", "/traces/facets"),
+        ("POST", "/traces/delete"),
+        ("POST", "/sessions"),
+        ("PATCH", "/sessions/s"),
+        ("POST", "/approvals/a/resolve"),
+    ],
+)
+def test_a_number_of_many_digits_before_a_mistake_is_422(
+    service: RunningService, method: str, path: str, number: str
+) -> None:
+    """The hint about the mistake reads the document with another parser, which cannot convert the number."""
+    response = service.http.request(method, path, content=f"{{\"a\":{number},'b':1}}", headers=JSON)
+    assert (response.status_code, response.json()["error_code"]) == (422, "VALIDATION_ERROR")
+
+
+def test_a_number_of_many_digits_in_a_filter_of_the_query_is_400(service: RunningService) -> None:
+    expression = f'{{"op":"GT","key":"duration_ms","value":{"9" * 5000}}}'
+    response = service.http.get("/traces/export", params={"filter": expression})
+    assert (response.status_code, response.json()["error_code"]) == (400, "BAD_REQUEST")
 
 
 def leaf(op: str, key: str, value: object) -> dict[str, Any]:

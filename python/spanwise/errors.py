@@ -152,6 +152,10 @@ class UnavailableError(SpanwiseError):
     error_code = "SERVICE_UNAVAILABLE"
 
 
+class DatabaseAwayError(UnavailableError):
+    """The server of the database of runs does not answer, or the connection to it broke."""
+
+
 class StoreStoppedError(UnavailableError):
     """The store accepts no spans until it is reopened. If another process holds it, it is not searched either."""
 

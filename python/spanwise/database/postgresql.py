@@ -13,6 +13,7 @@ from sqlalchemy import Column, Integer, MetaData, Table, create_engine, select, 
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import SQLAlchemyError
 
+from spanwise.database.faults import opening_error
 from spanwise.database.schemes import POSTGRESQL
 from spanwise.database.sql import SqlDatabase
 from spanwise.database.tables import FORMAT
@@ -81,7 +82,7 @@ class PostgresqlDatabase(SqlDatabase):
             return self._create()
         except (SQLAlchemyError, UnavailableError, self._driver.Error) as error:
             self.close()
-            raise ConfigurationError(f"cannot open the database of runs: {_cause(error)}") from error
+            raise ConfigurationError(f"cannot open the database of runs: {opening_error(error)}") from error
         except SpanwiseError:
             self.close()
             raise
@@ -154,10 +155,3 @@ def _parameters(driver: Any, url: str) -> dict[str, Any]:  # noqa: ANN401  # the
     if (ports and not ports.isdigit()) or any("@" in str(found.get(name, "")) for name in ("host", "dbname")):
         raise invalid
     return found
-
-
-def _cause(error: BaseException) -> str:
-    """Returns the message of the innermost cause, which is the server's or the network's, on one line."""
-    while error.__cause__ is not None:
-        error = error.__cause__
-    return " ".join(str(error).split())

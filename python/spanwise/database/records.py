@@ -146,7 +146,8 @@ class KeptSession(NamedTuple):
 class Database(Protocol):
     """Stores sessions, runs and events. Every method blocks, and is called from one thread at a time.
 
-    The changes of a method are durable when it returns, or at the end of the enclosing block of `together`.
+    The changes of a method are durable when it returns, or at the end of the enclosing block of `together`. A method
+    raises `UnavailableError` while the database cannot be used, and `RecordDamagedError` if a record is damaged.
     An open database is locked: another process cannot open it.
     """
 
@@ -188,7 +189,7 @@ class Database(Protocol):
         ...
 
     def delete_session(self, key: SessionKey) -> None:
-        """Deletes a session, its runs and their events."""
+        """Deletes a session, its runs and their events. A missing one is a no-op that needs write access."""
         ...
 
     def kept_sessions(self, key: SessionKey) -> list[KeptSession]:

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from sqlalchemy import ColumnElement, delete, func, insert, select, update
-from sqlalchemy.exc import DatabaseError, InterfaceError, OperationalError, StatementError
+from sqlalchemy.exc import StatementError
 
 from spanwise.database.checksums import verified, with_checksum
+from spanwise.database.faults import AWAY, translated
 from spanwise.database.records import UNFINISHED, KeptSession, SessionKey, SessionPageQuery
 from spanwise.database.session_ids import is_derived
 from spanwise.database.tables import events, folded, row_of, run_of, runs, session_of, sessions, tables
-from spanwise.errors import RecordDamagedError, SpanwiseError, UnavailableError
+from spanwise.errors import RecordDamagedError, UnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from spanwise.database.records import RunRecord, SessionRecord
 
 Record = TypeVar("Record")
+FAULT_LOG_SECONDS = 60.0
 _log = logging.getLogger(__name__)
 _SORT_COLUMNS = {
     "created_at": sessions.c.created_at,
@@ -46,6 +48,8 @@ class SqlDatabase:
         self._insert_of = insert_of
         self._engine: Engine | None = None
         self._shared: Connection | None = None
+        self._fault = ""
+        self._fault_logged_at = 0.0
 
     @property
     def _connected(self) -> Engine:
@@ -84,13 +88,25 @@ class SqlDatabase:
         try:
             with self._connected.begin() as connection:
                 yield connection
+            if self._fault == AWAY:
+                self._fault = ""
+                _log.warning("the database of runs answers again")
         except StatementError as error:
-            translated = _translated(error)
-            if translated is None:
+            found = translated(error)
+            if found is None:
                 raise
-            raise translated from error
+            if isinstance(found, UnavailableError):
+                self._log_fault(str(found), error)
+            raise found from error
         except UnicodeDecodeError as error:  # of the driver, in a message that quotes a damaged schema
             raise RecordDamagedError(f"the database of runs is damaged: {error.object!r}") from error
+
+    def _log_fault(self, fault: str, error: StatementError) -> None:
+        """Logs a fault with its cause, which callers are not told. A fault that lasts is logged once a minute."""
+        now = time.monotonic()
+        if fault != self._fault or now > self._fault_logged_at + FAULT_LOG_SECONDS:
+            self._fault, self._fault_logged_at = fault, now
+            _log.error("%s: %s", fault, " ".join(str(error.orig).split()))
 
     def _create(self) -> list[RunRecord]:
         """Creates missing tables and indexes, and returns the runs that an earlier process left unfinished.
@@ -270,14 +286,3 @@ def _conditions(query: SessionPageQuery) -> list[ColumnElement[bool]]:
     if query.name is not None:
         found.append(sessions.c.folded_name.contains(folded(query.name), autoescape=True))
     return found
-
-
-def _translated(error: StatementError) -> SpanwiseError | None:
-    """Returns the error that callers get; None for a programming error."""
-    if isinstance(error.orig, SpanwiseError):
-        return error.orig
-    if isinstance(error, OperationalError | InterfaceError):
-        return UnavailableError("the database of runs does not answer")
-    if type(error) is DatabaseError:  # SQLite has no class of its own for a file that is malformed
-        return RecordDamagedError(f"the database of runs is damaged: {error.orig}")
-    return None

@@ -13,6 +13,7 @@ from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.exc import SQLAlchemyError
 
 from spanwise.database.commit_count import CommitCount, changes_of
+from spanwise.database.faults import opening_error
 from spanwise.database.integrity import keep_undecodable_text, rebuild_damaged_indexes
 from spanwise.database.sql import SqlDatabase
 from spanwise.database.tables import FORMAT
@@ -74,7 +75,7 @@ class SqliteDatabase(SqlDatabase):
             return self._create()
         except (OSError, SQLAlchemyError, RecordDamagedError, UnavailableError) as error:
             self.close()
-            raise ConfigurationError(f"cannot open the database `{self.path}`: {error.__cause__ or error}") from error
+            raise ConfigurationError(f"cannot open the database `{self.path}`: {opening_error(error)}") from error
         except ConfigurationError:
             self.close()
             raise

@@ -86,10 +86,10 @@ class Backend:
     async def not_ready(self) -> str | None:
         """Returns what cannot be served now and why; None if all is served.
 
-        Every trace store acknowledges then, and the database of runs is open if it is needed.
+        Every trace store acknowledges then, and so does the database of runs if it is needed.
         """
         if self.runs.is_draining:
             return "the service is shutting down"
-        if self.needs_run_database and not self.runs.is_ready:
-            return "runs: the database is not open"
+        if self.needs_run_database and (reason := await self.runs.not_ready()) is not None:
+            return f"runs: {reason}"
         return await self.traces.not_ready()

@@ -55,7 +55,14 @@ class Opening:
         if self._is_closed:
             raise StoreClosedError("the service is shutting down")
         if not self.is_open:
-            raise UnavailableError("the database of runs is being opened")
+            raise UnavailableError(self.not_open)
+
+    @property
+    def not_open(self) -> str:
+        """Returns why the database is not open, without the cause, which the log has."""
+        if self._task is not None and self._task.done():
+            return "the database of runs cannot be opened: the log has the cause"
+        return "the database of runs is being opened"
 
     async def close(self) -> bool:
         """Lets nobody wait any more. Returns whether the database is open, and so is to be closed."""

@@ -20,6 +20,7 @@ from spanwise.database.records import UNFINISHED
 from spanwise.errors import ConflictError, NotFoundError, StoreClosedError
 from spanwise.fair_budget import FairBudget
 from spanwise.runs.active_run import ActiveRun
+from spanwise.runs.database_probe import DatabaseProbe
 from spanwise.runs.database_writer import DatabaseWriter
 from spanwise.runs.executor import Executor
 from spanwise.runs.finalize import finalize, finalize_interrupted
@@ -89,16 +90,16 @@ class Runs:
         self._places = FairBudget(limit, f"more than {limit} runs at once")
         self._tasks = RunTasks()
         self._opening = Opening(self._open)
+        self._probe = DatabaseProbe(self._writer)
         self.is_draining = False
 
     @cached_property
     def _recorder(self) -> Recorder:
         return self._record()
 
-    @property
-    def is_ready(self) -> bool:
-        """Returns whether runs can be started."""
-        return self._opening.is_open
+    async def not_ready(self) -> str | None:
+        """Returns why runs cannot be stored now; None if they can."""
+        return await self._probe.failure() if self._opening.is_open else self._opening.not_open
 
     @property
     def under_way(self) -> int:

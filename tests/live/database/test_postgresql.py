@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from spanwise.database import faults
 from support.servers import postgresql
 from support.services.hosted import run, run_events, start_hosted
 from support.services.process import RunningService
@@ -61,7 +62,7 @@ def test_without_its_server_runs_are_rejected_until_it_is_back(tmp_path: Path) -
         server.stop("immediate")
         rejected = run(service, "agents/echo", session_id="kept")
         assert (rejected.status_code, rejected.headers["retry-after"]) == (503, "1")
-        assert rejected.json()["detail"] == "the database of runs does not answer"
+        assert rejected.json()["detail"] == faults.AWAY
         assert service.search(limit=1).status_code == 200
         server.start()
         run(service, "agents/echo", session_id="kept").raise_for_status()

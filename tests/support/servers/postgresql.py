@@ -64,6 +64,45 @@ class PostgresqlServer:
         """Stops the server and waits for its end; `immediate` is a crash."""
         self._run("pg_ctl", "stop", "-w", "-D", str(self._folder / "data"), "-m", mode)
 
+    @contextmanager
+    def read_only(self) -> Iterator[None]:
+        """Has the transactions of all sessions be read-only within the block."""
+        self.begin_read_only()
+        try:
+            yield
+        finally:
+            self.end_read_only()
+
+    def begin_read_only(self) -> None:
+        """Makes transactions of all sessions read-only, also those that are open."""
+        self._configure("ALTER SYSTEM SET default_transaction_read_only = on")
+
+    def end_read_only(self) -> None:
+        """Lets all sessions write again."""
+        self._configure("ALTER SYSTEM RESET default_transaction_read_only")
+
+    def _configure(self, statement: str) -> None:
+        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
+            connection.execute(statement.encode())
+            before = connection.execute("SELECT pg_conf_load_time()").fetchone()
+            connection.execute("SELECT pg_reload_conf()")
+            while connection.execute("SELECT pg_conf_load_time()").fetchone() == before:
+                pass
+        # The sessions that are open read the file before their next statement, once the postmaster has told them.
+
+    @contextmanager
+    def standby(self) -> Iterator[None]:
+        """Starts a stopped server in recovery, where it is at the end of its own log; starts it anew at the end."""
+        signal = self._folder / "data" / "standby.signal"
+        signal.touch()
+        try:
+            self.start()
+            yield
+        finally:
+            self.stop("immediate")
+            signal.unlink()
+            self.start()
+
     def create_database(self) -> str:
         """Creates an empty database and returns its address."""
         self._databases += 1

@@ -1,0 +1,61 @@
+"""Whether the database of runs takes writes now, for probes of readiness, which anyone may send at any rate."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import TYPE_CHECKING
+
+from spanwise.database import SessionKey
+from spanwise.errors import UnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from spanwise.runs.database_writer import DatabaseWriter
+
+FRESH_SECONDS = 1.0
+"""How long the outcome of a probe counts."""
+WAIT_SECONDS = 2.0
+"""How long a caller waits for the outcome; the probe itself goes on."""
+_NO_SESSION = SessionKey("", "")
+"""No session has an empty id: deleting it changes nothing, and fails where any other change would."""
+_log = logging.getLogger(__name__)
+_LATE = "the database of runs does not answer in time"
+
+
+class DatabaseProbe:
+    """Tries the database, with one attempt at a time and at most one a second."""
+
+    def __init__(self, writer: DatabaseWriter, clock: Callable[[], float] = time.monotonic) -> None:
+        """Probes nothing yet.
+
+        Args:
+            writer: gives access to the open database.
+            clock: seconds since any moment.
+        """
+        self._writer = writer
+        self._clock = clock
+        self._probing: asyncio.Task[str | None] | None = None
+        self._ended_at = 0.0
+
+    async def failure(self) -> str | None:
+        """Returns why the database takes no writes; None if it does."""
+        probing = self._probing
+        if probing is None or (probing.done() and self._clock() >= self._ended_at + FRESH_SECONDS):
+            self._probing = probing = asyncio.create_task(self._probe())
+        await asyncio.wait([probing], timeout=WAIT_SECONDS)
+        return probing.result() if probing.done() else _LATE
+
+    async def _probe(self) -> str | None:
+        try:
+            await self._writer.transact(lambda database: database.delete_session(_NO_SESSION))
+        except UnavailableError as error:
+            return str(error)
+        except Exception as error:  # noqa: BLE001  # a database of the program has errors of its own
+            _log.exception("the database of runs takes no writes")
+            return f"the database of runs failed ({type(error).__name__}): the log has the cause"
+        finally:
+            self._ended_at = self._clock()
+        return None

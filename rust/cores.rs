@@ -2,7 +2,7 @@
 //!
 //! In a guest of KVM all threads that help a caller were woken on the caller's core after a pause, and took turns while the other core
 //! slept; presumably because a core that sleeps looks like one that the host has taken away.
-//! `docs/decisions/2026-11-28-threads-on-cores.md` has what that was measured by.
+//! `docs/decisions/2026-11-27-scheduling.md` gives the reasons and the measurements.
 
 /// Keeps this thread, which has a number among those of its pool, to a core of its own, if there are as many threads as cores that
 /// the process may use. Where there are fewer, the system chooses each time, so that processes do not all use the first cores.

@@ -6,7 +6,7 @@
 //! That is not enough where the scheduler of Linux shares cores by what each thread is owed, as it does since 6.6: a thread that
 //! works much, as those of searches do, is owed nothing when it wakes up, and waits until the slice of a background thread has
 //! ended, up to 4 ms. A search wakes threads several times. So background work also gives its core up every
-//! tenth of a millisecond ([`make_way`]). `docs/decisions/2026-11-27-searches-beside-ingest.md` has what that was measured by.
+//! tenth of a millisecond ([`make_way`]). `docs/decisions/2026-11-27-scheduling.md` gives the reasons and the measurements.
 
 use std::cell::Cell;
 use std::sync::LazyLock;

@@ -2,8 +2,8 @@
 
 HTTP is served by Granian, and gRPC by `http/http2`.
 
-`docs/decisions/2026-11-20-one-process.md` explains why the server is embedded, and
-`docs/decisions/2026-11-21-connections.md` why the service opens the listening socket itself.
+`docs/decisions/2026-11-20-http-server.md` explains why the server is embedded and why the service opens the listening
+socket.
 """
 
 from __future__ import annotations

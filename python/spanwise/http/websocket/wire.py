@@ -2,7 +2,7 @@
 
 The HTTP server collects messages of up to 64 MiB before anybody sees them, and has no setting for it; but it reads only
 while it is asked for a message. So it does the handshake alone, and the frames are read here, from a duplicate of its
-file descriptor: `docs/decisions/2026-11-22-websocket-frames.md`.
+file descriptor: `docs/decisions/2026-11-22-grpc-and-websockets.md`.
 """
 
 from __future__ import annotations

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 MAX_TOKEN_BYTES = 8 * 1024
 MAX_HEADER_BYTES = MAX_TOKEN_BYTES + 64
+MAX_BASIC_BYTES = 2 * MAX_HEADER_BYTES
+"""A longer header of Basic authentication is not decoded: base64 takes four bytes for three of a name and a token."""
 """The longest `Authorization` header that is read: the longest token, its scheme and some spaces."""
 _BEARER = re.compile(r"bearer +([^\s,]+) *", re.IGNORECASE)
 _BASIC = re.compile(r"basic +([^\s,]+) *", re.IGNORECASE)
@@ -146,7 +148,7 @@ def bearer_of_basic(authorization: str) -> str:
     >>> bearer_of_basic("Basic cHVibGljOnNlY3JldA==")
     'Bearer secret'
     """
-    found = _BASIC.fullmatch(authorization)
+    found = _BASIC.fullmatch(authorization) if len(authorization) <= MAX_BASIC_BYTES else None
     if not found:
         return authorization
     try:

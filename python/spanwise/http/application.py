@@ -160,7 +160,9 @@ def _routing_error_handler(backend: Backend) -> Callable[[Request, Exception], A
     async def respond(request: Request, error: Exception) -> Response:
         reported, headers = routing_error(request, error)
         if request.method == "POST" and media_type(request) == PROTOBUF:
-            backend.traces.exports.refused(NotFoundError(f"there is no `{request.url.path:.256}`"), sender_of(request))
+            backend.traces.exports.refused(
+                NotFoundError(f"there is no `{request.scope['path']:.256}`"), sender_of(request)
+            )
         try:
             await backend.authorizer.authorize(request, None)
         except Exception as rejection:  # noqa: BLE001  # every failure gets a response

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from spanwise.auth.scopes import Need
     from spanwise.settings import Settings
 
+MAX_AUDITED_CHARACTERS = 256
+"""How much of a path that matches no route is in the audit log."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -223,7 +226,7 @@ class TokenAuthorizer:
             return
         audited = AuditedRequest(
             request.method,
-            route.path if route else request.url.path,
+            route.path if route else request.scope["path"][:MAX_AUDITED_CHARACTERS],
             next(iter(request.path_params.values()), None),
             request.state.request_id,
         )

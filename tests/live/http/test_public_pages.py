@@ -62,3 +62,34 @@ def test_public_pages_that_nobody_reads_keep_no_known_caller_out(guarded: Runnin
         assert guarded.http.get("/health").is_success
         crowded = httpx.get(f"{guarded.url}/docs")
         assert (crowded.status_code, crowded.headers.get("retry-after")) == (503, "1"), "an address has a share of them"
+
+
+COSTLY_HEADERS = {
+    "accept-encoding": [("," * 30_000), (";" * 30_000), "gzip;q=0.5," * 2_700],
+    "accept": [("," * 30_000), (";" * 30_000), "text/html;q=0.5," * 1_800],
+    "if-none-match": [("," * 30_000), 'W/"x",' * 5_000],
+}
+"""By name: values of 30 KB, each of which took up to 60 ms before the caller was known."""
+
+
+@pytest.mark.parametrize("path", ["/", "/health", *PAGES])
+@pytest.mark.parametrize("name", COSTLY_HEADERS)
+def test_headers_of_many_pieces_are_not_taken_apart(guarded: RunningService, path: str, name: str) -> None:
+    for value in COSTLY_HEADERS[name]:
+        response = guarded.http.get(path, headers={"Accept-Encoding": "identity", name: value})
+        assert response.status_code == 200
+        assert "content-encoding" not in response.headers
+
+
+@pytest.mark.parametrize("query", ["a&" * 100, "ready=true&" * 100, "&" * 30_000, "%41" * 10_000])
+def test_a_public_query_is_short(guarded: RunningService, query: str) -> None:
+    response = guarded.http.get(f"/health?{query}")
+    assert (response.status_code, response.json()["error_code"]) == (422, "VALIDATION_ERROR")
+    assert response.json()["detail"].startswith("the query ")
+
+
+def test_nothing_of_a_request_without_a_token_is_repeated_to_its_sender(guarded: RunningService) -> None:
+    for path in ("/nope", "/traces", "/" + "x" * 10_000):
+        response = guarded.http.get(f"{path}?{'a&' * 5_000}", headers={"Content-Type": "x" * 5_000})
+        assert response.status_code == 401
+        assert len(response.content) < 500

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from types import MappingProxyType
 
 import pytest
@@ -9,7 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spanwise.auth.config import AuthorizationConfig
-from spanwise.auth.identity import EVERYONE, Identity, bearer_token, prefer_verified
+from spanwise.auth.identity import (
+    EVERYONE,
+    MAX_BASIC_BYTES,
+    MAX_TOKEN_BYTES,
+    Identity,
+    bearer_of_basic,
+    bearer_token,
+    prefer_verified,
+)
 from spanwise.auth.scopes import Need
 from spanwise.errors import ForbiddenError, UnauthenticatedError
 from support.clients.forged_tokens import CLAIMS, NOW, forge, verifier
@@ -158,3 +167,11 @@ def test_any_header_is_a_token_or_rejected(value: str) -> None:
 def test_a_session_in_the_token_is_optional() -> None:
     assert caller().session_id is None
     assert verifier().verify(forge(claims={**CLAIMS, "exp": NOW + 5})).session_id is None
+
+
+def test_a_basic_header_that_is_too_long_is_not_decoded() -> None:
+    token = "t" * MAX_TOKEN_BYTES
+    given = "Basic " + b64encode(f"public:{token}".encode()).decode()
+    assert bearer_of_basic(given) == f"Bearer {token}"
+    longer = "Basic " + "QUFB" * MAX_BASIC_BYTES
+    assert bearer_of_basic(longer) == longer

@@ -65,7 +65,7 @@ class _Calls:
         found = media_type(request)
         if found.removesuffix(_PROTOBUF_SUFFIX) != CONTENT_TYPE or scope["method"] != "POST":
             return json_error_response(
-                request, UnsupportedMediaTypeError(f"expected a POST of `{CONTENT_TYPE}`, got `{found}`")
+                request, UnsupportedMediaTypeError(f"expected a POST of `{CONTENT_TYPE}`, got `{found:.256}`")
             )
         method = self._methods.get(scope["path"])
         if method is None:

@@ -56,8 +56,9 @@ def compress(body: bytes, encoding: str) -> bytes:
     return _ENCODINGS[encoding](body)
 
 
-def _encoding(accepted: bytes) -> str | None:
-    return choose_encoding(accepted.decode("latin-1")) if accepted else None
+def _encoding(scope: Scope) -> str | None:
+    accepted: bytes = dict(scope["headers"]).get(b"accept-encoding", b"")
+    return choose_encoding(accepted.decode("latin-1"))
 
 
 class Compression:
@@ -72,7 +73,6 @@ class Compression:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        encoding = _encoding(dict(scope["headers"]).get(b"accept-encoding", b""))
         started: list[Message] = []
 
         async def send_compressed(message: Message) -> None:
@@ -82,7 +82,8 @@ class Compression:
                 return
             if started:
                 start = started.pop()
-                if encoding and _is_compressible(start, message):
+                # The header is read for large responses only: callers of small ones may be unknown.
+                if _is_compressible(start, message) and (encoding := _encoding(scope)):
                     message = {**message, "body": await _compress(message["body"], encoding)}
                     headers = MutableHeaders(scope=start)
                     headers["Content-Encoding"] = encoding

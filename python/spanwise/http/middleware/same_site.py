@@ -31,6 +31,8 @@ HEALTH = "/health"
 _LOOPBACK_NAME = "localhost"
 _OTHER_SITE = "cross-site"
 _SAFE_METHODS = {"GET", "HEAD"}
+MAX_HOST_CHARACTERS = 512
+"""Longer hosts and origins are not parsed; a name has at most 253. The parser keeps what it parsed."""
 
 
 def parse_hosts(text: str) -> frozenset[str]:
@@ -50,12 +52,24 @@ def parse_hosts(text: str) -> frozenset[str]:
 
 def host_of(header: str) -> str | None:
     """Returns the host in a `Host` header, in lower case, without its port; None if there is none."""
+    if len(header) > MAX_HOST_CHARACTERS:
+        return None
     try:
         parts = urlsplit(f"//{header}")
         host = parts.hostname
     except ValueError:
         return None
     return host if parts.netloc == header and parts.username is None else None
+
+
+def is_origin_of(origin: str, host: str) -> bool:
+    """Returns whether an `Origin` header names the same host as the `Host` header."""
+    if len(origin) > MAX_HOST_CHARACTERS:
+        return False
+    try:
+        return urlsplit(origin).netloc.lower() == host.lower()
+    except ValueError:
+        return False
 
 
 class SameSite:
@@ -100,8 +114,7 @@ class SameSite:
         if origin is None:
             is_foreign = headers.get("sec-fetch-site") == _OTHER_SITE and not self._is_link(scope, headers)
         else:
-            is_own = urlsplit(origin).netloc.lower() == host.lower()
-            is_foreign = not (is_own or origin.lower() in self._origins or ANY in self._origins)
+            is_foreign = not (is_origin_of(origin, host) or origin.lower() in self._origins or ANY in self._origins)
         if is_foreign:
             raise ForbiddenError("pages of other sites may not send requests here: `cors_origins` names those that may")
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 LINGER_SECONDS = 0.25
 LINGER_BYTES = 8 * 1024 * 1024
 """How long, and how many bytes of, the rest of an oversized body is read before it is rejected."""
+MAX_LENGTH_DIGITS = 19
 
 
 class BodyReader:
@@ -67,7 +68,7 @@ class BodyReader:
 
     async def _read_or_linger(self, request: Request, held: Holding) -> list[bytes]:
         try:
-            self._expect_within_limit(int(request.headers.get("content-length", "0")))
+            self._expect_within_limit(_announced_bytes(request))
             return await self._read_in_time(request, held)
         except PayloadTooLargeError:
             await self._discard(request)
@@ -108,13 +109,25 @@ class BodyReader:
     async def _discard(self, request: Request) -> None:
         """Reads on for a moment: a client whose connection is closed while it sends never sees the response."""
         left = max(self._max_body_bytes, LINGER_BYTES)
-        if int(request.headers.get("content-length", "0")) > self._max_body_bytes + left:
+        if _announced_bytes(request) > self._max_body_bytes + left:
             return
         with suppress(TimeoutError):
             async with asyncio.timeout(LINGER_SECONDS):
                 while left > 0:
                     message = await request.receive()
                     left = left - len(message.get("body", b"")) if message.get("more_body", False) else 0
+
+
+def _announced_bytes(request: Request) -> int:
+    """Returns the announced length of a body; 0 without a header.
+
+    Raises:
+        DecodeError: it is no number. Servers check that, but some read what Python refuses to, such as 5,000 digits.
+    """
+    text = request.headers.get("content-length", "0")
+    if not (text.isascii() and text.isdigit() and len(text) <= MAX_LENGTH_DIGITS):
+        raise DecodeError(f"expected a `Content-Length` of at most {MAX_LENGTH_DIGITS} digits, got `{text:.32}`")
+    return int(text)
 
 
 def body_readers(settings: Settings) -> dict[str, BodyReader]:

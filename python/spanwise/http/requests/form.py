@@ -63,7 +63,7 @@ async def decode_form(request: Request, body: bytes) -> dict[str, str]:
     if not body and not media_type:
         return {}
     if media_type not in MEDIA_TYPES:
-        raise UnsupportedMediaTypeError(f"expected a form, `{'` or `'.join(MEDIA_TYPES)}`, got `{media_type}`")
+        raise UnsupportedMediaTypeError(f"expected a form, `{'` or `'.join(MEDIA_TYPES)}`, got `{media_type:.256}`")
     items = await (_url_encoded(body) if media_type == URL_ENCODED_FORM else _multipart(request, body))
     fields: dict[str, str] = {}
     for name, value in items:

@@ -25,10 +25,10 @@ def decode_json(request: Request, body: bytes, decoder: msgspec.json.Decoder[Sha
     """
     if media_type(request) != JSON:
         found = request.headers.get("content-type", "")
-        raise UnsupportedMediaTypeError(f"expected the content type `{JSON}`, got `{found}`")
+        raise UnsupportedMediaTypeError(f"expected the content type `{JSON}`, got `{found:.256}`")
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if encoding != "identity":
-        raise UnsupportedMediaTypeError(f"expected no content encoding, got `{encoding}`")
+        raise UnsupportedMediaTypeError(f"expected no content encoding, got `{encoding:.256}`")
     try:
         body.decode()  # all of it: the decoder does not look at the members that it ignores
         return decoder.decode(body)

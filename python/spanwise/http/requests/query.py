@@ -12,7 +12,12 @@ from msgspec import Struct
 from spanwise.errors import ValidationError
 
 if TYPE_CHECKING:
+    from starlette.datastructures import QueryParams
     from starlette.requests import Request
+
+MAX_PARAMETERS = 100
+MAX_PUBLIC_BYTES = 1024
+"""The longest query of a public route, whose callers are not known."""
 
 Query = TypeVar("Query", bound=Struct)
 
@@ -22,12 +27,27 @@ def decode_query(request: Request, shape: type[Query]) -> Query:
 
     Raises:
         ValidationError: a parameter that is no list is given twice, or one does not fit; the message ends with its
-            name.
+            name. Or the query is over a limit.
     """
     try:
         return msgspec.convert(_given(request, shape) if request.scope["query_string"] else {}, shape, strict=False)
     except msgspec.ValidationError as error:
         raise ValidationError(str(error).replace("`$.", "`")) from error
+
+
+def query_parameters(request: Request) -> QueryParams:
+    """Returns the parameters in the query of `request`. Its length is checked before it is parsed.
+
+    Raises:
+        ValidationError: there are more than `MAX_PARAMETERS`, or a public route has a query of more than
+            `MAX_PUBLIC_BYTES`.
+    """
+    query: bytes = request.scope["query_string"]
+    if query.count(b"&") >= MAX_PARAMETERS:
+        raise ValidationError(f"the query has more than {MAX_PARAMETERS} parameters")
+    if len(query) > MAX_PUBLIC_BYTES and getattr(request.state, "is_public", False):
+        raise ValidationError(f"the query is longer than {MAX_PUBLIC_BYTES} bytes")
+    return request.query_params
 
 
 def _given(request: Request, shape: type[Struct]) -> dict[str, str | list[str]]:
@@ -36,7 +56,7 @@ def _given(request: Request, shape: type[Struct]) -> dict[str, str | list[str]]:
     Raises:
         ValidationError: a parameter that is no list is given twice.
     """
-    given = request.query_params
+    given = query_parameters(request)
     lists = _lists_of(shape)
     for name in shape.__struct_encode_fields__:
         if name not in lists and len(given.getlist(name)) > 1:

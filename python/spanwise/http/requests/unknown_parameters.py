@@ -10,6 +10,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from spanwise.errors import ValidationError
+from spanwise.http.requests.query import query_parameters
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -64,13 +65,13 @@ class UnknownParameters:
             operation: what the route says about itself.
 
         Raises:
-            ValidationError: one is unknown to a route of our own.
+            ValidationError: one is unknown to a route of our own, or there are too many.
         """
         if not request.scope["query_string"]:
             return
         query = operation.query
         known = frozenset(query.__struct_encode_fields__) if query else frozenset[str]()
-        unknown = [name for name in request.query_params if name not in known]
+        unknown = [name for name in query_parameters(request) if name not in known]
         if not unknown:
             return
         if not (is_agnos(request.method, path) or operation.is_otlp):

@@ -6,13 +6,13 @@ A rejected socket receives an HTTP response, by the ASGI extension "WebSocket De
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from starlette.routing import WebSocketRoute
 
 from spanwise.errors import ForbiddenError
 from spanwise.http.authorization import AuditedRequest
 from spanwise.http.middleware.cors import ANY
+from spanwise.http.middleware.same_site import is_origin_of
 from spanwise.http.responses.errors import as_spanwise_error, json_error_response
 from spanwise.http.websocket.actions import ACTIONS
 from spanwise.http.websocket.protocol import METHOD, PATHS
@@ -79,5 +79,5 @@ def _expect_allowed_origin(websocket: WebSocket, backend: Backend) -> None:
     origin = websocket.headers.get("origin")
     if origin is None or ANY in backend.cors_origins or origin.lower() in backend.cors_origins:
         return
-    if urlsplit(origin).netloc.lower() != websocket.headers.get("host", "").lower():
+    if not is_origin_of(origin, websocket.headers.get("host", "")):
         raise ForbiddenError("pages of this origin may not open a socket here")

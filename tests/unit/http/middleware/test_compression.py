@@ -13,6 +13,7 @@ from starlette.applications import Starlette
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from spanwise.http.middleware import compression
 from spanwise.http.middleware.compression import MIN_BYTES, Compression, choose_encoding
 
 if TYPE_CHECKING:
@@ -105,3 +106,19 @@ def test_a_stream_is_not_compressed() -> None:
             assert "content-encoding" not in response.headers
 
     asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("accepted", ["gzip," * 15_000, "," * 60_000, ";" * 60_000, "gzip" + ";q=1" * 15_000])
+def test_a_header_that_is_too_long_leaves_the_response_as_it_is(accepted: str) -> None:
+    headers, body = response_of(b"x" * MIN_BYTES, accepted)
+    assert "content-encoding" not in headers
+    assert body == b"x" * MIN_BYTES
+
+
+def test_the_header_is_not_read_for_a_small_response(monkeypatch: pytest.MonkeyPatch) -> None:
+    def choose(accepted: str) -> None:
+        raise AssertionError(accepted)
+
+    monkeypatch.setattr(compression, "choose_encoding", choose)
+    _, body = response_of(b"x" * (MIN_BYTES - 1), "gzip")
+    assert body == b"x" * (MIN_BYTES - 1)

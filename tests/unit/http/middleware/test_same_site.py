@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from spanwise import ConfigurationError, Service, TraceStore
-from spanwise.http.middleware.same_site import host_of, parse_hosts
+from spanwise.http.middleware.same_site import MAX_HOST_CHARACTERS, host_of, is_origin_of, parse_hosts
 from support.in_process.client import client_of
 
 if TYPE_CHECKING:
@@ -133,3 +133,16 @@ def test_hosts_are_compared_without_port_and_case() -> None:
         "::1",
         *[None] * 4,
     ]
+
+
+@pytest.mark.parametrize(
+    "origin", ["http://[", "http://[::1", "http://" + "a" * 60_000, "http://localhost" + "/" * 512]
+)
+def test_an_origin_that_is_none_is_another_site(store: TraceStore, origin: str) -> None:
+    assert statuses(store, "/traces", {"Host": "localhost", "Origin": origin}) == [403]
+    assert not is_origin_of(origin, "localhost")
+
+
+def test_a_host_that_is_too_long_is_not_parsed() -> None:
+    assert host_of("a" * MAX_HOST_CHARACTERS) == "a" * MAX_HOST_CHARACTERS
+    assert host_of("a" * (MAX_HOST_CHARACTERS + 1)) is None

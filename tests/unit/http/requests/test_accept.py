@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanwise.http.requests.accept import accepted_weights, weight_of_media_type
+from spanwise.http.requests.accept import MAX_CHARACTERS, accepted_weights, weight_of_media_type
 
 
 @pytest.mark.parametrize(
@@ -44,3 +44,11 @@ def test_written_weights_are_read_back(weights: dict[str, int]) -> None:
     read = accepted_weights(written)
     assert set(read) == set(weights)
     assert all(math.isclose(read[value], weight / 1000) for value, weight in weights.items())
+
+
+@pytest.mark.parametrize("piece", [",", ";", "a;q=1,", "a;b=c;", "*/*,"])
+def test_a_header_over_the_limit_has_no_values(piece: str) -> None:
+    at_the_limit = "gzip".ljust(MAX_CHARACTERS, ",")
+    assert accepted_weights(at_the_limit)["gzip"] == 1.0
+    assert accepted_weights(at_the_limit + ",") == {}
+    assert accepted_weights(piece * 60_000) == {}

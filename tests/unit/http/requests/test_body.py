@@ -145,3 +145,11 @@ def test_a_caller_that_stays_gets_the_response_or_the_error() -> None:
             await unless_disconnected(request_of(), reject())
 
     asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("length", ["", "x", "-1", "+1", "1_0", "1.0", " 1", "\u00b2", "9" * 20, "9" * 5000])
+def test_a_length_that_is_no_number_is_400(length: str) -> None:
+    request = request_of(chunk(b"x", more=False))
+    request.scope["headers"] = [(b"content-length", length.encode("latin-1"))]
+    with pytest.raises(DecodeError, match=r"^expected a `Content-Length` of at most 19 digits, got `"):
+        asyncio.run(read(BodyReader(LIMIT, TOGETHER, 5), request))

@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spanwise.auth.key_sets import MAX_JWKS_BYTES, read_jwks
+from spanwise.auth.key_sets import MAX_JWKS_BYTES, is_empty_jwks, read_jwks
 from spanwise.auth.keys import InvalidKeyError
 from spanwise.errors import ConfigurationError
 
@@ -25,7 +25,8 @@ class JwksFile:
     """The keys of a JWKS file.
 
     The file is read again when its keys are requested, at most once per second. If it is then missing or invalid, the
-    last valid keys stay in use. Removing a key from a valid file revokes the key.
+    last valid keys stay in use. Removing a key from a valid file revokes the key. The file may be empty at the start,
+    `{"keys": []}`, as in a manifest whose keys come later: until then, it verifies no token.
     """
 
     def __init__(self, source: str, path: str, algorithm: str, clock: Callable[[], float]) -> None:
@@ -38,7 +39,7 @@ class JwksFile:
             clock: monotonic time in seconds.
 
         Raises:
-            ConfigurationError: the file cannot be read, is invalid, or contains no key.
+            ConfigurationError: the file cannot be read, is invalid, or contains only keys for other uses.
         """
         self._origin = f"the JWKS file given by {source}"
         self._path = Path(path)
@@ -53,7 +54,9 @@ class JwksFile:
         except (OSError, InvalidKeyError) as error:
             raise ConfigurationError(f"{self._origin} {_reason(error)}") from None
         if not self._keys:
-            raise ConfigurationError(f"{self._origin} contains no signature key")
+            if not is_empty_jwks(self._text):
+                raise ConfigurationError(f"{self._origin} contains no signature key")
+            _log.warning("%s contains no key, so it verifies no token; it is read again when it changes", self._origin)
 
     def keys(self) -> tuple[VerificationKey, ...]:
         """Returns the keys; the same tuple as long as the file does not change."""

@@ -78,6 +78,11 @@ class KeySet:
         return len(self._all)
 
 
+def is_empty_jwks(source: bytes) -> bool:
+    """Returns whether a JWKS, which must be valid, has no keys at all."""
+    return not read_object(source.removeprefix(codecs.BOM_UTF8))["keys"]
+
+
 def read_jwks(
     source: bytes, algorithm: str, *, is_trusted: bool, origin: str = "the JWKS"
 ) -> tuple[VerificationKey, ...]:

@@ -7,6 +7,7 @@ error in each of them, so a misspelt setting never goes unnoticed.
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,20 @@ if TYPE_CHECKING:
 CONFIG_VARIABLE = "SPANWISE_CONFIG"
 NO_SETTINGS = frozenset({CONFIG_VARIABLE, "SPANWISE_TOKEN"})
 """Variables of that prefix that are no settings: the file of settings, and the token of clients."""
+_SERVICE_LINK = re.compile(
+    r"""[A-Z0-9_]+ (?:
+        _SERVICE_HOST=[^\s/]+
+      | _SERVICE_PORT (?:_[A-Z0-9_]+)? =\d+
+      | _PORT (?:_\d+_(?:TCP|UDP|SCTP))? =(?:tcp|udp|sctp)://[^\s/]+:\d+
+      | _PORT_\d+_(?:TCP|UDP|SCTP) (?: _PROTO=(?:tcp|udp|sctp) | _PORT=\d+ | _ADDR=[^\s/]+)
+    )""",
+    re.VERBOSE,
+)
+"""A variable by which Kubernetes tells pods of a service, as `NAME=VALUE`.
+
+A service named `spanwise` or `spanwise-data` has variables with the prefix of settings. One of them, such as
+`SPANWISE_PORT=tcp://...`, even has the name of a setting. Source: `pkg/kubelet/envvars/envvars.go` of Kubernetes.
+"""
 
 
 def load_settings(
@@ -72,6 +87,8 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for variable, value in environ.items():
         if variable in NO_SETTINGS or not (variable in by_variable or variable.startswith(ENVIRONMENT_PREFIX)):
+            continue
+        if _SERVICE_LINK.fullmatch(f"{variable}={value}"):
             continue
         name = by_variable.get(variable)
         if name is None:

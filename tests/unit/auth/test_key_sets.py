@@ -111,6 +111,17 @@ def test_a_good_file_without_keys_takes_them_away(path: Path) -> None:
     assert not is_accepted(verifying, token("old"))
 
 
+def test_an_empty_file_verifies_no_token_until_it_has_keys(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path.write_text('{"keys": []}', "utf-8")
+    clock = Clock()
+    verifying = file_verifier(path, clock)
+    assert "the JWKS file given by `jwks_file` contains no key, so it verifies no token" in caplog.text
+    assert not is_accepted(verifying, token("new"))
+    path.write_text(jwks("new"), "utf-8")
+    clock.now += 1
+    assert is_accepted(verifying, token("new"))
+
+
 def test_a_key_that_moves_to_another_name_is_another_key(path: Path) -> None:
     path.write_text(jwks("old"), "utf-8")
     clock = Clock()

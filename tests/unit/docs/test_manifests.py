@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jsonschema  # type: ignore[import-untyped]  # comes without types
+import kubernetes_validate  # type: ignore[import-untyped]  # likewise
 import pytest
 import yaml  # type: ignore[import-untyped]  # comes without types
 from click.testing import CliRunner
@@ -30,6 +31,8 @@ KINDS = {"configMap": "ConfigMap", "secret": "Secret", "persistentVolumeClaim": 
 NAMES_OF_KINDS = {"configMap": "name", "secret": "secretName", "persistentVolumeClaim": "claimName"}
 HEALTH = {"/health", "/health?ready=true"}
 CLUSTER = ROOT / "deploy" / "cluster" / "kubernetes.yaml"
+OLDEST_KUBERNETES = "1.29.0"
+"""Where `ReadWriteOncePod` became stable."""
 CRDS = os.environ.get("KUBERAY_CRDS")
 
 
@@ -66,6 +69,30 @@ def named(objects: list[Values], kind: str) -> dict[str, Values]:
 
 def test_there_are_manifests_with_pods(objects: list[Values]) -> None:
     assert list(containers(objects))
+
+
+@pytest.mark.parametrize("version", [OLDEST_KUBERNETES, kubernetes_validate.latest_version()])
+def test_objects_are_valid_to_kubernetes(objects: list[Values], version: str) -> None:
+    for item in objects:
+        if item["kind"] != "RayCluster":
+            kubernetes_validate.validate(item, version, strict=True)
+    for _, pod in pods(objects):
+        template = {"metadata": {}, "spec": pod}
+        kubernetes_validate.validate(
+            {"apiVersion": "v1", "kind": "PodTemplate", "template": template}, version, strict=True
+        )
+
+
+@pytest.mark.parametrize("member", [{"enableServiceLink": False}, {"enableServiceLinks": "false"}, {"containers": {}}])
+def test_a_mistake_in_a_pod_is_found(member: Values) -> None:
+    spec = {"containers": [{"name": "spanwise"}]}
+    item = {"apiVersion": "v1", "kind": "PodTemplate", "template": {"metadata": {}, "spec": spec | member}}
+    with pytest.raises(kubernetes_validate.ValidationError):
+        kubernetes_validate.validate(item, kubernetes_validate.latest_version(), strict=True)
+
+
+def test_pods_get_no_variables_of_services(objects: list[Values]) -> None:
+    assert [pod["enableServiceLinks"] for _, pod in pods(objects)] == [False for _ in pods(objects)]
 
 
 def test_variables_are_settings(objects: list[Values]) -> None:

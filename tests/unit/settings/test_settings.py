@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from spanwise.auth.config import AuthorizationConfig, resolve_config
 from spanwise.errors import ConfigurationError
 from spanwise.settings import TABLE, Settings, load_settings
+from support.kubernetes import service_links
 from support.paths import ROOT
 
 if TYPE_CHECKING:
@@ -101,6 +102,40 @@ def test_an_unknown_setting_is_rejected_by_name(
     with pytest.raises(ConfigurationError) as rejected:
         load_settings(code, flags, environ)
     assert str(rejected.value) == message
+
+
+SERVICE_NAMES = ("spanwise", "spanwise-reader", "spanwise-data", "spanwise-otlp-grpc", "spanwise-service", "spanwise-1")
+
+
+@pytest.mark.parametrize("name", SERVICE_NAMES)
+@pytest.mark.parametrize("host", ["10.96.0.12", "fd00:10:96::c"])
+def test_variables_of_kubernetes_services_are_no_settings(name: str, host: str) -> None:
+    ports = ("http", 7777, "tcp"), ("otlp-grpc", 4317, "tcp"), ("gossip", 9, "udp"), ("", 5000, "sctp")
+    for open_ports in (ports, ports[::-1], ports[2:], ports[3:]):
+        assert load_settings(environ=service_links(name, host, *open_ports)) == Settings()
+        assert load_settings(environ=service_links(name, host, *open_ports) | {"SPANWISE_HOST": "::1"}).host == "::1"
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("SPANWISE_PORT", "tcp:7777"),
+        ("SPANWISE_PORT", "tcp://10.96.0.12"),
+        ("SPANWISE_PORT", "http://10.96.0.12:7777"),
+        ("SPANWISE_PORT", "tcp://10.96.0.12:7777/path"),
+        ("SPANWISE_OTLP_GRPC_PORT", "10.96.0.12:4317"),
+        ("SPANWISE_SERVICE_PORT", "many"),
+        ("SPANWISE_SERVICE_HOSTS", "10.96.0.12"),
+        ("SPANWISE_READER_PORT", "7777"),
+        ("SPANWISE_PORT_7777_TCP_PROTO", "7777"),
+        ("SPANWISE_PORT_HTTP_TCP", "tcp://10.96.0.12:7777"),
+        ("SPANWISE_DATA_PROT", "tcp://10.96.0.12:7777"),
+        ("SPANWISE_PORTS", "tcp://10.96.0.12:7777"),
+    ],
+)
+def test_a_variable_that_only_resembles_those_is_rejected(variable: str, value: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"^(unknown environment variable|setting) `"):
+        load_settings(environ={variable: value})
 
 
 def test_a_file_is_rejected_by_name(tmp_path: Path) -> None:

@@ -209,7 +209,7 @@ lock: $(PACKAGES) ## Renew both locks of Python packages from pyproject.toml
 	$(COMPILE) --group dev --all-extras --upgrade --output-file $(LOCK)
 	$(COMPILE) --group demo --constraints $(LOCK) --output-file $(DEMO_LOCK)
 
-hooks: $(PACKAGES) ## Install the pre-commit hooks
+hooks: $(PACKAGES) ## Install the git hooks: format and lint of changed files, commit subjects
 	$(BIN)/pre-commit install
 
 clean: ## Remove everything that was built

@@ -57,6 +57,10 @@ class BadRequestError(SpanwiseError, ValueError):
     error_code = "BAD_REQUEST"
 
 
+class AnswerError(BadRequestError):
+    """An answer does not fit its requirement. A component that raises it pauses again."""
+
+
 class ValidationError(SpanwiseError, ValueError):
     """A request does not match its schema; the message ends with the location."""
 

@@ -53,6 +53,34 @@ class Component(Protocol):
         ...
 
 
+@dataclass(frozen=True, kw_only=True)
+class PausedPart:
+    """A paused part of a component: the member of a team, or the executor of a step.
+
+    Attributes:
+        component: the part.
+        state: its state from the pause.
+        requirement_ids: the ids of the requirements that are its own; None for all of them.
+    """
+
+    component: Component
+    state: Any
+    requirement_ids: tuple[str, ...] | None = None
+
+
+@runtime_checkable
+class Composite(Protocol):
+    """A component that pauses because its parts do."""
+
+    def paused_parts(self, state: Any) -> list[PausedPart]:  # noqa: ANN401  # any JSON
+        """Returns the parts that wait for answers; empty if it paused by itself.
+
+        Args:
+            state: its state from the pause.
+        """
+        ...
+
+
 class OpenSpan(Protocol):
     """A span that has not ended."""
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, Unpack
+from uuid import uuid4
 
 from spanwise.components.adapters import as_component
+from spanwise.components.answers import answers_to
 from spanwise.components.base import Described, Kind, Members, Outcome, Pause
+from spanwise.components.call import PausedPart
 from spanwise.components.callables import call_arguments, ignore_text, stream, takes_call
 from spanwise.components.execution import execute_nested
 from spanwise.components.result import result_of
@@ -84,6 +88,14 @@ class Team(Described):
         """Runs the members as the mode decides."""
         return await self.mode.lead(self, call)
 
+    def paused_parts(self, state: Any) -> list[PausedPart]:  # noqa: ANN401  # any JSON
+        """Returns the members that wait for answers; empty if the leader itself does."""
+        paused = self.mode.paused_members(state) if isinstance(self.mode, Route | Broadcast) else {}
+        return [
+            PausedPart(component=self.member(member_id), state=each["state"], requirement_ids=_requirement_ids(each))
+            for member_id, each in paused.items()
+        ]
+
     def member(self, member_id: object) -> Component:
         """Returns the member with an id.
 
@@ -115,11 +127,21 @@ class MemberRun:
         """Returns the member's result, which is part of the team's."""
         return result_of(self.member, self.call, self.outcome, self.outcome.status)
 
+    @cached_property
+    def requirements(self) -> list[dict[str, Any]]:
+        """Returns the requirements of the member, each with the ids of the member and its run."""
+        pause = self.outcome.pause
+        ids = {"member_agent_id": self.member.id, "member_run_id": self.call.run_id}
+        return [] if pause is None else [{"id": uuid4().hex, **each, **ids} for each in pause.requirements]
+
     @property
     def paused(self) -> dict[str, Any] | None:
         """Returns what is needed to resume the member; None if it did not pause."""
         pause = self.outcome.pause
-        return None if pause is None else {"run_id": self.call.run_id, "state": pause.state}
+        if pause is None:
+            return None
+        requirement_ids = [each["id"] for each in self.requirements]
+        return {"run_id": self.call.run_id, "state": pause.state, "requirement_ids": requirement_ids}
 
 
 async def _run_member(
@@ -127,7 +149,8 @@ async def _run_member(
 ) -> MemberRun:
     inner = call.nested(team).with_message(message)
     if paused is not None:
-        inner = inner.resumed(call.answers, paused["run_id"], paused["state"])
+        answers = answers_to(_requirement_ids(paused), call.answers)
+        inner = inner.resumed(answers, paused["run_id"], paused["state"])
     return MemberRun(member, inner, await execute_nested(member, inner))
 
 
@@ -141,11 +164,10 @@ async def _run_concurrently(runs: Sequence[Coroutine[Any, Any, MemberRun]]) -> l
     return [task.result() for task in tasks]
 
 
-def _requirements(run: MemberRun) -> list[dict[str, Any]]:
-    """Returns the requirements of a member that paused, each with the ids of the member and its run."""
-    pause = run.outcome.pause
-    ids = {"member_agent_id": run.member.id, "member_run_id": run.call.run_id}
-    return [] if pause is None else [{**requirement, **ids} for requirement in pause.requirements]
+def _requirement_ids(paused: dict[str, Any]) -> tuple[str, ...] | None:
+    """Returns the ids of the requirements of a paused member; None for all, if an earlier version stored it."""
+    found = paused.get("requirement_ids")
+    return None if found is None else tuple(found)
 
 
 class Route:
@@ -173,8 +195,13 @@ class Route:
         parts = {"member_responses": [run.response]}
         if run.paused is not None:
             state = {"member": member.id, "paused": run.paused}
-            return Outcome(content=run.outcome.content, pause=Pause(_requirements(run), state), parts=parts)
+            return Outcome(content=run.outcome.content, pause=Pause(run.requirements, state), parts=parts)
         return team.emit_content(call, Outcome(content=run.outcome.content, parts=parts))
+
+    @staticmethod
+    def paused_members(state: Any) -> dict[str, Any]:  # noqa: ANN401  # any JSON
+        """Returns how the chosen member paused, by its id."""
+        return {state["member"]: state["paused"]}
 
     async def _chosen(self, call: Call) -> object:
         arguments = call_arguments(self._takes_call, call.message, call)
@@ -214,12 +241,18 @@ class Broadcast:
         parts = {"member_responses": [entry["response"] for entry in done]}
         pausing = [run for run in runs if run.paused is not None]
         if pausing:
-            requirements = [requirement for run in pausing for requirement in _requirements(run)]
+            requirements = [requirement for run in pausing for requirement in run.requirements]
             paused = {run.member.id: run.paused for run in pausing}
             return Outcome(pause=Pause(requirements, {"done": done, "paused": paused}), parts=parts)
         texts = {entry["member"]: entry["text"] for entry in done}
         in_order = {member_id: texts[member_id] for member_id in team.members}
         return team.emit_content(call, Outcome(content=self._combine(in_order), parts=parts))
+
+    @staticmethod
+    def paused_members(state: Any) -> dict[str, Any]:  # noqa: ANN401  # any JSON
+        """Returns how the members paused, by their ids."""
+        found: dict[str, Any] = state["paused"]
+        return found
 
 
 class Coordinate:

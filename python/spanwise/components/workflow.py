@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from spanwise.components.adapters import component_or_none
 from spanwise.components.base import Kind, Outcome, Pause
-from spanwise.components.call import Component
+from spanwise.components.call import Component, PausedPart
 from spanwise.components.callables import call_arguments, ignore_text, invoke, stream, takes_call
 from spanwise.components.content import content_type_of, plain, text_of
 from spanwise.components.execution import FAILURE, execute_nested
@@ -199,6 +199,7 @@ async def _run_step(step: Step | Condition, workflow: Workflow, call: Call, prog
         raise
     if outcome.pause is not None:
         call.emit(workflow, "StepPaused", **members)
+        outcome.pause = Pause([{**members, **each} for each in outcome.pause.requirements], outcome.pause.state)
         return outcome
     result = {
         "content": plain(outcome.content),
@@ -273,6 +274,16 @@ class Workflow:
     def describe(self) -> dict[str, Any]:
         """Returns the member `steps`: name and type of each."""
         return {"steps": [{"name": step.name, "type": step.type} for step in self.steps]}
+
+    def paused_parts(self, state: Any) -> list[PausedPart]:  # noqa: ANN401  # any JSON
+        """Returns the executor of the paused step; empty if that is a function."""
+        at, steps = state["at"], self.steps
+        while isinstance(step := steps[at["index"]], Condition):
+            steps = step.then if at["paused"]["held"] else step.otherwise
+            at = at["paused"]["inner"]
+        if not isinstance(step.executor, Component):
+            return []
+        return [PausedPart(component=step.executor, state=at["paused"]["state"])]
 
     async def execute(self, call: Call) -> Outcome:
         """Runs the steps, or resumes with the one that paused."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spanwise.database import SessionKey
+    from spanwise.errors import AnswerError
     from spanwise.fair_budget import FairBudget
     from spanwise.runs.database_writer import DatabaseWriter
 
@@ -57,6 +58,7 @@ class ActiveRun:
         next_index: the index of the next event.
         result: its result, once it ended.
         error: what the component raised, once it ended so.
+        rejected: why the component did not take the answers, so that the run paused again.
         is_cancelled: whether a caller cancelled it.
         is_interrupted: whether the service shuts down before it ended.
         result_events: the events that become part of its result, as JSON: all but the pieces of text.
@@ -78,6 +80,7 @@ class ActiveRun:
         self.next_index = first_index
         self.result: dict[str, Any] = {}
         self.error: BaseException | None = None
+        self.rejected: AnswerError | None = None
         self.is_cancelled = False
         self.is_interrupted = False
         self.result_events: list[msgspec.Raw] = []

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from spanwise.components.base import Kind, Outcome
+from spanwise.components.base import Kind, Outcome, Pause
 from spanwise.components.callables import as_exception
 from spanwise.components.content import plain
+from spanwise.components.events import requirements_member
 from spanwise.components.execution import CANCELLED, FAILURE, emit_end, emit_failure, execute
 from spanwise.components.result import result_of
-from spanwise.errors import ComponentError
+from spanwise.errors import AnswerError, ComponentError
 from spanwise.runs.finalize import INTERRUPTED
 
 if TYPE_CHECKING:
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 GRACE_SECONDS = 0.5
 """How long a component may take to end after it was cancelled; then its run ends without it."""
+
+_PARTS = ("member_responses", "step_results", "step_executor_runs")
+"""The members of a result that a team or workflow adds: its `Outcome.parts`."""
 
 _log = logging.getLogger(__name__)
 
@@ -89,10 +93,21 @@ class Executor:
             self.active.error = RuntimeError("the component cancelled itself")
         else:
             self.active.error = executing.exception()
+        if isinstance(self.active.error, AnswerError) and self.call.is_continued:
+            self.active.rejected, self.active.error = self.active.error, None
+            return self._paused_again()
         if self.active.error is not None:
             _log.error("run %s failed", self.active.run_id, exc_info=self.active.error)
             return Outcome()
         return executing.result()
+
+    def _paused_again(self) -> Outcome:
+        """Returns the outcome with which the run paused before, since its component did not take the answers."""
+        before = self.record.result
+        pause = Pause(before[requirements_member(self.component.kind)], self.call.state)
+        return Outcome(
+            content=before.get("content"), pause=pause, parts={name: before[name] for name in _PARTS if name in before}
+        )
 
     def _failure_of(self, outcome: Outcome) -> str | None:
         """Returns the error message for the trace; None if the run did not fail."""

@@ -14,7 +14,8 @@ from uuid import uuid4
 import msgspec
 
 from spanwise.components import Call
-from spanwise.components.adapters.base import Adapted
+from spanwise.components.answers import PausedCall, check_answers
+from spanwise.components.events import requirements_member
 from spanwise.database import unique_session_id
 from spanwise.database.records import UNFINISHED
 from spanwise.errors import ConflictError, NotFoundError, StoreClosedError
@@ -230,8 +231,8 @@ class Runs:
     ) -> ActiveRun:
         self.expect_paused(record)
         paused = record.paused or {}
-        if isinstance(component, Adapted):
-            await component.check_answers(paused.get("state"), request.answers)
+        requirements = record.result.get(requirements_member(component.kind), ())
+        answers = await check_answers(component, PausedCall(paused.get("state"), requirements), request.answers)
 
         def begin(database: Database) -> SessionRecord:
             self.sessions.expect_not_deleting(record.session_key)
@@ -247,7 +248,7 @@ class Runs:
         origin = msgspec.convert(record.trace, TraceOrigin)
         identity = {"session.id": record.session_id, "user.id": record.user_id}
         recording = self._recorder.begin(identity, request.traceparent, origin)
-        call = self._call(record, session, recording).resumed(request.answers, record.run_id, paused.get("state"))
+        call = self._call(record, session, recording).resumed(answers, record.run_id, paused.get("state"))
         given = {name: paused.get(name, {}) for name in ("dependencies", "metadata")}
         call = replace(call, stream=request.stream, **given)
         first_index = await self._writer.transact(lambda database: next_index(database, record.run_id))

@@ -321,7 +321,8 @@ def test_a_session_remembers_its_state(adapted: RunningService, component: str) 
         assert run(adapted, component, "whoami", **given).json()["session_state"] == {"seen": ["u"] * times}
     paused = run(adapted, component, "refund", **given).json()
     path = f"/{component}/runs/{paused['run_id']}/continue"
-    result = adapted.http.post(path, data={"tools": json.dumps(paused["tools"]), "stream": "false"}).json()
+    tools = json.dumps([{**tool, "confirmed": False} for tool in paused["tools"]])
+    result = adapted.http.post(path, data={"tools": tools, "stream": "false"}).json()
     assert (result["status"], result["session_state"]) == ("COMPLETED", {"seen": ["u", "u"]})
 
 

@@ -54,6 +54,18 @@ def launch() -> str:
     return "launched"
 
 
+@tool(external_execution=True)
+def print_label(text: str) -> str:
+    """Is executed elsewhere."""
+    raise AssertionError(text)
+
+
+@tool(requires_user_input=True, user_input_fields=["city"])
+def travel(city: str) -> str:
+    """Asks where to go."""
+    return f"went to {city}"
+
+
 def broken() -> str:
     """Fails."""
     raise RuntimeError("the tool broke")
@@ -78,6 +90,8 @@ CALLS = {
     "whoami": tool_call("whoami"),
     "broken": tool_call("broken"),
     "launch": tool_call("launch"),
+    "print": tool_call("print_label", text="fragile"),
+    "travel": tool_call("travel"),
 }
 
 
@@ -117,7 +131,7 @@ def patient(step_input: StepInput) -> StepOutput:
 
 
 def agno_agent(agent_id: str, **options: Any) -> AgnoAgent:
-    tools: list[Any] = [weather, refund, broken, whoami, launch]
+    tools: list[Any] = [weather, refund, broken, whoami, launch, print_label, travel]
     return AgnoAgent(id=agent_id, name=agent_id.title(), model=ScriptedModel(answer=answer), tools=tools, **options)
 
 
@@ -136,6 +150,24 @@ def confirmed() -> AgnoWorkflow:
     asking = AgnoStep(name="finish", executor=done, human_review=review)
     steps: list[Any] = [asking, AgnoStep(name="again", executor=done)]
     return AgnoWorkflow(id="confirmed", name="Confirmed", steps=steps)
+
+
+def conditional() -> AgnoWorkflow:
+    """Returns a workflow whose condition is decided by its caller."""
+    decide = Condition(
+        name="sure",
+        steps=[AgnoStep(name="yes", executor=done)],
+        else_steps=[AgnoStep(name="no", executor=lambda _: StepOutput(content="no"))],
+        human_review=HumanReview(requires_confirmation=True, on_reject="else"),
+    )
+    return AgnoWorkflow(id="conditional", name="Conditional", steps=[decide])
+
+
+def choosing() -> AgnoWorkflow:
+    """Returns a workflow whose caller chooses the route."""
+    choices: list[Any] = [AgnoStep(name=name, executor=done) for name in ("left", "right")]
+    router = Router(name="way", choices=choices, human_review=HumanReview(requires_user_input=True))
+    return AgnoWorkflow(id="choosing", name="Choosing", steps=[router])
 
 
 def nameless() -> AgnoWorkflow:
@@ -218,6 +250,8 @@ service = Service(
     workflows=[
         agno_workflow("flow"),
         confirmed(),
+        conditional(),
+        choosing(),
         nameless(),
         AgnoWorkflow(
             id="patient", name="Patient", steps=[Steps(name="all", steps=[AgnoStep("wait", executor=patient)])]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import msgspec
 
 from spanwise.components import Agent, Call, Component, Outcome, Pause
+from spanwise.components.answers import PausedCall, check_answers
 from spanwise.components.execution import execute
 
 if TYPE_CHECKING:
@@ -57,7 +58,8 @@ class Recorder:
     def resume(self, component: Component, paused: Outcome, *answers: dict[str, Any]) -> Outcome:
         assert paused.pause is not None
         state = msgspec.json.decode(msgspec.json.encode(paused.pause.state))  # it survives a restart
-        return self.run(component, is_continued=True, state=state, answers=answers)
+        checking = check_answers(component, PausedCall(state, paused.pause.requirements), answers)
+        return self.run(component, is_continued=True, state=state, answers=asyncio.run(checking))
 
 
 def upper(message: str) -> str:

@@ -34,6 +34,7 @@ from spanwise.components.adapters.agno_requirements import (
     needs_approval,
     resolve_requirements,
     resolve_step_requirements,
+    unanswered_tools,
 )
 from spanwise.components.adapters.agno_sessions import SessionInDb
 from spanwise.components.adapters.agno_steps import hosted
@@ -195,13 +196,19 @@ class _AgentOrTeam(_AgnoComponent):
                 yield event
 
     async def check_answers(self, state: Any, answers: AnswerList) -> None:  # noqa: ANN401  # any JSON
-        """Accepts answers that `_continuation` can read, unless an administrator has to decide first."""
+        """Accepts an answer for every tool call that waits, unless an administrator has to decide first."""
         try:
             paused, _ = self._continuation(state, answers)
         except (TypeError, ValueError, KeyError, AttributeError) as error:
             raise BadRequestError(f"expected answers as agno has them: {error}") from error
         if needs_approval(state["output"]):
             await _apply_approval(paused, self.db)
+        waiting = [*(paused.tools or ()), *(each.tool_execution for each in paused.requirements or ())]
+        unanswered = sorted(set(unanswered_tools(call for call in waiting if call is not None)))
+        if unanswered:
+            raise BadRequestError(
+                f"the run waits for an answer to every tool call; without one: `{'`, `'.join(unanswered)}`"
+            )
 
     def _continuation(self, state: Any, answers: AnswerList) -> tuple[Any, dict[str, Any]]:  # noqa: ANN401  # any JSON
         """Returns the paused run with the answers in it, and further arguments to resume it with.
@@ -286,8 +293,10 @@ class _AgnoWorkflow(_AgnoComponent):
             paused, requirements = self._continuation(state, answers)
         except (TypeError, ValueError, KeyError, AttributeError) as error:
             raise BadRequestError(f"expected step requirements as agno has them: {error}") from error
+        if paused.active_error_requirements:
+            raise BadRequestError(f"step `{paused.paused_step_name}` failed: to retry or skip it is not supported")
         active = (requirements or paused.step_requirements or [None])[-1]
-        if active is not None and not active.is_resolved:
+        if active is not None and not active.is_resolved and not active.is_timed_out:
             raise BadRequestError(f"the requirement of step `{active.step_name}` is not answered")
 
     @staticmethod

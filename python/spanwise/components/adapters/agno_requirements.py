@@ -11,10 +11,20 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-_TOOL_ANSWERS = ("confirmed", "confirmation_note", "result", "answered")
-_STEP_ANSWERS = ("confirmed", "user_input", "selected_choices", "edited_output", "rejection_feedback")
+_TOOL_ANSWERS: dict[str, type] = {"confirmed": bool, "confirmation_note": str, "result": str, "answered": bool}
+_STEP_ANSWERS: dict[str, type] = {
+    "confirmed": bool,
+    "user_input": dict,
+    "selected_choices": list,
+    "edited_output": object,
+    "rejection_feedback": str,
+}
+"""The members of a tool call and of a step's requirement that answer it, with their types."""
+_JSON_TYPES = {bool: "a boolean", str: "a string", dict: "an object", list: "an array"}
+_STEP_NAMES = ("step_id", "step_name", "step_index")
+"""The members that name a step. agno's event of a paused step has no `step_id`, so one of the others is enough."""
 _FORMS = (("user_input_schema", "name", "value"), ("user_feedback_schema", "question", "selected_options"))
 """The forms of a requirement: its member, the member that names a field, and the member that answers a field."""
 
@@ -45,7 +55,10 @@ def resolve_requirements(output: Mapping[str, Any], answers: Sequence[Mapping[st
         for call in calls:
             # Only a tool that is executed elsewhere gets its result from the caller.
             is_external = call.get("external_execution_required")
-            call.update((values if is_external else {**values, "result": call.get("result")}) | _forms(call, given))
+            forms = _forms(call, given)
+            call.update((values if is_external else {**values, "result": call.get("result")}) | forms)
+            if any(given.get(form) for form in forms) and not _has_open_field(call):
+                call["answered"] = True
         for requirement in requirements:
             requirement.update(
                 _forms(requirement, given),
@@ -69,22 +82,46 @@ def resolve_step_requirements(output: Mapping[str, Any], answers: Sequence[Mappi
     """
     found: dict[str, Any] = msgspec.to_builtins(output)
     for answer in answers:
-        matching = [each for each in found.get("step_requirements") or () if each["step_id"] == answer.get("step_id")]
-        if not matching:
-            raise ValueError(f"the run waits for no step `{answer.get('step_id')}`")
+        names = {name: answer[name] for name in _STEP_NAMES if answer.get(name) not in (None, "")}
+        waiting = found.get("step_requirements") or ()
+        matching = [each for each in waiting if all(each.get(name) == value for name, value in names.items())]
+        if not names or not matching:
+            raise ValueError(f"the run waits for no step {names or 'without step_id, step_name and step_index'}")
         requirement = matching[-1]
-        requirement.update({name: answer[name] for name in _STEP_ANSWERS if answer.get(name) is not None})
+        requirement.update(_typed(answer, _STEP_ANSWERS))
+        _expect_choices(requirement)
         requirement.update(_forms(requirement, answer))
         inner = {"requirements": requirement.get("executor_requirements")}
         inner = resolve_requirements(inner, answer.get("executor_requirements") or ())
         requirement["executor_requirements"] = inner["requirements"]
-        _expect_boolean(requirement)
     return found
 
 
 def needs_approval(output: Mapping[str, Any]) -> bool:
     """Returns whether a run waits for an administrator, whose decision is in agno's database."""
     return any(call.get("approval_type") == "required" for call in _tool_calls(output))
+
+
+def unanswered_tools(calls: Iterable[Any]) -> list[str]:
+    """Returns the names of the tools that still wait for an answer.
+
+    Args:
+        calls: tool calls as agno's `ToolExecution`, or anything with its attributes.
+    """
+    return [call.tool_name for call in calls if not _is_answered(call)]
+
+
+def _is_answered(call: Any) -> bool:  # noqa: ANN401  # see `unanswered_tools`
+    if call.requires_confirmation and call.confirmed is None:
+        return False
+    if call.external_execution_required and call.result is None:
+        return False
+    return not call.requires_user_input or bool(call.answered)
+
+
+def _has_open_field(call: Mapping[str, Any]) -> bool:
+    """Returns whether a field of a form of a tool call has no value."""
+    return any(field.get(answered) is None for form, _, answered in _FORMS for field in call.get(form) or ())
 
 
 def _tool_calls(output: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -103,7 +140,7 @@ def _matches(requirement: Mapping[str, Any], answer: Mapping[str, Any], tool: Ma
 
 def _values(answer: Mapping[str, Any], tool: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the values of an answer by the names of a tool call; those of a requirement win."""
-    values = {name: tool[name] for name in _TOOL_ANSWERS if tool.get(name) is not None}
+    values = dict(tool)
     for name, target in (
         ("confirmation", "confirmed"),
         ("confirmation_note", "confirmation_note"),
@@ -111,13 +148,32 @@ def _values(answer: Mapping[str, Any], tool: Mapping[str, Any]) -> dict[str, Any
     ):
         if answer.get(name) is not None:
             values[target] = answer[name]
-    _expect_boolean(values)
-    return values
+    return _typed(values, _TOOL_ANSWERS)
 
 
-def _expect_boolean(values: Mapping[str, Any]) -> None:
-    if not isinstance(values.get("confirmed"), bool | None):
-        raise TypeError("expected `confirmed` to be true or false")
+def _typed(given: Mapping[str, Any], types: Mapping[str, type]) -> dict[str, Any]:
+    """Returns the members of `given` that `types` names and that are not null.
+
+    Raises:
+        TypeError: one is of another type.
+    """
+    found = {name: given[name] for name in types if given.get(name) is not None}
+    for name, value in found.items():
+        if not isinstance(value, types[name]):
+            raise TypeError(f"expected `{name}` to be {_JSON_TYPES[types[name]]}")
+    return found
+
+
+def _expect_choices(requirement: Mapping[str, Any]) -> None:
+    """Checks that a router has the routes that were selected.
+
+    Raises:
+        ValueError: it has not.
+    """
+    available = requirement.get("available_choices")
+    for choice in requirement.get("selected_choices") or ():
+        if available and choice not in available:
+            raise ValueError(f"step `{requirement.get('step_name')}` has no choice `{choice}`")
 
 
 def _forms(requirement: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[str, Any]:

@@ -74,10 +74,16 @@ class _PydanticAgent(Adapted):
         return {"model": {"name": self.model, "model": self.model}} if self.model else {}
 
     async def check_answers(self, state: Any, answers: Sequence[Mapping[str, Any]]) -> None:  # noqa: ANN401  # any JSON
-        """Accepts answers each of which names a tool call that the run waits for."""
-        for answer in answers:
-            if _tool_call(answer).get("tool_call_id") not in {*state["approvals"], *state["calls"]}:
-                raise BadRequestError("expected an answer with the `tool_call_id` of a call that the run waits for")
+        """Accepts one answer for every tool call that the run waits for."""
+        waiting = [*state["approvals"], *state["calls"]]
+        answered = [str(_tool_call(answer).get("tool_call_id")) for answer in answers]
+        if sorted(answered) != sorted(waiting):
+            raise BadRequestError(f"expected one answer for each `tool_call_id` that the run waits for: {waiting}")
+        for call_id, answer in zip(answered, answers, strict=True):
+            if call_id in state["approvals"] and not isinstance(_decision(answer), bool):
+                raise BadRequestError(f"expected `confirmed` of tool call `{call_id}` to be a boolean")
+            if call_id in state["calls"] and _result(answer) is None:
+                raise BadRequestError(f"expected a `result` of tool call `{call_id}`")
 
     async def execute(self, call: Call) -> Outcome:
         """Runs the agent, or resumes it with the answers, and emits events for its text and its tools."""
@@ -143,17 +149,27 @@ def _tool_call(answer: Mapping[str, Any]) -> Mapping[str, Any]:
     return tool if isinstance(tool, dict) else {}
 
 
+def _decision(answer: Mapping[str, Any]) -> Any:  # noqa: ANN401  # any JSON
+    """Returns whether an answer approves its tool call; a requirement's `confirmation` wins."""
+    confirmation = answer.get("confirmation")
+    return _tool_call(answer).get("confirmed") if confirmation is None else confirmation
+
+
+def _result(answer: Mapping[str, Any]) -> Any:  # noqa: ANN401  # any JSON
+    """Returns the result that an answer gives its tool call; a requirement's `external_execution_result` wins."""
+    result = answer.get("external_execution_result")
+    return _tool_call(answer).get("result") if result is None else result
+
+
 def _tool_results(state: Mapping[str, Any], answers: Sequence[Mapping[str, Any]]) -> DeferredToolResults:
-    """Returns the results of the tool calls that a run waits for. Approvals without an answer are denied."""
-    results = DeferredToolResults(
-        approvals=dict.fromkeys(state["approvals"], ToolDenied()), calls=dict.fromkeys(state["calls"])
-    )
+    """Returns the results of the tool calls that a run waits for. All are answered."""
+    results = DeferredToolResults()
     for answer in answers:
         tool = _tool_call(answer)
         call_id = tool["tool_call_id"]
         if call_id in state["calls"]:
-            results.calls[call_id] = answer.get("external_execution_result", tool.get("result"))
-        elif answer.get("confirmation", tool.get("confirmed")):
+            results.calls[call_id] = _result(answer)
+        elif _decision(answer):
             results.approvals[call_id] = True
         else:
             note = answer.get("confirmation_note", tool.get("confirmation_note"))

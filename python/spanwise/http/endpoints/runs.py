@@ -155,6 +155,8 @@ async def _respond(run: ActiveRun, kind: Kind, form: RunForm, backend: Backend, 
         acknowledgement = {"run_id": run.run_id, "session_id": run.session_id, "status": "PENDING"}
         return json_response(acknowledgement, 202, headers)
     await run.ended()
+    if run.rejected is not None:
+        raise run.rejected
     if run.error is not None:
         raise RunFailedError(f"run {run.run_id} failed") from run.error
     return json_response(run.result, headers=headers)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import msgspec
+import pytest
 
 from spanwise.bench.data.shape import Shape
 from spanwise.bench.machine import Circumstances, circumstances
@@ -85,6 +86,23 @@ def test_a_package_has_its_version_if_one_stage_had_it() -> None:
         made = dict(zip(("questions", "masks"), stages, strict=True))
         text = page([DataSet(1_000, "small", 7, made)], "plot.svg", "data.json")
         assert "Python 3.11, chdb 4.4.0, tantivy not installed." in " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("documents", "size"),
+    [
+        ("none", "9,000 traces without documents"),
+        ("small", "9,000 traces"),
+        ("real", "9,000 traces with real documents"),
+    ],
+)
+def test_a_row_of_the_readme_names_the_documents_of_another_data_set(documents: str, size: str) -> None:
+    opened = msgspec.structs.replace(data_set(NEW, "open", traces=9_000), documents=documents)
+    opened.open["anonymous_bytes"] = 1.0
+    compared = msgspec.structs.replace(data_set(OLD), geometric_mean=2.0)
+    text = short_table([compared, opened])
+    assert "Medians over 1,000 traces with small documents" in text
+    assert f"| `spanwise serve` to ready, with {size} |" in text
 
 
 def test_the_pages_of_the_documentation_show_its_figures() -> None:

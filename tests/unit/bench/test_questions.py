@@ -325,6 +325,13 @@ def test_the_goals_and_the_readme_have_both_columns() -> None:
     assert "beside engines with an order or indexes, geometric mean; the least |  |  | 2.0x; 0.50x |" in text
 
 
+def test_the_readme_says_if_questions_were_about_rows_without_documents() -> None:
+    rows_only = msgspec.structs.replace(reported(*ROWS), documents="none", traces=9_000)
+    compared = msgspec.structs.replace(reported(*ROWS), geometric_mean=2.0)
+    text = short_table([compared, rows_only])
+    assert "| 2 generated questions over 9,000 traces without documents beside scan engines" in text
+
+
 def test_of_equal_stores_the_readme_has_the_one_that_was_asked_most_and_last() -> None:
     few, more = reported(ROWS[0]), reported(*ROWS)
     for data_sets in ([few, more], [more, few]):

@@ -45,18 +45,27 @@ def short_table(data_sets: Sequence[DataSet]) -> str:
         f"({last.processor}, load {last.load:.1f} before it began); the peers hold the rows in memory. A query is a "
         "page of 20 with the exact total."
     )
-    rows = [*_rows(found), *_questions(data_sets), *_masks(data_sets), *_opening(data_sets)]
+    rows = [*_rows(found), *_questions(data_sets, found), *_masks(data_sets), *_opening(data_sets, found)]
     return f"{prose(line)}\n\n{table(['what', 'Spanwise', 'fastest peer', 'faster'], rows)}"
 
 
-def _questions(data_sets: Sequence[DataSet]) -> Iterator[tuple[str, str, str, str]]:
+def _size(found: DataSet, described: DataSet) -> str:
+    """Returns how many traces a row is about, and their documents if they are not those of the described data set."""
+    if found.documents == described.documents:
+        return f"{found.traces:,} traces"
+    if found.documents == "none":
+        return f"{found.traces:,} traces without documents"
+    return f"{found.traces:,} traces with {found.documents} documents"
+
+
+def _questions(data_sets: Sequence[DataSet], described: DataSet) -> Iterator[tuple[str, str, str, str]]:
     """Yields a row for each kind of engines, of the largest data set that was asked most questions, and last."""
     asked = [found for found in data_sets if found.questions]
     largest = max(asked, key=_asked, default=None)
     if largest and (questions := largest.questions):
         for column, beside in questions.columns.items():
             title = (
-                f"{questions.count:,} generated questions over {largest.traces:,} traces beside {TITLES[column]}, "
+                f"{questions.count:,} generated questions over {_size(largest, described)} beside {TITLES[column]}, "
                 f"geometric mean; the least{conditions(questions)}"
             )
             yield title, "", "", f"{ratio(beside.geometric_mean)}; {ratio(beside.lowest)}"
@@ -79,11 +88,11 @@ def _masks(data_sets: Sequence[DataSet]) -> Iterator[tuple[str, str, str, str]]:
         yield title, "", "", ratio(geometric_mean(known))
 
 
-def _opening(data_sets: Sequence[DataSet]) -> Iterator[tuple[str, str, str, str]]:
+def _opening(data_sets: Sequence[DataSet], described: DataSet) -> Iterator[tuple[str, str, str, str]]:
     """Yields the rows of the time and the memory that a start takes."""
     for found in _last(data_sets, "open"):
         opened = found.open
-        yield f"`spanwise serve` to ready, with {found.traces:,} traces", f"{opened['ready_seconds']:.2f} s", "", ""
+        yield f"`spanwise serve` to ready, with {_size(found, described)}", f"{opened['ready_seconds']:.2f} s", "", ""
         yield "private memory then", megabytes(opened["anonymous_bytes"]), "", ""
         if "empty_resident_bytes" in opened:
             yield "private and mapped, with an empty store", megabytes(opened["empty_resident_bytes"]), "", ""

@@ -94,6 +94,7 @@ class ActiveRun:
         self._stop = asyncio.Event()
         self._accepts_events = True
         self._ended = asyncio.Event()
+        self._settled = asyncio.Event()
         self._loop = asyncio.get_running_loop()
 
     @property
@@ -179,12 +180,21 @@ class ActiveRun:
         """Marks the run as ended; no event follows."""
         self._accepts_events = False
         self._ended.set()
+        self._settled.set()
         self._trim(MAX_TAIL_EVENTS, MAX_TAIL_BYTES)
         self._notify()
 
     async def ended(self) -> None:
         """Waits until the run has ended or paused."""
         await self._ended.wait()
+
+    def delay(self) -> None:
+        """Notes that the end of the run waits for the database for longer than callers do."""
+        self._settled.set()
+
+    async def settled(self) -> None:
+        """Waits until the run has ended or paused, or its end is delayed."""
+        await self._settled.wait()
 
     def __del__(self) -> None:
         """Releases what it holds. A subscriber may keep the last events alive after the run ended."""

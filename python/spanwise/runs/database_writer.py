@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
-from spanwise.errors import StoreError
+from spanwise.errors import BadRequestError, DatabaseAwayError, RecordDamagedError, StoreError, UnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable
 
     from spanwise.database import Database, RunRecord
     from spanwise.fair_budget import FairBudget, Holding
@@ -26,6 +25,7 @@ Transaction: TypeAlias = "tuple[Callable[[Database], Any], asyncio.Future[Any]]"
 MAX_BATCH = 256
 """Functions that are committed together."""
 RETRY_SECONDS = (0.05, 0.25, 1.0, 2.0, 4.0, 8.0, 15.0)
+"""Pauses between attempts; the last one is repeated."""
 MAX_UNSTORED_EVENTS = 10_000
 MAX_UNSTORED_BYTES = 16 * 1024 * 1024
 """Events of one run that are kept while the database fails. A run with more cannot be stored whole: it fails."""
@@ -65,12 +65,18 @@ class DatabaseWriter:
             less of what can be read from the database instead. What still has to be written is bounded by `caught_up`.
     """
 
-    def __init__(self, connect: Callable[[], Database], budget: FairBudget) -> None:
+    def __init__(
+        self,
+        connect: Callable[[], Database],
+        budget: FairBudget,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
         """Creates a writer without opening the database.
 
         Args:
             connect: returns the database, which is not open. Called once, in the thread, when it is to be opened.
             budget: divides the bytes of events in memory.
+            sleep: waits for a number of seconds.
         """
         self.budget = budget
         self._connect = connect
@@ -85,6 +91,9 @@ class DatabaseWriter:
         self._transactions: list[Transaction] = []
         self._committing: asyncio.Task[None] | None = None
         self._is_stopping = asyncio.Event()
+        self._sleep = sleep
+        self._is_away = False
+        self._is_back = asyncio.Event()
 
     def prepare(self) -> None:
         """Begins to import what the database needs. An error is raised by `open`, which tries again."""
@@ -126,21 +135,49 @@ class DatabaseWriter:
             self._committing = asyncio.create_task(self._commit())
         return await done
 
-    async def transact_with_retries(self, work: Callable[[Database], Result]) -> Result:
-        """Does the same, and retries for half a minute if the database fails; long enough for a server to restart.
+    async def transact_with_retries(
+        self, work: Callable[[Database], Result], on_retry: Callable[[int], None] = lambda _: None
+    ) -> Result:
+        """Does the same, and retries while the database cannot be used: with back-off, and at once when it is back.
+
+        Errors that are not about the database as a whole are retried for half a minute.
+
+        Args:
+            work: a function of the database.
+            on_retry: called before every pause with the number of attempts that failed.
 
         Raises:
-            Exception: whatever the last attempt raised.
+            Exception: whatever the last attempt raised. The service is shutting down, or more attempts would not help.
         """
-        for seconds in RETRY_SECONDS:
+        failed = 0
+        while True:
+            is_last = self._is_stopping.is_set()
             try:
                 return await self.transact(work)
-            except Exception as error:  # noqa: BLE001  # whatever the database raises is retried
-                _log.warning("the database failed, retrying in %g s: %s", seconds, type(error).__name__)
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._is_stopping.wait(), seconds)
-                break
-        return await self.transact(work)
+            except (BadRequestError, RecordDamagedError):
+                raise
+            except Exception as error:
+                failed += 1
+                if is_last or (failed > len(RETRY_SECONDS) and not isinstance(error, UnavailableError)):
+                    raise
+                _log.log(
+                    logging.WARNING if failed == 1 else logging.DEBUG,
+                    "the database failed %d times, it is retried: %s",
+                    failed,
+                    type(error).__name__,
+                )
+            on_retry(failed)
+            await self._pause(RETRY_SECONDS[min(failed, len(RETRY_SECONDS)) - 1])
+
+    async def _pause(self, seconds: float) -> None:
+        """Waits for some time, at most until the database is back or the service shuts down."""
+        ends = [self._sleep(seconds), self._is_back.wait(), self._is_stopping.wait()]
+        waiting = [asyncio.ensure_future(each) for each in ends]
+        try:
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for each in waiting:
+                each.cancel()
 
     def stop_retrying(self) -> None:
         """Makes every retry the last one, and due at once: the service is shutting down."""
@@ -151,6 +188,7 @@ class DatabaseWriter:
             batch, self._transactions = self._transactions[:MAX_BATCH], self._transactions[MAX_BATCH:]
             loop = asyncio.get_running_loop()
             outcomes = await loop.run_in_executor(self._thread, self._commit_batch, [work for work, _ in batch])
+            self._note([error for _, error in outcomes])
             for (_, done), (result, error) in zip(batch, outcomes, strict=True):
                 if done.done():
                     continue  # the caller was cancelled
@@ -159,10 +197,21 @@ class DatabaseWriter:
                 else:
                     done.set_exception(error)
 
+    def _note(self, errors: list[Exception | None]) -> None:
+        """Ends the pauses between retries when a database that was away is back."""
+        if any(isinstance(error, DatabaseAwayError) for error in errors):
+            self._is_away = True
+        elif self._is_away and None in errors:
+            self._is_away = False
+            self._is_back.set()
+            self._is_back = asyncio.Event()
+
     def _commit_batch(self, works: list[Callable[[Database], Any]]) -> list[tuple[Any, Exception | None]]:
         try:
             with self._database.together():
                 return [(work(self._database), None) for work in works]
+        except DatabaseAwayError as error:  # none of them would succeed, and each could wait for the network
+            return [(None, DatabaseAwayError(str(error))) for _ in works]
         except Exception:  # noqa: BLE001  # everything was rolled back: one by one shows which of them fails
             return [self._commit_alone(work) for work in works]
 

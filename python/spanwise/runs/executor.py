@@ -16,12 +16,13 @@ from spanwise.components.content import plain
 from spanwise.components.events import requirements_member
 from spanwise.components.execution import CANCELLED, FAILURE, emit_end, emit_failure, execute
 from spanwise.components.result import result_of
-from spanwise.errors import AnswerError, ComponentError
+from spanwise.errors import AnswerError, ComponentError, RunFailedError
 from spanwise.runs.finalize import INTERRUPTED
+from spanwise.runs.run_end import RunEnd
 
 if TYPE_CHECKING:
     from spanwise.components import Call, Component
-    from spanwise.database import Database, RunRecord
+    from spanwise.database import RunRecord
     from spanwise.runs.active_run import ActiveRun, RunEvent
     from spanwise.runs.database_writer import DatabaseWriter
     from spanwise.traces.recording.recorder import Recording
@@ -68,7 +69,7 @@ class Executor:
             traced = {"trace_id": self.recording.trace_id} if is_traced else {}
             await self._finish(outcome, members, {**self.call.metadata, **traced})
         except Exception as error:  # noqa: BLE001  # whatever the database raises, callers must not wait forever
-            _log.exception("run %s could not be stored", self.active.run_id)
+            _log.exception("run %s could not be stored; the next start marks it as an error", self.active.run_id)
             self.active.error = error
         finally:
             self.writer.discard_unstored(self.active.run_id)
@@ -143,15 +144,12 @@ class Executor:
 
         state = result["session_state"]
         has_state = bool(state) or self.call.stored_state is not None
-        unstored = self.writer.unstored_events(record.run_id)
-
-        def store(database: Database) -> None:
-            database.end(record, state if has_state else None)
-            database.add_events([*unstored, (record.run_id, last.index, last.name, last.body)])
-
-        await self.writer.transact_with_retries(store)
-        self.active.result = result
-        self.active.publish(last)
+        end = RunEnd(record, last, state if has_state else None)
+        await end.store(self.writer, self.active)
+        if end.record is not record:
+            self.active.error = RunFailedError(end.record.result["content"])
+        self.active.result = end.record.result
+        self.active.publish(end.last)
 
     def _pause_state(self, outcome: Outcome) -> dict[str, Any] | None:
         """Returns what a paused run needs to resume; None if the run is over."""

@@ -10,6 +10,8 @@ import msgspec
 from spanwise.components import Kind
 from spanwise.components.events import event_name, failure_member
 from spanwise.components.execution import CANCELLED
+from spanwise.database.records import UNFINISHED
+from spanwise.errors import RecordDamagedError
 from spanwise.runs.active_run import escape_line_ends
 from spanwise.runs.subscription import next_index
 from spanwise.traces.recording.origin import TraceOrigin
@@ -23,21 +25,25 @@ INTERRUPTED = "the service ended before the run did"
 """The error of a run that a crash or a shutdown ended."""
 
 
-async def finalize_interrupted(record: RunRecord, writer: DatabaseWriter, recorder: Recorder) -> None:
-    """Ends a run that an earlier process left unfinished, in the database and in its trace.
+async def end_interrupted(record: RunRecord, writer: DatabaseWriter, recorder: Recorder) -> None:
+    """Ends a run that an earlier process left unfinished, in its trace and in the database, which may be away.
 
     Args:
         record: the run.
         writer: stores its end.
         recorder: completes its trace, which has the spans from before the crash.
     """
-    if not record.trace:
-        await finalize(record, "ERROR", writer)
-        return
+    traced = await _end_trace(record, writer, recorder) if record.trace else {}
+    ended = msgspec.structs.replace(record, result={**record.result, **traced})
+    await writer.transact_with_retries(lambda database: store_end(database, ended, "ERROR"))
+
+
+async def _end_trace(record: RunRecord, writer: DatabaseWriter, recorder: Recorder) -> dict[str, Any]:
+    """Ends the trace of an interrupted run, and returns the members that its result has because of that."""
     recording = recorder.begin(
         {"session.id": record.session_id, "user.id": record.user_id}, None, msgspec.convert(record.trace, TraceOrigin)
     )
-    last_second = await writer.transact(lambda database: _last_activity(database, record))
+    last_second = await writer.transact_with_retries(lambda database: _last_activity(database, record))
     at = min((last_second + 1) * 10**9, time.time_ns())  # after whatever was done in that second
     attributes = {
         f"agno.{record.kind}.id": record.component_id,
@@ -45,40 +51,59 @@ async def finalize_interrupted(record: RunRecord, writer: DatabaseWriter, record
         "input.value": record.message,
     }
     recording.interrupt(INTERRUPTED, attributes, at)
-    traced = {"metadata": {"trace_id": recording.trace_id}} if await recording.end() else {}
-    await finalize(msgspec.structs.replace(record, result={**record.result, **traced}), "ERROR", writer)
+    return {"metadata": {"trace_id": recording.trace_id}} if await recording.end() else {}
 
 
-async def finalize(record: RunRecord, status: str, writer: DatabaseWriter) -> None:
-    """Stores the end of a run, and the event of it that subscribers wait for.
+def end_if_unfinished(database: Database, run_id: str) -> None:
+    """Ends a run as an error if it is stored as unfinished: it is not executed, because its caller got an error."""
+    found = database.run(run_id)
+    if found is not None and found.status in UNFINISHED:
+        store_end(database, found, "ERROR")
+
+
+def store_end(database: Database, record: RunRecord, status: str) -> None:
+    """Stores the end of a run and its last event, within a transaction.
+
+    Args:
+        database: the database.
+        record: the run.
+        status: `ERROR` or `CANCELLED`.
+    """
+    ended, event = ended_with(record, status, CANCELLED if status == "CANCELLED" else INTERRUPTED)
+    event["event_index"] = next_index(database, record.run_id)
+    database.end(ended, None)
+    database.add_events([(record.run_id, event["event_index"], event["event"], encode_event(event))])
+
+
+def ended_with(record: RunRecord, status: str, message: str) -> tuple[RunRecord, dict[str, Any]]:
+    """Returns a run after its end, and the last event of it, which has no index yet.
 
     Args:
         record: the run.
         status: `ERROR` or `CANCELLED`.
-        writer: stores both.
+        message: the reason.
     """
     kind = Kind(record.kind)
     is_cancelled = status == "CANCELLED"
-    message = CANCELLED if is_cancelled else INTERRUPTED
-    name = event_name(kind, "*Cancelled" if is_cancelled else "*Error")
     member = "reason" if is_cancelled else failure_member(kind)
     now = int(time.time())
     ids = {"run_id": record.run_id, "session_id": record.session_id, f"{kind}_id": record.component_id}
+    name = event_name(kind, "*Cancelled" if is_cancelled else "*Error")
     event: dict[str, Any] = {"created_at": now, "event": name, **ids, member: message}
     result = {**ids, "created_at": record.created_at, **record.result, "status": status, "content": message}
-    ended = msgspec.structs.replace(record, status=status, result=result, paused=None, updated_at=now)
+    return msgspec.structs.replace(record, status=status, result=result, paused=None, updated_at=now), event
 
-    def store(database: Database) -> None:
-        event["event_index"] = next_index(database, record.run_id)
-        body = escape_line_ends(msgspec.json.encode(event))
-        database.end(ended, None)
-        database.add_events([(record.run_id, event["event_index"], name, body)])
 
-    await writer.transact(store)
+def encode_event(event: dict[str, Any]) -> bytes:
+    """Returns the JSON of an event, on one line."""
+    return escape_line_ends(msgspec.json.encode(event))
 
 
 def _last_activity(database: Database, record: RunRecord) -> int:
     """Returns when the last event of a run was created, in seconds since 1970; its own creation if it has none."""
-    last = database.events(record.run_id, next_index(database, record.run_id) - 2, 1)
+    try:
+        last = database.events(record.run_id, next_index(database, record.run_id) - 2, 1)
+    except RecordDamagedError:  # which is no reason to leave the run unfinished
+        return record.updated_at
     created_at: int = msgspec.json.decode(last[0][2])["created_at"] if last else record.created_at
     return created_at

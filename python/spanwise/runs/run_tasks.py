@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import TYPE_CHECKING, Any, TypeVar
 
-if TYPE_CHECKING:
-    from collections.abc import Coroutine
+from spanwise.errors import UnavailableError
 
-    from spanwise.database import SessionKey
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from spanwise.database import Database, SessionKey
     from spanwise.fair_budget import Holding
     from spanwise.runs.active_run import ActiveRun
+    from spanwise.runs.database_writer import DatabaseWriter
     from spanwise.runs.executor import Executor
 
 Result = TypeVar("Result")
+_log = logging.getLogger(__name__)
 
 
 class RunTasks:
@@ -24,6 +29,7 @@ class RunTasks:
         self._active: dict[str, ActiveRun] = {}
         self._executing: dict[str, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._undoing: set[str] = set()
 
     def __len__(self) -> int:
         """Returns the number of active runs."""
@@ -57,10 +63,54 @@ class RunTasks:
 
     async def shielded(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Returns the result of `work`, which completes even if the caller is cancelled."""
+        return await asyncio.shield(self._begin(work))
+
+    def begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Begins a step in the background, which the shutdown waits for; an error is logged."""
+        task = self._begin(work)
+        task.add_done_callback(_log_failure)
+        return task
+
+    async def begin_run(
+        self,
+        writer: DatabaseWriter,
+        run_id: str,
+        begin: Callable[[Database], Result],
+        undo: Callable[[Database], None],
+    ) -> Result:
+        """Returns the result of `begin` once it is stored.
+
+        If the connection breaks during the commit, it is not known whether `begin` was stored: `undo` makes sure in the
+        background that it is not.
+
+        Raises:
+            UnavailableError: an earlier beginning of the same run is not undone yet.
+            Exception: whatever `begin` or the commit raised.
+        """
+        if run_id in self._undoing:
+            raise UnavailableError(f"run {run_id} is being restored after a fault of the database of runs: retry")
+        is_complete = False
+
+        def work(database: Database) -> Result:
+            nonlocal is_complete
+            result = begin(database)
+            is_complete = True
+            return result
+
+        try:
+            return await writer.transact(work)
+        except UnavailableError:
+            if is_complete:
+                self._undoing.add(run_id)
+                undoing = self.begin(writer.transact_with_retries(undo))
+                undoing.add_done_callback(lambda _: self._undoing.discard(run_id))
+            raise
+
+    def _begin(self, work: Coroutine[Any, Any, Result]) -> asyncio.Task[Result]:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        return await asyncio.shield(task)
+        return task
 
     async def wait(self, seconds: float) -> None:
         """Waits up to `seconds` for all tasks to end by themselves."""
@@ -83,3 +133,8 @@ class RunTasks:
         self._tasks.discard(task)
         self._active.pop(run_id, None)
         self._executing.pop(run_id, None)
+
+
+def _log_failure(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and task.exception() is not None:
+        _log.error("the next start marks a run as an error", exc_info=task.exception())

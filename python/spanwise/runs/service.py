@@ -7,7 +7,7 @@ import logging
 import time
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -24,7 +24,7 @@ from spanwise.runs.active_run import ActiveRun
 from spanwise.runs.database_probe import DatabaseProbe
 from spanwise.runs.database_writer import DatabaseWriter
 from spanwise.runs.executor import Executor
-from spanwise.runs.finalize import finalize, finalize_interrupted
+from spanwise.runs.finalize import end_if_unfinished, end_interrupted, store_end
 from spanwise.runs.opening import Opening
 from spanwise.runs.request import new_run, new_session
 from spanwise.runs.run_tasks import RunTasks
@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 
 CANCEL_SECONDS = 1.0
 """How long a cancellation waits for the run to end."""
+INTERRUPTED_SECONDS = 10.0
+"""How long the start waits until interrupted runs are marked; a database that is away or read-only takes longer."""
 SHUTDOWN_SECONDS = 0.5
 """How long a shutdown waits for runs to end by themselves, and then between rounds of interruption."""
 _CONFLICTS = {
@@ -131,9 +133,10 @@ class Runs:
 
     async def _open(self) -> None:
         unfinished = await self._writer.open()
-        await asyncio.gather(*(finalize_interrupted(record, self._writer, self._recorder) for record in unfinished))
         if unfinished:
             _log.warning("%d runs were unfinished when the service ended; they are marked as errors", len(unfinished))
+            ends = [self._tasks.begin(end_interrupted(each, self._writer, self._recorder)) for each in unfinished]
+            await asyncio.wait(ends, timeout=INTERRUPTED_SECONDS)
 
     def drain(self) -> None:
         """Starts and resumes no more runs. Those that are active go on until `close`."""
@@ -172,7 +175,8 @@ class Runs:
             self.sessions.expect_not_deleting(stored[0].key)  # otherwise the transaction is rolled back
             return stored
 
-        session, record = await self._writer.transact(begin)
+        undo = partial(end_if_unfinished, run_id=record.run_id)
+        session, record = await self._tasks.begin_run(self._writer, record.run_id, begin, undo)
         inputs.count(_size(session.state))
         call = self._call(record, session, recording)
         call = replace(
@@ -234,16 +238,19 @@ class Runs:
         requirements = record.result.get(requirements_member(component.kind), ())
         answers = await check_answers(component, PausedCall(paused.get("state"), requirements), request.answers)
 
-        def begin(database: Database) -> SessionRecord:
+        def begin(database: Database) -> tuple[SessionRecord, int]:
             self.sessions.expect_not_deleting(record.session_key)
             session = database.session(record.session_key)
             if session is None:
                 raise NotFoundError("Session not found")
             if not database.move(record.run_id, ("PAUSED",), "RUNNING"):
                 raise ConflictError(_CONFLICTS["RUNNING"])
-            return session
+            return session, next_index(database, record.run_id)
 
-        session = await self._writer.transact(begin)
+        def undo(database: Database) -> None:
+            database.move(record.run_id, ("RUNNING",), "PAUSED")
+
+        session, first_index = await self._tasks.begin_run(self._writer, record.run_id, begin, undo)
         inputs.count(_size((session.state, record.message, paused)))
         origin = msgspec.convert(record.trace, TraceOrigin)
         identity = {"session.id": record.session_id, "user.id": record.user_id}
@@ -251,7 +258,6 @@ class Runs:
         call = self._call(record, session, recording).resumed(answers, record.run_id, paused.get("state"))
         given = {name: paused.get(name, {}) for name in ("dependencies", "metadata")}
         call = replace(call, stream=request.stream, **given)
-        first_index = await self._writer.transact(lambda database: next_index(database, record.run_id))
         return self._execute(component, call, record, recording, first_index)
 
     @staticmethod
@@ -281,16 +287,19 @@ class Runs:
     async def _cancel(self, record: RunRecord) -> None:
         run_id = record.run_id
         active = self._tasks.get(run_id)
+        expected = (*UNFINISHED, "PAUSED")
+
+        def store(database: Database) -> None:
+            if database.move(run_id, expected, "CANCELLED") and active is None:
+                store_end(database, record, "CANCELLED")
+
         if active is not None:
             active.is_cancelled = True
-        expected = (*UNFINISHED, "PAUSED")
-        was_unfinished = await self._writer.transact(lambda database: database.move(run_id, expected, "CANCELLED"))
+        await self._writer.transact(store)
         if active is not None:
             active.stop()
             with suppress(TimeoutError):  # the cancellation is durable, whatever the end of the run waits for
                 await asyncio.wait_for(active.ended(), CANCEL_SECONDS)
-        elif was_unfinished:
-            await finalize(record, "CANCELLED", self._writer)
 
     async def record(self, kind: Kind, component_id: str | None, run_id: str, owner: str | None) -> RunRecord:
         """Returns the record of one run.

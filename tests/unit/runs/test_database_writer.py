@@ -11,15 +11,17 @@ import pytest
 
 from spanwise.database import SessionKey
 from spanwise.database.sqlite import SqliteDatabase
-from spanwise.errors import StoreError, UnavailableError
+from spanwise.errors import DatabaseAwayError, StoreError, UnavailableError
 from spanwise.fair_budget import FairBudget, current_caller
 from spanwise.runs.active_run import MAX_BYTES, MAX_CHUNK_BYTES, MAX_EVENTS, MAX_TAIL_BYTES, ActiveRun
-from spanwise.runs.database_writer import MAX_PENDING_BYTES, MAX_UNSTORED_EVENTS, DatabaseWriter
+from spanwise.runs.database_writer import MAX_PENDING_BYTES, MAX_UNSTORED_EVENTS, RETRY_SECONDS, DatabaseWriter
 from spanwise.runs.subscription import Subscription, next_index
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
+
+    from spanwise.database import Database
 
 
 MEBIBYTE = 1024 * 1024
@@ -66,6 +68,93 @@ def test_events_that_could_not_be_stored_are_stored_with_the_next_one(tmp_path: 
         return [each[0] for each in found]
 
     assert asyncio.run(scene()) == [0, 1, 2, 3]
+
+
+class Clock:
+    """Sleeps as long as a test lets it, and notes for how long it was asked to."""
+
+    def __init__(self) -> None:
+        self.asked: list[float] = []
+        self.changed = asyncio.Event()
+        self._goes_on = asyncio.Event()
+
+    async def sleep(self, seconds: float) -> None:
+        self.asked.append(seconds)
+        self.changed.set()
+        await self._goes_on.wait()
+
+    async def until_asked(self, times: int) -> None:
+        while len(self.asked) < times:
+            self.changed.clear()
+            await self.changed.wait()
+
+    def tick(self) -> None:
+        self._goes_on.set()
+        self._goes_on = asyncio.Event()
+
+
+class Away(SqliteDatabase):
+    """A database whose server is away at times."""
+
+    is_away = False
+    attempts = 0
+
+    def add_events(self, events: Sequence[tuple[str, int, str, bytes]]) -> None:
+        self.attempts += 1
+        if self.is_away:
+            raise DatabaseAwayError("away")
+        super().add_events(events)
+
+
+async def opened_away(folder: Path, clock: Clock) -> tuple[Away, DatabaseWriter]:
+    database = Away(folder / "runs.db")
+    writer = DatabaseWriter(lambda: database, FairBudget(1024 * MEBIBYTE, "full"), clock.sleep)
+    await writer.open()
+    database.is_away = True
+    return database, writer
+
+
+def adds(run_id: str) -> Callable[[Database], None]:
+    return lambda stored: stored.add_events([event(run_id, 0)])
+
+
+def test_a_database_that_is_away_is_tried_with_back_off_until_it_is_back(tmp_path: Path) -> None:
+    async def scene() -> list[float]:
+        clock = Clock()
+        database, writer = await opened_away(tmp_path, clock)
+        failed: list[int] = []
+        storing = asyncio.create_task(writer.transact_with_retries(adds("a"), failed.append))
+        for number in range(12):
+            await clock.until_asked(number + 1)
+            assert failed == list(range(1, number + 2))
+            assert not storing.done()
+            clock.tick()
+        await clock.until_asked(13)
+        database.is_away = False
+        clock.tick()
+        await storing
+        assert len(await writer.transact(lambda stored: stored.events("a", -1, 10))) == 1
+        await writer.close()
+        return clock.asked
+
+    assert asyncio.run(scene()) == [*RETRY_SECONDS, *[RETRY_SECONDS[-1]] * 6]
+
+
+def test_one_success_ends_the_pauses_of_all_runs(tmp_path: Path) -> None:
+    async def scene() -> None:
+        clock = Clock()
+        database, writer = await opened_away(tmp_path, clock)
+        storing = [asyncio.create_task(writer.transact_with_retries(adds(str(number)))) for number in range(20)]
+        await clock.until_asked(20)
+        assert database.attempts == 1, "the others would only wait for the network"
+        database.is_away = False
+        await writer.transact(adds("probe"))
+        await asyncio.gather(*storing)
+        for number in range(20):
+            assert await writer.transact(lambda stored, run=str(number): stored.events(run, -1, 2))  # type: ignore[misc]
+        await writer.close()
+
+    asyncio.run(scene())
 
 
 class Slow(SqliteDatabase):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from spanwise.components import Kind
-from spanwise.errors import NotFoundError, RunFailedError
+from spanwise.errors import NotFoundError, RunFailedError, UnavailableError
 from spanwise.factories import Factory
 from spanwise.factories.schema import parse_input
 from spanwise.http.requests.caller import component_id_of, owner_of
@@ -154,7 +154,11 @@ async def _respond(run: ActiveRun, kind: Kind, form: RunForm, backend: Backend, 
     if form.background:
         acknowledgement = {"run_id": run.run_id, "session_id": run.session_id, "status": "PENDING"}
         return json_response(acknowledgement, 202, headers)
-    await run.ended()
+    await run.settled()
+    if not run.has_ended:
+        raise UnavailableError(
+            f"run {run.run_id} is over, but the database of runs does not take its result: read the run again later"
+        )
     if run.rejected is not None:
         raise run.rejected
     if run.error is not None:

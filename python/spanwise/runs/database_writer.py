@@ -147,7 +147,7 @@ class DatabaseWriter:
             on_retry: called before every pause with the number of attempts that failed.
 
         Raises:
-            Exception: whatever the last attempt raised. The service is shutting down, or more attempts would not help.
+            Exception: the error of the last attempt. The service is shutting down, or more attempts would not help.
         """
         failed = 0
         while True:

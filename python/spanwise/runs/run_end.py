@@ -51,7 +51,7 @@ class RunEnd:
         Until then the run is active, and its result counts against the budget of its caller.
 
         Raises:
-            Exception: whatever the database raised as the service shut down; the next start ends the run.
+            Exception: the service shuts down while the database fails; the next start ends the run.
         """
         try:
             self._earlier = writer.unstored_events(active.run_id)

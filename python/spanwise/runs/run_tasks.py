@@ -85,7 +85,7 @@ class RunTasks:
 
         Raises:
             UnavailableError: an earlier beginning of the same run is not undone yet.
-            Exception: whatever `begin` or the commit raised.
+            Exception: the error of `begin` or of the commit.
         """
         if run_id in self._undoing:
             raise UnavailableError(f"run {run_id} is being restored after a fault of the database of runs: retry")

@@ -42,7 +42,7 @@ IMPERATIVES = {
 
 
 def problem_of(subject: str) -> str | None:
-    """Returns what is wrong with a subject and what to do, or `None`."""
+    """Returns the fault of a subject with its remedy, or `None`."""
     if subject.startswith(WRITTEN_BY_GIT):
         return None
     form = FORM.match(subject)

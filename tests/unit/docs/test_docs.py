@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "how-to").glob("*.md"))]
-GUIDES = [ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"]
+GUIDES = [ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs" / "contributing").glob("*.md"))]
 RUNS = (ROOT / "docs" / "runs.md").read_text("utf-8")
 SEARCH = (ROOT / "docs" / "search.md").read_text("utf-8")
 
@@ -60,7 +60,7 @@ def test_a_link_leads_to_a_file(path: Path) -> None:
 
 @pytest.mark.parametrize("path", GUIDES, ids=lambda path: path.name)
 def test_a_path_in_a_guide_exists(path: Path) -> None:
-    code = re.findall(r"`((?:benches|docs|python|rust|tests)/[^` ]*)`", path.read_text("utf-8"))
+    code = re.findall(r"`((?:benches|docs|python|rust|tests|ui/src)/[^` ]*)`", path.read_text("utf-8"))
     assert [name for name in code if not (ROOT / name).exists()] == []
 
 

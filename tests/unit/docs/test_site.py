@@ -127,3 +127,10 @@ def test_the_navigation_has_every_page_once() -> None:
 def test_every_decision_is_on_the_page_of_decisions() -> None:
     listed = re.findall(r"\]\((\d{4}-[^)#]+\.md)\)", (DOCS / "decisions" / "README.md").read_text("utf-8"))
     assert sorted(listed) == sorted(path.name for path in DOCS.glob("decisions/????-*.md"))
+
+
+@pytest.mark.parametrize("path", sorted(DOCS.glob("decisions/????-*.md")), ids=lambda path: path.stem)
+def test_a_decision_is_short_and_has_its_sections(path: Path) -> None:
+    text = path.read_text("utf-8")
+    assert re.findall("^## (.*)", text, re.MULTILINE) == ["Context", "Decision", "Consequences", "Status"]
+    assert len(text.split()) <= 500

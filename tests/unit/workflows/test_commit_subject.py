@@ -1,4 +1,4 @@
-"""The commit-msg hook accepts subjects of the form `area: verb object` and explains what is wrong with others."""
+"""The commit-msg hook accepts subjects of the form `area: verb object` and tells how to correct others."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SCRIPT = ROOT / ".ci" / "commit_subject.py"
 
 def check(message: str, tmp_path: Path) -> subprocess.CompletedProcess[str]:
     (tmp_path / "message").write_text(message, "utf-8")
-    command = [sys.executable, SCRIPT, tmp_path / "message"]
+    command = [sys.executable, str(SCRIPT), str(tmp_path / "message")]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 

@@ -9,6 +9,8 @@ from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from msgspec.structs import replace
+
 from spanwise.auth.config import AuthorizationConfig
 from spanwise.auth.processor_budget import ProcessorBudget
 from spanwise.components import Kind
@@ -33,7 +35,7 @@ from spanwise.registry import Registry
 from spanwise.runs import Runs
 from spanwise.runs.approvals import Approvals
 from spanwise.runs.launch import Launcher
-from spanwise.settings import DEFAULT_STORE, load_settings, shown_values
+from spanwise.settings import DEFAULT_STORE, Callers, load_settings, shown_values
 from spanwise.traces import TraceStore
 from spanwise.traces.service import Traces
 
@@ -49,6 +51,14 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 Source: TypeAlias = str | Path | TraceStore
 """A trace store: its path, its URL, or itself."""
+_MEANINGS: Mapping[Callers, str] = {
+    "open": "authorization is off, and every caller may do everything; requests must name a host of this machine, or "
+    "one of `allowed_hosts`",
+    "verified": "requests without a `user_id` on their state, where middleware of the surrounding program sets it, "
+    "get a 401",
+    "tokens": "requests without a valid token get a 401",
+}
+"""What the log says about a mode of `callers`."""
 
 
 class Service:
@@ -70,6 +80,7 @@ class Service:
         workflows: Sequence[object] | None = None,
         db: str | Path | Database | None = None,
         authorization: bool | None = None,
+        callers: Callers | None = None,
         authorization_config: AuthorizationConfig | None = None,
         traces: Source | Mapping[str, Source] | None = None,
         settings: Mapping[str, object] | None = None,
@@ -86,6 +97,8 @@ class Service:
                 database, or any object that satisfies `Database`. The default is the setting `database_url`, or else
                 the file `runs.db` of the data folder.
             authorization: whether every caller needs a token. The default is the setting of that name.
+            callers: who may use routes that are not public: `open`, `verified` or `tokens`. The default is the setting
+                of that name, or else `verified` where another program mounts the service.
             authorization_config: how tokens are verified. The settings provide what it leaves out.
             traces: the path or URL of a trace store, or an open one, which its owner closes; or a mapping of them by
                 the id that requests give as `db_id`, the first being the default. The default is the setting `stores`,
@@ -103,25 +116,34 @@ class Service:
         self.name = name
         self.id = id
         self._sources = traces if isinstance(traces, Mapping) or traces is None else {DEFAULT_STORE: traces}
-        self._code = (
-            dict(settings or {}) if authorization is None else {**(settings or {}), "authorization": authorization}
-        )
+        given = {"authorization": authorization, "callers": callers}
+        self._code = {**(settings or {}), **{name: value for name, value in given.items() if value is not None}}
         self._authorization_config = authorization_config or AuthorizationConfig()
         self._flags: Mapping[str, str | tuple[str, ...]] | None = None
         self._config: Path | None = None
+        self._has_own_server = False
 
     def configure(self, flags: Mapping[str, str | tuple[str, ...]], config: Path | None) -> None:
-        """Adds the flags and the configuration file of the command line. Call it before any setting is read."""
+        """Prepares the service for its own server: adds the flags and the configuration file of the command line.
+
+        A program may have used `app` while it was imported. Everything is built again then, with these settings.
+        """
         self._flags, self._config = flags, config
+        self._has_own_server = True
+        for name in list(vars(self)):
+            if isinstance(getattr(type(self), name, None), cached_property):
+                delattr(self, name)
 
     @cached_property
     def settings(self) -> Settings:
-        """The effective settings, read once.
+        """The effective settings, read once. `callers` is set, and `authorization` is on if it is `tokens`.
 
         Raises:
-            ConfigurationError: see `load_settings`.
+            ConfigurationError: see `load_settings` and `Settings.callers_or`.
         """
-        return load_settings(self._code, self._flags, config=self._config)
+        found = load_settings(self._code, self._flags, config=self._config)
+        callers = found.callers_or("open" if self._has_own_server else "verified")
+        return replace(found, callers=callers, authorization=callers == "tokens")
 
     @cached_property
     def app(self) -> Application:
@@ -234,16 +256,21 @@ class Service:
         if self.settings.reader and self._registry.hosts:
             raise ConfigurationError("a reader hosts no components: remove them, or switch the setting `reader` off")
         _ = self.app
-        if not self.settings.authorization:
-            _log.info(
-                "authorization is off: whoever reaches this service may do everything; requests must name a host of "
-                "this machine, or one of `allowed_hosts`"
-            )
+        self._log_callers()
         if self._needs_run_database:
             self._runs.prepare()
         await self._traces.open()
         if self._needs_run_database:
             await self._runs.open()
+
+    def _log_callers(self) -> None:
+        callers = self._authorizer.callers
+        _log.info("callers: %s: %s", callers, _MEANINGS[callers])
+        if self._has_own_server and callers == "verified":
+            _log.warning(
+                "callers: verified: no program surrounds this service, so every route that is not public responds with "
+                "401; set `callers` to `open` or `tokens`"
+            )
 
     async def drain(self) -> None:
         """Accepts no more runs, tails and WebSockets. Tails end, and each socket when its runs have, or after 3 s."""

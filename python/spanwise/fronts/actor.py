@@ -172,6 +172,7 @@ class FrontActor:
 class _Front(Service):
     def __init__(self, settings: dict[str, Any], opened: Callable[[], None]) -> None:
         super().__init__(settings=settings)
+        self.configure({}, None)
         self._has_opened = opened
 
     async def open(self) -> None:

@@ -15,6 +15,7 @@ from starlette.types import ASGIApp
 from spanwise.errors import NotFoundError
 from spanwise.http.media_types import PROTOBUF
 from spanwise.http.metrics import NO_ROUTE
+from spanwise.http.middleware.appended_slash import AppendedSlash
 from spanwise.http.middleware.chunked_send import ChunkedSend
 from spanwise.http.middleware.compression import Compression
 from spanwise.http.middleware.cors import Cors
@@ -88,25 +89,32 @@ def _application(
 def _middleware(backend: Backend, table: Sequence[Route]) -> list[Middleware]:
     """Returns the middleware, outermost first."""
     cors = [Middleware(Cors, origins=backend.cors_origins)] if backend.cors_origins else []
-    is_open = backend.authorizer.mode == "none"
-    if is_open:
-        guard = Middleware(
-            SameSite, hosts=backend.allowed_hosts, origins=backend.cors_origins, linked_paths=LINKED_PATHS
-        )
-    else:
-        public = {route.path: route.reads_token for route in table if route.is_public}
-        guard = Middleware(
-            UnknownCallers, authorizer=backend.authorizer, budget=backend.unknown_callers, public_paths=public
-        )
     fixed = {(route.method, route.path): responder(route, backend) for route in table if "{" not in route.path}
     return [
         Middleware(LifespanState),
+        Middleware(AppendedSlash),
         Middleware(RequestId),
         Middleware(ChunkedSend, budget=backend.response_budget, public_budget=backend.public_response_budget),
         Middleware(Compression),
         *cors,
-        guard,
+        *_guard(backend, table),
         Middleware(FixedPaths, endpoints=fixed),
+    ]
+
+
+def _guard(backend: Backend, table: Sequence[Route]) -> list[Middleware]:
+    """Returns what keeps callers out that could otherwise pass for allowed ones, or cost too much.
+
+    Where callers are `verified` nothing is needed: the program knows its callers, and all others are rejected.
+    """
+    if backend.authorizer.callers == "open":
+        allowed = {"hosts": backend.allowed_hosts, "origins": backend.cors_origins}
+        return [Middleware(SameSite, **allowed, linked_paths=LINKED_PATHS)]
+    if backend.authorizer.callers == "verified":
+        return []
+    public = {route.path: route.reads_token for route in table if route.is_public}
+    return [
+        Middleware(UnknownCallers, authorizer=backend.authorizer, budget=backend.unknown_callers, public_paths=public)
     ]
 
 

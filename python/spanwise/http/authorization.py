@@ -6,7 +6,7 @@ Requests that match no route are authenticated too. See `docs/reference/tokens.m
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from spanwise.auth.audit import AuditDecision, AuditEvent, AuditLog
 from spanwise.auth.config import configured_sources, key_material, resolve_config
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from spanwise.auth.config import AuthorizationConfig
     from spanwise.auth.scopes import Need
-    from spanwise.settings import Settings
+    from spanwise.settings import Callers, Settings
 
 MAX_AUDITED_CHARACTERS = 256
 """How much of a path that matches no route is in the audit log."""
@@ -71,9 +71,13 @@ class ProtectedRoute(Protocol):
 
 
 class Authorizer(Protocol):
-    """Authenticates and authorizes requests, and stores the caller's identity on their state."""
+    """Authenticates and authorizes requests, and stores the caller's identity on their state.
 
-    mode: Literal["jwt", "none"]
+    Attributes:
+        callers: who may use routes that are not public. It is fixed when the service starts.
+    """
+
+    callers: Callers
 
     async def authorize(self, request: Request, route: ProtectedRoute | None) -> None:
         """Authorizes `request` and stores the caller's identity on its state.
@@ -126,33 +130,36 @@ class Authorizer(Protocol):
         """Stops the background work."""
 
 
-class OpenAuthorizer:
-    """Allows every request of every caller: authorization is off, and nobody is verified here.
+class StateAuthorizer:
+    """Takes the caller from the state of the request, where middleware of the surrounding program puts it.
 
-    Middleware of the surrounding program may have verified the caller, and says so on the state of the request.
+    Its scopes are not checked: the program decides which routes a caller may use. A request without a caller is allowed
+    if callers are `open`, and rejected if they are `verified`.
     """
 
-    mode: Literal["jwt", "none"] = "none"
     jwks_age_seconds: float | None = None
 
-    def __init__(self, config: AuthorizationConfig, settings: Settings) -> None:
+    def __init__(self, config: AuthorizationConfig, settings: Settings, callers: Callers) -> None:
         """Warns of key material that is configured but not used.
 
         Raises:
             ConfigurationError: a value is invalid.
         """
+        self.callers = callers
         self._config = resolve_config(config, settings)
         sources = configured_sources(config, settings)
         if sources:
             _log.warning("authorization is off, and keys are given by %s: nobody is verified", ", ".join(sources))
 
-    async def authorize(self, request: Request, route: ProtectedRoute | None) -> None:  # noqa: ARG002  # the protocol's
-        """Allows every request.
+    async def authorize(self, request: Request, route: ProtectedRoute | None) -> None:
+        """Stores the caller's identity on the state of the request, unless its route is public.
 
         Raises:
-            ConfigurationError: the state of the request describes no caller.
+            UnauthenticatedError: callers are `verified`, and the state has no user id.
+            ConfigurationError: a member of the state has the wrong type.
         """
-        _set_identity(request, self._identity_of(request))
+        if route is None or not route.is_public:
+            _set_identity(request, self._identity_of(request))
 
     async def authenticate(
         self,
@@ -160,25 +167,45 @@ class OpenAuthorizer:
         authorization: Sequence[str],  # noqa: ARG002  # the protocol's
         audited: AuditedRequest,  # noqa: ARG002  # the protocol's
     ) -> Identity:
-        """Returns the caller that the state of the connection describes, or the identity that stands for everyone.
+        """Returns the caller that the state of the connection describes.
 
         Raises:
-            ConfigurationError: the state describes no caller.
+            UnauthenticatedError: callers are `verified`, and the state has no user id.
+            ConfigurationError: a member of the state has the wrong type.
         """
         return self._identity_of(connection)
 
     def _identity_of(self, connection: HTTPConnection) -> Identity:
-        return identity_from_state(connection.scope.get("state", {}), self._config)
+        """Returns the caller. Only here is decided whether a caller without a user id may see everything.
+
+        Raises:
+            UnauthenticatedError: callers are `verified`, and the state has no user id.
+            ConfigurationError: a member of the state has the wrong type.
+        """
+        found = identity_from_state(connection.scope.get("state", {}), self._config)
+        if found.user_id is None and self.callers != "open":
+            raise UnauthenticatedError(
+                "Not authenticated: the program that hosts this service set no `user_id` on the state of the request"
+            )
+        return found
 
     def knows(self, authorization: Sequence[str]) -> bool:  # noqa: ARG002  # likewise
-        """Returns True: nobody is verified here."""
+        """Returns True: no token is verified here."""
         return True
 
     def require(self, identity: Identity, need: Need, audited: AuditedRequest) -> None:
         """Allows everything."""
 
-    async def is_authenticated(self, request: Request) -> bool:  # noqa: ARG002  # the protocol's
-        """Returns True: everyone may see everything."""
+    async def is_authenticated(self, request: Request) -> bool:
+        """Returns whether the state of the request has a user id; True if callers are `open`.
+
+        Raises:
+            ConfigurationError: a member of the state has the wrong type.
+        """
+        try:
+            self._identity_of(request)
+        except UnauthenticatedError:
+            return False
         return True
 
     def close(self) -> None:
@@ -188,7 +215,7 @@ class OpenAuthorizer:
 class TokenAuthorizer:
     """Requires a token with sufficient scopes for every route that is not public."""
 
-    mode: Literal["jwt", "none"] = "jwt"
+    callers: Callers = "tokens"
 
     def __init__(self, config: AuthorizationConfig, settings: Settings) -> None:
         """Loads the keys.
@@ -325,4 +352,5 @@ def create_authorizer(config: AuthorizationConfig, settings: Settings) -> Author
     Raises:
         ConfigurationError: authorization is on, and there is no key, or one is not usable.
     """
-    return (TokenAuthorizer if settings.authorization else OpenAuthorizer)(config, settings)
+    callers = settings.callers_or()
+    return TokenAuthorizer(config, settings) if callers == "tokens" else StateAuthorizer(config, settings, callers)

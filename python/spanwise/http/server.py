@@ -206,7 +206,7 @@ def _log_addresses(addresses: Addresses) -> None:
 
 def _warn_if_exposed(settings: Settings, listeners: Listeners) -> None:
     host = listeners.main.getsockname()[0]
-    if not settings.authorization and not ip_address(host.partition("%")[0]).is_loopback:
+    if settings.callers == "open" and not ip_address(host.partition("%")[0]).is_loopback:
         _log.warning(
             "it listens on %s without authorization: whoever reaches this machine may read and delete all traces; "
             "`--authorization` asks for tokens, `--host 127.0.0.1` keeps others out",

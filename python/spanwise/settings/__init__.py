@@ -4,7 +4,7 @@ See `docs/settings.md`.
 """
 
 from spanwise.settings.load import CONFIG_VARIABLE, NO_SETTINGS, load_settings
-from spanwise.settings.service import DEFAULT_FOLDER, DEFAULT_STORE, Settings, absolute, is_bucket
+from spanwise.settings.service import DEFAULT_FOLDER, DEFAULT_STORE, Callers, Settings, absolute, is_bucket
 from spanwise.settings.table import TABLE, Setting, choices, is_number, is_switch, is_table, shown_values
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "DEFAULT_STORE",
     "NO_SETTINGS",
     "TABLE",
+    "Callers",
     "Setting",
     "Settings",
     "absolute",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, field
 
@@ -17,6 +17,8 @@ from spanwise.settings.tokens import Text
 DEFAULT_FOLDER = "./spanwise-data"
 DEFAULT_STORE = "default"
 """The name of the trace store when `stores` is not set."""
+Callers: TypeAlias = Literal["open", "verified", "tokens"]
+"""How a service learns who its callers are: not at all, from the surrounding program, or from tokens."""
 _INCOMPLETE_BUCKET = re.compile(r"(?P<scheme>s3|gs|az):(?!//[^/])", re.IGNORECASE)
 
 
@@ -44,6 +46,14 @@ class Settings(StoreSettings, frozen=True, kw_only=True):
     host: Annotated[str, Meta(min_length=1, description="The address to listen on.")] = "127.0.0.1"
     port: Annotated[int, Meta(ge=1, le=65535, description="The port to listen on.")] = 7777
     authorization: Annotated[bool, Meta(description="Whether every route that is not public requires a token.")] = False
+    callers: Annotated[
+        Annotated[Callers, Meta()] | None,
+        Meta(
+            description="Who may use routes that are not public: `open` is every caller, `verified` those that the "
+            "surrounding program has verified, `tokens` those with a token, as with `authorization`.",
+            extra={"default": "`tokens` with `authorization`; else `verified` in another program, `open` in `serve`"},
+        ),
+    ] = None
     stores: Annotated[
         dict[Text, Text],
         Meta(
@@ -205,6 +215,22 @@ class Settings(StoreSettings, frozen=True, kw_only=True):
     def trace_store(self) -> str:
         """Returns the path or address of the first trace store, which is the default."""
         return next(iter(self.trace_stores.values()))
+
+    def callers_or(self, default: Callers = "verified") -> Callers:
+        """Returns the mode of `callers` that the settings choose.
+
+        Args:
+            default: the mode if they choose none.
+
+        Raises:
+            ConfigurationError: `authorization` is on, and `callers` is another mode than `tokens`.
+        """
+        if self.authorization and self.callers not in {None, "tokens"}:
+            raise ConfigurationError(
+                f"setting `callers` is `{self.callers}`, but `authorization` is on, which requires `tokens`: remove "
+                "one of the two"
+            )
+        return self.callers or ("tokens" if self.authorization else default)
 
     def __repr__(self) -> str:
         """Returns no values, because one of them may be a secret."""

@@ -23,7 +23,7 @@ JSON = {"Content-Type": "application/json"}
 
 def test_opened_by_hand_it_serves_and_closed_it_rejects(tmp_path: Path) -> None:
     async def scenario() -> None:
-        service = Service(traces=str(tmp_path / "traces"))
+        service = Service(traces=str(tmp_path / "traces"), callers="open")
         await service.open()
         async with client_of(service) as client:
             response = await client.post("/v1/traces", content=export_request("a" * 32, "b" * 16), headers=JSON)
@@ -39,7 +39,7 @@ def test_opened_by_hand_it_serves_and_closed_it_rejects(tmp_path: Path) -> None:
 
 def test_not_opened_the_first_request_begins_to_open_it(tmp_path: Path) -> None:
     async def scenario() -> None:
-        service = Service(traces=str(tmp_path / "traces"))
+        service = Service(traces=str(tmp_path / "traces"), callers="open")
         async with client_of(service) as client, asyncio.timeout(30):
             assert (await client.get("/health", params={"ready": "true"})).status_code == 503
             first = await client.post("/traces/search", json={})
@@ -54,7 +54,7 @@ def test_not_opened_the_first_request_begins_to_open_it(tmp_path: Path) -> None:
 
 def test_below_a_prefix_of_another_application_the_routes_are_the_same(tmp_path: Path) -> None:
     async def scenario() -> None:
-        service = Service(traces=tmp_path / "traces")
+        service = Service(traces=tmp_path / "traces", callers="open")
         outer = Starlette(routes=[Mount("/observed", service.app)])
         await service.open()
         transport = httpx.ASGITransport(outer)
@@ -102,7 +102,7 @@ def test_its_lifespan_opens_and_closes_the_store(tmp_path: Path) -> None:
 
 def test_a_store_of_the_caller_is_left_open(tmp_path: Path) -> None:
     async def scenario(store: TraceStore) -> None:
-        service = Service(traces=store)
+        service = Service(traces=store, callers="open")
         async with client_of(service) as client:
             assert (await client.post("/traces/search", json={})).status_code == 200
         await service.close()

@@ -173,7 +173,10 @@ def test_the_metrics_count_what_was_done(captured: RunningService) -> None:
 
 def test_several_stores_are_told_apart_by_db_id(tmp_path: Path) -> None:
     async def scenario() -> None:
-        service = Service(traces={"ours": tmp_path / "ours", "theirs": str(tmp_path / "theirs")})
+        service = Service(
+            traces={"ours": tmp_path / "ours", "theirs": str(tmp_path / "theirs")},
+            callers="open",
+        )
         await service.open()
         async with client_of(service) as client:
             for db_id, trace_id in (("ours", "a" * 32), ("theirs", "b" * 32)):

@@ -38,7 +38,7 @@ def test_a_handler_finds_the_caller_on_the_state_of_the_request() -> None:
 
 
 def test_off_nobody_is_verified_and_everything_is_open() -> None:
-    state = admitted(create_authorizer(KEYS, Settings()), as_caller("alice"))
+    state = admitted(create_authorizer(KEYS, Settings(callers="open")), as_caller("alice"))
     assert (state.user_id, state.session_id, state.scopes, dict(state.claims)) == (None, None, frozenset(), {})
     assert state.identity.owner_filter is None
 

@@ -93,7 +93,9 @@ def test_a_rejected_request_leaves_no_garbage(
 ) -> None:
     async def rejected() -> None:
         service = Service(
-            workflows=[Workflow([str.upper], id="upper")], settings={"data_dir": str(tmp_path), **settings}
+            workflows=[Workflow([str.upper], id="upper")],
+            callers="open",
+            settings={"data_dir": str(tmp_path), **settings},
         )
         await service.open()
         assert [await ask(service.app, *body) for _ in range(3)] == [status] * 3

@@ -65,7 +65,7 @@ def service_in(folder: Path, **options: Any) -> Service:
 
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[TestClient]:
-    service = service_in(tmp_path)
+    service = service_in(tmp_path, callers="open")
     with TestClient(Verifier(service.app), base_url="http://localhost") as found:
         yield found
 
@@ -188,7 +188,7 @@ class Sharing:
 
 
 def test_the_state_of_a_lifespan_is_nobodys_identity(tmp_path: Path) -> None:
-    service = service_in(tmp_path)
+    service = service_in(tmp_path, callers="open")
     with TestClient(Verifier(Sharing(service.app)), base_url="http://localhost") as client:
         assert json.loads(run(client, user_id="ann", session_id="s")["content"]) == ["ann", "s", {}, []]
         assert json.loads(run(client, "alice", **FORGED)["content"]) == ALICES

@@ -39,7 +39,7 @@ async def delete(client: httpx.AsyncClient, session_id: str) -> str:
 
 
 async def at_once(folder: Path, rng: random.Random) -> None:
-    service = Service(agents=[Agent(echo, id="echo")], settings={"data_dir": str(folder)})
+    service = Service(agents=[Agent(echo, id="echo")], callers="open", settings={"data_dir": str(folder)})
     await service.open()
     try:
         async with client_of(service) as client:

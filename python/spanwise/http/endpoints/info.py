@@ -47,7 +47,7 @@ async def show_info(request: Request, _body: bytes, backend: Backend) -> Respons
             team_count=backend.registry.count(Kind.TEAM),
             workflow_count=backend.registry.count(Kind.WORKFLOW),
             mcp=ToolServer(),
-            auth_mode=backend.authorizer.mode,
+            auth_mode="jwt" if backend.authorizer.callers == "tokens" else "none",
             authenticated=await backend.authorizer.is_authenticated(request),
             capabilities=["search"] if backend.is_reader else ["search", "ingest", "delete", "runs"],
         )

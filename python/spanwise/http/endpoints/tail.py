@@ -67,7 +67,7 @@ def _frame(event: TailEvent) -> bytes:
 
 async def _watch_token(request: Request, backend: Backend, connection: TailConnection) -> None:
     """Ends a stream once its token is not valid any more. Where nobody is verified, it lasts."""
-    if backend.authorizer.mode == "none":
+    if backend.authorizer.callers != "tokens":
         return
     expires_at = float(request.state.identity.claims.get("exp", math.inf))
     audited = AuditedRequest(request.method, "/traces/tail", None, request.state.request_id)

@@ -38,7 +38,7 @@ def grpc_application(backend: Backend, max_message_bytes: int) -> ASGIApp:
         max_message_bytes: the largest message, as sent.
     """
     calls: ASGIApp = _Calls(backend, max_message_bytes)
-    if backend.authorizer.mode != "none":
+    if backend.authorizer.callers == "tokens":
         public = {route.path: route.reads_token for route in ROUTES if route.is_public}
         calls = UnknownCallers(calls, backend.authorizer, backend.unknown_callers, public, grpc_error_response)
     return RequestId(calls)

@@ -22,6 +22,7 @@ from spanwise.auth.request_state import IDENTITY_MEMBERS
 from spanwise.errors import ConfigurationError, ForbiddenError
 from spanwise.http.middleware.cors import ANY
 from spanwise.http.responses.errors import json_error_response
+from spanwise.http.websocket.denial import deny
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -132,7 +133,7 @@ class SameSite:
     async def _reject(error: ForbiddenError, scope: Scope, receive: Receive, send: Send) -> None:
         response = json_error_response(HTTPConnection(scope), error)
         if scope["type"] == "websocket":
-            await WebSocket(scope, receive, send).send_denial_response(response)
+            await deny(WebSocket(scope, receive, send), response)
         else:
             await response(scope, receive, send)
 

@@ -15,6 +15,7 @@ from starlette.websockets import WebSocket
 from spanwise.errors import UnavailableError
 from spanwise.http.requests.caller import caller_key
 from spanwise.http.responses.errors import json_error_response
+from spanwise.http.websocket.denial import deny
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -90,7 +91,7 @@ class UnknownCallers:
         if scope.get("http_version") != "2":
             response.headers["Connection"] = "close"
         if scope["type"] == "websocket":
-            await WebSocket(scope, receive, send).send_denial_response(response)
+            await deny(WebSocket(scope, receive, send), response)
         else:
             await response(scope, receive, send)
 

@@ -1,7 +1,4 @@
-"""The WebSocket routes of workflows: who may open a socket, and how one is rejected.
-
-A rejected socket receives an HTTP response, by the ASGI extension "WebSocket Denial Response".
-"""
+"""The WebSocket routes of workflows: who may open a socket."""
 
 from __future__ import annotations
 
@@ -15,6 +12,7 @@ from spanwise.http.middleware.cors import ANY
 from spanwise.http.middleware.same_site import is_origin_of
 from spanwise.http.responses.errors import as_spanwise_error, json_error_response
 from spanwise.http.websocket.actions import ACTIONS
+from spanwise.http.websocket.denial import deny
 from spanwise.http.websocket.protocol import METHOD, PATHS
 from spanwise.http.websocket.session import SocketSession
 
@@ -46,7 +44,7 @@ def _endpoint(path: str, backend: Backend) -> Callable[[WebSocket], Awaitable[No
             reported = as_spanwise_error(websocket, error)
             backend.metrics.add_error(reported)
             backend.metrics.add((METHOD, path), reported.status, 0.0)
-            await websocket.send_denial_response(json_error_response(websocket, reported))
+            await deny(websocket, json_error_response(websocket, reported))
             return
         backend.metrics.add((METHOD, path), 101, 0.0)
         try:
@@ -64,7 +62,7 @@ async def _authenticate(websocket: WebSocket, path: str, backend: Backend) -> Id
         UnauthenticatedError: the token in the header is not valid.
     """
     authorization = websocket.headers.getlist("authorization")
-    if backend.authorizer.mode != "none" and not authorization:
+    if backend.authorizer.callers == "tokens" and not authorization:
         return None
     audited = AuditedRequest(METHOD, path, websocket.path_params.get("component_id"), websocket.state.request_id)
     return await backend.authorizer.authenticate(websocket, authorization, audited)

@@ -360,7 +360,7 @@ class SocketSession:
 
     async def _check_token(self, identity: Identity, now: float) -> None:
         """Verifies the token again when it expires, and periodically, as its key may have been revoked."""
-        if self.backend.authorizer.mode == "none":
+        if self.backend.authorizer.callers != "tokens":
             return  # the caller was verified elsewhere, if at all
         expires_at: float = identity.claims.get("exp", float("inf"))
         if self._authorization and (now - self._token_checked_at >= PING_SECONDS or time.time() >= expires_at):

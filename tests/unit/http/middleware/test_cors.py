@@ -29,7 +29,7 @@ def store(tmp_path: Path) -> Iterator[TraceStore]:
 def responses_to(store: TraceStore, origins: str, *preflight: tuple[str, dict[str, str]]) -> list[httpx.Response]:
     async def scenario() -> list[httpx.Response]:
         settings: dict[str, Any] = {"cors_origins": origins}
-        async with client_of(Service(traces=store, settings=settings)) as client:
+        async with client_of(Service(traces=store, settings=settings, callers="open")) as client:
             return [
                 await client.request(method, "/traces/search", headers=headers, json={})
                 for method, headers in preflight

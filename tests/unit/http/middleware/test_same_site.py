@@ -25,7 +25,7 @@ def store(tmp_path: Path) -> Iterator[TraceStore]:
 
 def statuses(store: TraceStore, path: str, *requests: dict[str, str], **settings: Any) -> list[int]:
     async def scenario() -> list[int]:
-        async with client_of(Service(traces=store, settings=settings)) as client:
+        async with client_of(Service(traces=store, settings=settings, callers="open")) as client:
             return [(await client.get(path, headers=headers)).status_code for headers in requests]
 
     return asyncio.run(scenario())
@@ -103,7 +103,7 @@ def test_a_link_of_another_site_opens_nothing_else(store: TraceStore, path: str)
 
 def test_a_form_of_another_site_is_no_link(store: TraceStore) -> None:
     async def scenario() -> int:
-        async with client_of(Service(traces=store)) as client:
+        async with client_of(Service(traces=store, callers="open")) as client:
             return (await client.post("/ui", headers=LINK)).status_code
 
     assert asyncio.run(scenario()) == 403
@@ -111,7 +111,7 @@ def test_a_form_of_another_site_is_no_link(store: TraceStore) -> None:
 
 def test_a_rejection_names_the_setting(store: TraceStore) -> None:
     async def scenario() -> tuple[int, dict[str, str], str | None]:
-        async with client_of(Service(traces=store)) as client:
+        async with client_of(Service(traces=store, callers="open")) as client:
             response = await client.post("/agents/x/runs", data={"message": "x"}, headers={"Host": "evil.example"})
             return response.status_code, response.json(), response.headers.get("x-request-id")
 

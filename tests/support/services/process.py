@@ -34,6 +34,7 @@ class RunningService:
     """A running service over one data folder. Use it as a context manager, which kills it at the end."""
 
     default_ports: ClassVar[dict[str, str]] = NO_DEFAULT_PORTS
+    mounted_at = ""
 
     def __init__(self, data_dir: Path, *flags: str, is_ready: bool = True, **variables: str) -> None:
         """Starts the service and waits until it is ready, unless `is_ready` is false.
@@ -47,20 +48,20 @@ class RunningService:
         self.data_dir = data_dir
         self.log = data_dir.with_suffix(".log")
         self.port = free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.url = f"http://127.0.0.1:{self.port}{self.mounted_at}"
         self.http = httpx.Client(base_url=self.url, timeout=30)
         prefixes = ("SPANWISE_", "JWT_")
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(prefixes)}
         environment = inherited | self.default_ports | variables
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "spanwise", "serve", "--data-dir", data_dir, "--port", str(self.port), *flags],
-                env=environment,
-                stdout=log,
-                stderr=log,
-            )
+            self.process = subprocess.Popen(self.command(data_dir, *flags), env=environment, stdout=log, stderr=log)
         if is_ready:
             self.wait_until_ready()
+
+    def command(self, data_dir: Path, *flags: str) -> list[str]:
+        """Returns the command line."""
+        port = str(self.port)
+        return [sys.executable, "-m", "spanwise", "serve", "--data-dir", str(data_dir), "--port", port, *flags]
 
     def __enter__(self) -> Self:
         return self

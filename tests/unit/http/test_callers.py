@@ -178,6 +178,9 @@ def test_open_lets_everybody_in_if_it_is_written(tmp_path: Path) -> None:
             assert client.get("/sessions").status_code == 200
             with client.websocket_connect(PATHS[0], headers={"Host": "localhost"}) as socket:
                 assert socket.receive_json()["requires_auth"] is False
+                socket.send_bytes(b"ends it")
+                with pytest.raises(WebSocketDisconnect):
+                    socket.receive_json()
 
 
 @pytest.mark.parametrize(

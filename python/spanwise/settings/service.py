@@ -49,8 +49,8 @@ class Settings(StoreSettings, frozen=True, kw_only=True):
     callers: Annotated[
         Annotated[Callers, Meta()] | None,
         Meta(
-            description="Who may use routes that are not public: `open` is every caller, `verified` those that the "
-            "surrounding program has verified, `tokens` those with a token, as with `authorization`.",
+            description="The callers allowed on routes that are not public: all (`open`), those that the surrounding "
+            "program has verified (`verified`), or those with a token (`tokens`, the same as `authorization`).",
             extra={"default": "`tokens` with `authorization`; else `verified` in another program, `open` in `serve`"},
         ),
     ] = None

@@ -1,4 +1,4 @@
-"""Who may use a service that another program mounts: the mode of `callers`."""
+"""The mode of `callers`: access to a service that another program mounts."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def service_in(folder: Path, **options: Any) -> Service:
 
 @pytest.fixture
 def mounted(tmp_path: Path) -> Iterator[tuple[TestClient, dict[str, Any]]]:
-    """A service without any setting about callers, and what the program says about each."""
+    """A service with the default mode, and the state that the program sets on each request."""
     state: dict[str, Any] = {}
     with TestClient(Stating(service_in(tmp_path).app, state), base_url="http://elsewhere.example") as client:
         yield client, state

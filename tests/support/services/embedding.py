@@ -33,4 +33,5 @@ def start_embedding(folder: Path, application: str, **variables: str) -> Embeddi
         variables: added to its environment.
     """
     data_dir = folder / "data"
-    return EmbeddingProgram(data_dir, application, SPANWISE_DATA_DIR=str(data_dir), **variables)
+    variables |= {"SPANWISE_DATA_DIR": str(data_dir)}
+    return EmbeddingProgram(data_dir, application, is_ready=True, **variables)

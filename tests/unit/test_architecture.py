@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 ORDER = [
     "errors",
     "strict_json",
+    "output_file",
     "filter_models",
     "models",
     "span_models",

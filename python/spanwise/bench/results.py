@@ -8,6 +8,7 @@ import msgspec
 
 from spanwise.bench.data.shape import Shape  # likewise
 from spanwise.bench.machine import Circumstances  # msgspec reads the types
+from spanwise.output_file import write_output
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -227,9 +228,7 @@ def read(folder: Path, shape: Shape) -> Results:
 def write(folder: Path, results: Results) -> None:
     """Replaces the results file atomically."""
     folder.mkdir(parents=True, exist_ok=True)
-    staged = folder / f"{FILE}.new"
-    staged.write_bytes(msgspec.json.format(msgspec.json.encode(results), indent=1))
-    staged.replace(folder / FILE)
+    write_output(folder / FILE, msgspec.json.format(msgspec.json.encode(results), indent=1))
 
 
 def read_all(target: Path) -> list[Results]:

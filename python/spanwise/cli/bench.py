@@ -85,8 +85,17 @@ def command(**options: object) -> None:
     those that it had before.
     """
     _expect_packages()
+    _expect_regular_file(options["report"])
     run: ModuleType = import_module("spanwise.bench.run")
     run.run(run.Options(**options, log=click.echo))
+
+
+def _expect_regular_file(report: object) -> None:
+    """Exits with an error if the report is to be a device or the like, because its figures are written beside it."""
+    if isinstance(report, Path) and report.exists() and not report.is_file():
+        raise click.ClickException(
+            f"expected a regular file for --report, got `{report}`: figures are written beside it"
+        )
 
 
 def _expect_packages() -> None:

@@ -17,6 +17,7 @@ from spanwise.cli.shared.flags import errors_as_lines, json_flag, settings_of_st
 from spanwise.cli.shared.progress import progress
 from spanwise.cli.shared.words import counted, seconds, size
 from spanwise.errors import ConfigurationError
+from spanwise.output_file import is_standard_output, open_output
 from spanwise.traces.download import FORMATS
 from spanwise.traces.read_only import export_traces
 
@@ -43,11 +44,12 @@ def command(given: tuple[str, ...], file_format: str, output: str, *, as_json: b
     Exports the traces that match FILTER, by default all, from the data folder FOLDER, by default the configured one.
     Parquet and Arrow files have a row per span, an OTLP file is one message with all spans; `spanwise import` reads all
     three. NDJSON has one trace per line, with its span tree. The folder may be in use: the file contains a consistent
-    snapshot of the store.
+    snapshot of the store. A regular FILE is replaced once the export is complete; a device, a FIFO or a listening
+    socket is written to.
     """
     folder, source = folder_and_filter(given)
     started, settings = time.monotonic(), settings_of_store(folder, None)
-    is_piped = output == "-"
+    is_piped = output == "-" or is_standard_output(Path(output))
     with _written(Path(output)) if not is_piped else _standard_output() as file:
         download = export_traces(settings, source.encode(), file_format)
         with progress("Exporting", unit="traces", poll=lambda: download.progress[1:]):
@@ -68,25 +70,13 @@ def _standard_output() -> Iterator[BinaryIO]:
 
 @contextmanager
 def _written(path: Path) -> Iterator[BinaryIO]:
-    """Opens a file under a temporary name, and renames it once the block is complete.
+    """Opens a file as `open_output` does.
 
     Raises:
         ConfigurationError: it cannot be written.
     """
-    unfinished = path.with_name(f"{path.name}.unfinished")
     try:
-        with unfinished.open("wb") as file:
+        with open_output(path) as file:
             yield file
-        unfinished.replace(path)
     except OSError as error:
         raise ConfigurationError(f"cannot write `{path}`: {error.strerror}; `-o` names another file") from error
-    finally:
-        if _is_there(unfinished):
-            unfinished.unlink()
-
-
-def _is_there(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError:
-        return False

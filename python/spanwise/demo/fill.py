@@ -6,7 +6,6 @@ the same spans are sent again from the beginning; sending a span twice has no ef
 
 from __future__ import annotations
 
-import os
 import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +17,7 @@ import msgspec
 from spanwise.demo.captures import captures
 from spanwise.demo.otlp_requests import CONTENT_TYPE, export_requests
 from spanwise.errors import ConfigurationError, StoreStoppedError, UnavailableError
+from spanwise.output_file import write_output
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -128,14 +128,9 @@ def _write(record: Path, plan: FillPlan) -> None:
     Raises:
         ConfigurationError: it cannot be written.
     """
-    staged = record.with_suffix(".new")
     try:
         record.parent.mkdir(parents=True, exist_ok=True)
-        with staged.open("wb") as file:
-            file.write(msgspec.json.encode(plan))
-            file.flush()
-            os.fsync(file.fileno())
-        staged.replace(record)
+        write_output(record, msgspec.json.encode(plan))
     except OSError as error:
         raise ConfigurationError(
             f"cannot write `{record}`: {error.strerror}; `--data-dir` names a folder that can be written"

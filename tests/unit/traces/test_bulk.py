@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import re
+import subprocess
+import sys
+import threading
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -269,3 +273,26 @@ def test_an_export_that_fails_leaves_no_file(data_dir: Path, tmp_path: Path) -> 
     assert rejected.exit_code == 1
     assert "cannot write" in rejected.output
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_export_to_a_fifo_reaches_its_reader(data_dir: Path, tmp_path: Path) -> None:
+    run("export", data_dir, "--format", "ndjson", "-o", tmp_path / "file")
+    os.mkfifo(tmp_path / "fifo")
+    exporting = threading.Thread(target=run, args=("export", data_dir, "--format", "ndjson", "-o", tmp_path / "fifo"))
+    exporting.start()
+    assert (tmp_path / "fifo").read_bytes() == (tmp_path / "file").read_bytes()
+    exporting.join()
+    assert (tmp_path / "fifo").is_fifo()
+
+
+def test_an_export_that_fails_changes_no_file(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("before")
+    assert run("export", tmp_path / "missing", "-o", tmp_path / "file").exit_code == 1
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["before"]
+
+
+def test_nothing_but_the_export_is_written_to_dev_stdout(data_dir: Path, tmp_path: Path) -> None:
+    run("export", data_dir, "--format", "ndjson", "-o", tmp_path / "file")
+    command = [sys.executable, "-m", "spanwise", "export", str(data_dir), "--format", "ndjson", "-o", "/dev/stdout"]
+    done = subprocess.run(command, capture_output=True, timeout=60, check=True)
+    assert done.stdout == (tmp_path / "file").read_bytes()

@@ -12,6 +12,8 @@ from spanwise.bench.report.growth import growth_plot
 from spanwise.bench.report.kept import merged
 from spanwise.bench.report.page import page
 from spanwise.bench.report.readme import rewrite
+from spanwise.errors import ConfigurationError
+from spanwise.output_file import write_output
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,17 +36,26 @@ def write_report(measured: Sequence[Results], report: Path, readme: Path | None)
         readme: a file with a marked region for the short table, if any.
 
     Raises:
-        ConfigurationError: `readme` has no such region.
+        ConfigurationError: a file cannot be written, or `readme` has no such region.
     """
+    try:
+        _write(measured, report, readme)
+    except OSError as error:
+        raise ConfigurationError(
+            f"cannot write the report `{report}` or a file beside it: {error.strerror}; `--report` names another one"
+        ) from error
+
+
+def _write(measured: Sequence[Results], report: Path, readme: Path | None) -> None:
     plot, data = report.with_suffix(".svg"), report.with_suffix(".json")
     report.parent.mkdir(parents=True, exist_ok=True)
     kept = msgspec.json.decode(data.read_bytes(), type=list[DataSet]) if data.exists() else []
     found = merged(kept, figures(measured))
-    plot.write_text(growth_plot(found), "utf-8")
+    write_output(plot, growth_plot(found).encode())
     if found:
-        report.with_name(f"{report.stem}-bars.svg").write_text(bar_chart(found), "utf-8")
-    data.write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
-    report.write_text(page(found, plot.name, data.name) + _by_hand(report), "utf-8")
+        write_output(report.with_name(f"{report.stem}-bars.svg"), bar_chart(found).encode())
+    write_output(data, msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
+    write_output(report, (page(found, plot.name, data.name) + _by_hand(report)).encode())
     if readme:
         rewrite(readme, found)
 

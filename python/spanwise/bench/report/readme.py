@@ -12,6 +12,7 @@ from spanwise.bench.report.questions import conditions
 from spanwise.bench.stages.http import SCATTERED
 from spanwise.bench.tables import geometric_mean, megabytes, milliseconds, prose, ratio, table
 from spanwise.errors import ConfigurationError
+from spanwise.output_file import write_output
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -33,7 +34,7 @@ def rewrite(readme: Path, data_sets: Sequence[DataSet]) -> None:
     _, end, after = rest.partition(END)
     if not begin or not end:
         raise ConfigurationError(f"expected a region between `{BEGIN}` and `{END}` in `{readme}`")
-    readme.write_text(f"{before}{BEGIN}\n{short_table(data_sets)}\n{END}{after}", "utf-8")
+    write_output(readme, f"{before}{BEGIN}\n{short_table(data_sets)}\n{END}{after}".encode())
 
 
 def short_table(data_sets: Sequence[DataSet]) -> str:
@@ -50,7 +51,7 @@ def short_table(data_sets: Sequence[DataSet]) -> str:
 
 
 def _size(found: DataSet, described: DataSet) -> str:
-    """Returns how many traces a row is about, and their documents if they are not those of the described data set."""
+    """Returns how many traces a row is about, and their documents if the described data set has others."""
     if found.documents == described.documents:
         return f"{found.traces:,} traces"
     if found.documents == "none":

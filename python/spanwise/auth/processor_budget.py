@@ -1,7 +1,13 @@
-"""The processor time for callers that nobody knows yet: clients that flood the service with bad tokens are rejected.
+"""Divides processor time of the event loop among callers, above all among unknown ones.
 
-Rejecting a token takes time on the event loop that all callers share, so a flood of them would make everybody wait. The
-budget is a part of one core, divided among addresses. It is spent by requests whose caller is not known in the end.
+All callers share the event loop, so work for a flood of requests or frames would make everybody wait. A budget is a
+part of one core, divided among callers. Each step of work is measured and counted; a caller over its share waits or is
+rejected.
+Everything that happens before a caller is known takes its time from one such budget, divided among addresses:
+
+- requests of all protocols, in turns: `ProcessorBudget.admit` and `run`;
+- heads and frames that our own protocols parse, one piece at a time: `ProcessorMeter`.
+
 Source: `docs/reference/limits.md#clients-that-nobody-knows`.
 """
 
@@ -9,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import contextmanager
 from functools import partial
 from types import coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,7 +25,7 @@ from spanwise.fair_budget import FairBudget
 from spanwise.metrics import Counter
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Generator
+    from collections.abc import Awaitable, Callable, Generator, Iterator
 
 BURST_SECONDS = 0.5
 """What the budget holds when nobody used it, as the time in which it is refilled."""
@@ -34,7 +41,7 @@ Result = TypeVar("Result")
 
 
 class ProcessorBudget:
-    """Divides the processor time for unknown callers among their addresses. Used on the event loop only.
+    """Divides processor time among callers: of unknown ones among their addresses. Used on the event loop only.
 
     What a request costs is known afterwards, so a caller that is within its share may exceed it by one request. What is
     used is given back as time passes, to each caller in proportion. What waits for its turn has a budget as well: on a
@@ -45,12 +52,18 @@ class ProcessorBudget:
         rejections: counts the requests that were rejected without any work on their token.
     """
 
-    def __init__(self, share: float, clock: Callable[[], float] = time.monotonic) -> None:
-        """Creates a budget that nobody uses.
+    def __init__(
+        self,
+        share: float,
+        clock: Callable[[], float] = time.monotonic,
+        message: str = "too many requests without a verified token at once",
+    ) -> None:
+        """Creates an unused budget.
 
         Args:
             share: the part of one processor core.
             clock: monotonic time in seconds.
+            message: what the error says to a caller over its share.
         """
         self.seconds = Counter(
             "spanwise_unknown_callers_processor_seconds_total", "Processor time of requests whose caller is not known."
@@ -60,7 +73,7 @@ class ProcessorBudget:
         )
         self._rate = share * _NANOSECONDS
         burst = round(self._rate * BURST_SECONDS)
-        self._time = FairBudget(burst, "too many requests without a verified token at once")
+        self._time = FairBudget(burst, message)
         self._waiting = FairBudget(WAITING_BYTES, "too many waiting requests without a verified token")
         self._turn = asyncio.Lock()
         self._clock = clock
@@ -77,20 +90,28 @@ class ProcessorBudget:
             UnavailableError: the budget, or the caller's share of it, is used up, maybe by those before it; or too many
                 requests wait.
         """
+        self.expect_available(caller)
+        await self._wait_for_turn(caller, head_bytes + REQUEST_BYTES)
+        self.expect_available(caller)
+
+    def expect_available(self, caller: str) -> None:
+        """Checks that a caller is within its share.
+
+        Raises:
+            UnavailableError: the budget, or the caller's share of it, is used up.
+        """
+        self._refill()
+        self._take(self._time, caller, 1)
+
+    def _take(self, budget: FairBudget, caller: str, amount: int) -> None:
         try:
-            self._take_time(caller)
-            await self._wait_for_turn(caller, head_bytes + REQUEST_BYTES)
-            self._take_time(caller)
+            budget.change(caller, amount, is_checked=True)
         except UnavailableError:
             self.rejections.add()
             raise
 
-    def _take_time(self, caller: str) -> None:
-        self._refill()
-        self._time.change(caller, 1, is_checked=True)
-
     async def _wait_for_turn(self, caller: str, size: int) -> None:
-        self._waiting.change(caller, size, is_checked=True)
+        self._take(self._waiting, caller, size)
         try:
             async with self._turn:
                 await asyncio.sleep(0)
@@ -101,6 +122,14 @@ class ProcessorBudget:
         """Counts processor time that a caller took."""
         self.seconds.add(by=nanoseconds / _NANOSECONDS)
         self._time.change(caller, nanoseconds, is_checked=False)
+
+    def held(self, caller: str) -> int:
+        """Returns the nanoseconds that a caller took and that did not come back yet."""
+        return self._time.held(caller)
+
+    def give_back(self, caller: str, nanoseconds: int) -> None:
+        """Gives processor time back to a caller, but no more than it holds."""
+        self._time.change(caller, -min(nanoseconds, self.held(caller)), is_checked=False)
 
     async def run(self, caller: str, work: Awaitable[Result], is_known: Callable[[], bool]) -> Result:
         """Does some work for a caller, and counts the processor time of each step after which it is still unknown.
@@ -119,6 +148,49 @@ class ProcessorBudget:
         if passed >= REFILL_SECONDS:
             self._refilled_at += passed
             self._time.drain(round(passed * self._rate))
+
+
+class ProcessorMeter:
+    """Measures work for one connection that cannot wait for a turn, such as parsing its frames.
+
+    The time counts for an unknown caller until `move` says whose connection it is.
+    """
+
+    def __init__(self, budget: ProcessorBudget, caller: str) -> None:
+        """Counts for `caller` in `budget`; nothing was measured yet."""
+        self._budget = budget
+        self._caller = caller
+        self._counted = 0
+
+    @contextmanager
+    def measured(self) -> Iterator[None]:
+        """Checks that the caller is within its share, runs the block, and counts the processor time of the block.
+
+        Raises:
+            UnavailableError: the share is used up; the block does not run.
+        """
+        self._budget.expect_available(self._caller)
+        with self.counted():
+            yield
+
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """Runs the block, and counts its processor time, even beyond the share."""
+        begun = time.thread_time_ns()
+        try:
+            yield
+        finally:
+            taken = time.thread_time_ns() - begun
+            self._counted += taken
+            self._budget.count(self._caller, taken)
+
+    def move(self, budget: ProcessorBudget, caller: str) -> None:
+        """Counts for another caller from now on, and gives back the time that was counted so far.
+
+        A connection that turns out to be a known caller's costs its address nothing, as a request does.
+        """
+        self._budget.give_back(self._caller, self._counted)
+        self._budget, self._caller, self._counted = budget, caller, 0
 
 
 @coroutine

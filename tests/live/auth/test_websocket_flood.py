@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import socket
 import struct
 import time
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 MEBIBYTE = 1024 * 1024
 RUNNING = ("workflows:run",)
-TEXT, CONTINUATION, PING = 1, 0, 9
+TEXT, CONTINUATION, PING, PONG = 1, 0, 9, 10
 
 
 @pytest.fixture(scope="module")
@@ -38,9 +39,9 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
         assert service.stop() == 0
 
 
-def handshake(service: RunningService, **headers: str) -> socket.socket:
-    """Returns a connection after a handshake, from which nothing of the WebSocket was read."""
-    connection = socket.create_connection(("127.0.0.1", service.port), 20)
+def handshake(service: RunningService, address: str = "127.0.0.1", **headers: str) -> socket.socket:
+    """Returns a connection from an address after a handshake, before any frame."""
+    connection = socket.create_connection(("127.0.0.1", service.port), 20, (address, 0))
     key = base64.b64encode(os.urandom(16)).decode()
     lines = {"Host": "localhost", "Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13"}
     head = "".join(f"{name}: {value}\r\n" for name, value in {**lines, "Sec-WebSocket-Key": key, **headers}.items())
@@ -87,6 +88,19 @@ def private_mebibytes(service: RunningService) -> float:
         return sum(int(line.split()[1]) for line in lines if line.startswith("Private_")) / 1024
 
 
+@pytest.fixture(scope="module")
+def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    """A service with a tenth of a core for unknown clients, which knows the tokens `KNOWN`."""
+    folder = tmp_path_factory.mktemp("strict")
+    flags = ("--authorization",)
+    with start_hosted(folder, *flags, JWT_JWKS_FILE=jwks_file(folder)) as service:
+        for known in KNOWN.values():
+            assert any(service.http.get("/metrics", headers=known).status_code == 200 for _ in range(100))
+        yield service
+        assert service.stop() == 0
+
+
+KNOWN = {name: as_caller(name, "metrics:read", *RUNNING) for name in ("busy", "other")}
 UNFINISHED = {
     "fragments": (frame(TEXT, b"", is_last=False), frame(CONTINUATION, b"x" * 65536, is_last=False)),
     "one frame": (frame(TEXT, b"", announced=16 * MEBIBYTE), b"x" * 65536),
@@ -205,3 +219,51 @@ def test_clients_that_leave_during_the_handshake_harm_nobody(guarded: RunningSer
     with open_websocket(guarded, headers=as_caller("after", *RUNNING)) as after:
         assert after.request("ping") == {"event": "pong"}
     assert all(event["level"] in {"info", "warning"} for event in guarded.events())
+
+
+FRAMES = {
+    "pings": (b"", frame(PING, b"")),
+    "pongs": (b"", frame(PONG, b"")),
+    "empty continuations": (frame(TEXT, b"", is_last=False), frame(CONTINUATION, b"", is_last=False)),
+    "bytes one by one": (frame(TEXT, b"", is_last=False), frame(CONTINUATION, b"x", is_last=False)),
+    "messages": (b"", frame(TEXT, b"[")),
+    "members that are given twice": (b"", frame(TEXT, b'{"a":1,"a":1}'.ljust(8_000))),
+}
+"""By name: how frames of a client begin, and one that is sent again and again."""
+
+
+def seconds_of_unknown_clients(service: RunningService) -> float:
+    text = service.http.get("/metrics", headers=KNOWN["other"]).raise_for_status().text
+    return sum(map(float, re.findall(r"^spanwise_unknown_callers_processor_seconds_total (.+)$", text, re.MULTILINE)))
+
+
+@pytest.mark.parametrize("case", FRAMES)
+def test_frames_of_unknown_clients_are_within_their_share(strict: RunningService, case: str) -> None:
+    begin, piece = FRAMES[case]
+    before = seconds_of_unknown_clients(strict)
+    with handshake(strict, f"127.0.1.{list(FRAMES).index(case) + 1}") as connection:
+        connection.sendall(begin)
+        assert send_until_closed(connection, piece * 100, 20_000) < 20_000
+        assert close_code(connection) in {0, 1008, 1013}, "0 if the close frame was lost with the connection"
+    assert seconds_of_unknown_clients(strict) > before
+    with open_websocket(strict, headers=KNOWN["other"]) as other:
+        assert other.request("ping") == {"event": "pong"}
+
+
+@pytest.mark.parametrize("case", ["pongs", "empty continuations", "bytes one by one"])
+def test_frames_of_a_known_client_slow_it_alone(strict: RunningService, case: str) -> None:
+    begin, piece = FRAMES[case]
+    with (
+        open_websocket(strict, headers=KNOWN["busy"]) as busy,
+        open_websocket(strict, headers=KNOWN["other"]) as other,
+    ):
+        raw = busy.connection.socket
+        raw.sendall(begin)
+        for _ in range(50):
+            raw.sendall(piece * 2_000)
+            assert other.request("ping") == {"event": "pong"}
+        raw.sendall(frame(CONTINUATION, b"") if begin else b"")
+        if begin:
+            assert busy.receive()["event"] == "error"
+        raw.sendall(frame(TEXT, b'{"action":"ping"}'))
+        assert busy.receive() == {"event": "pong"}

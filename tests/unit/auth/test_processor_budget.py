@@ -11,7 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanwise.auth.processor_budget import BURST_SECONDS, REFILL_SECONDS, REQUEST_BYTES, WAITING_BYTES, ProcessorBudget
+from spanwise.auth.processor_budget import (
+    BURST_SECONDS,
+    REFILL_SECONDS,
+    REQUEST_BYTES,
+    WAITING_BYTES,
+    ProcessorBudget,
+    ProcessorMeter,
+)
 from spanwise.errors import UnavailableError
 from support.clients.forged_tokens import Clock
 
@@ -218,3 +225,71 @@ def test_the_memory_of_those_that_gave_up_is_given_back() -> None:
             assert UnavailableError not in map(type, await asyncio.gather(*flood, return_exceptions=True))
 
     asyncio.run(scenario())
+
+
+def test_a_connection_over_its_share_is_not_served_until_time_passes() -> None:
+    clock = Clock(0)
+    budget = ProcessorBudget(1.0, clock)
+    meter = ProcessorMeter(budget, "a")
+    budget.count("a", 400 * MILLISECOND)
+    served = []
+    for _ in range(3):
+        with pytest.raises(UnavailableError), meter.measured():
+            served.append("a")
+    with ProcessorMeter(budget, "b").measured():
+        served.append("b")
+    with meter.counted():
+        served.append("a, without a check")
+    clock.now += BURST_SECONDS
+    with meter.measured():
+        served.append("a")
+    assert served == ["b", "a, without a check", "a"]
+    assert list(budget.rejections.samples()) == ["spanwise_unknown_callers_rejected_total 3"]
+
+
+def test_the_work_of_a_connection_is_counted_whether_it_fails_or_not() -> None:
+    budget = Recording()
+    meter = ProcessorMeter(budget, "a")
+    with meter.measured():
+        busy()
+    with pytest.raises(KeyError), meter.measured():
+        busy(KeyError("x"))
+    assert [caller for caller, _ in budget.counted] == ["a", "a"]
+    assert all(nanoseconds >= MILLISECOND for _, nanoseconds in budget.counted)
+
+
+def test_a_connection_that_turns_out_to_be_known_costs_its_address_nothing() -> None:
+    unknown, known = Recording(), Recording()
+    meter = ProcessorMeter(unknown, "address")
+    with meter.measured():
+        busy()
+    unknown.count("address", 10)
+    meter.move(known, "user")
+    assert unknown.held("address") == 11, "a nanosecond of the check, and what others took"
+    with meter.measured():
+        busy()
+    assert unknown.held("address") == 11
+    assert known.held("user") >= MILLISECOND
+    meter.move(unknown, "address")
+    assert known.held("user") == 1
+
+
+def test_no_more_is_given_back_than_is_left() -> None:
+    clock = Clock(0)
+    budget = ProcessorBudget(1.0, clock)
+    meter = ProcessorMeter(budget, "a")
+    with meter.measured():
+        busy()
+    clock.now += BURST_SECONDS
+    budget.expect_available("b")
+    meter.move(budget, "b")
+    assert (budget.held("a"), budget.held("b")) == (0, 1)
+
+
+def busy(error: Exception | None = None) -> None:
+    """Takes a millisecond of processor time, and raises `error` then."""
+    until = time.thread_time_ns() + MILLISECOND
+    while time.thread_time_ns() < until:
+        pass
+    if error is not None:
+        raise error

@@ -35,7 +35,12 @@ def network_of(host: str) -> str:
 def caller_key(connection: HTTPConnection, identity: Identity | None) -> str:
     """Returns the key under which a caller shares the budgets: its verified user, otherwise its address."""
     user_id = identity.user_id if identity else None
-    return f"address {address_of(connection)}" if user_id is None else f"user {user_id}"
+    return address_key(address_of(connection)) if user_id is None else f"user {user_id}"
+
+
+def address_key(address: str) -> str:
+    """Returns the key under which a caller that is not verified shares the budgets, given its `network_of`."""
+    return f"address {address}"
 
 
 def sender_of(request: HTTPConnection) -> str:

@@ -7,13 +7,16 @@ from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
+from spanwise.auth.processor_budget import ProcessorBudget
 from spanwise.errors import UnavailableError
 from spanwise.fair_budget import FairBudget
 from spanwise.http.websocket.protocol import (
     CLOSE_SECONDS,
     DRAIN_SECONDS,
     GOING_AWAY,
+    KNOWN_PROCESSOR_SHARE,
     MAX_MESSAGE_BYTES,
+    MAX_MESSAGES_PER_SECOND,
     MAX_UNKNOWN_SOCKETS,
     TRY_AGAIN_LATER,
 )
@@ -44,6 +47,7 @@ class SocketLimits:
 
     Attributes:
         buffered_bytes: divides the bytes of messages that are in memory among callers.
+        processor: divides the processor time for frames and messages among known callers.
     """
 
     def __init__(self, max_open: int, max_open_per_user: int, max_buffered_bytes: int) -> None:
@@ -57,6 +61,7 @@ class SocketLimits:
         self._max_open_per_user = max_open_per_user
         self._places = FairBudget(max_open, f"more than {max_open} sockets at once")
         self.buffered_bytes = FairBudget(max_buffered_bytes, "too many bytes of messages at once", MAX_MESSAGE_BYTES)
+        self.processor = ProcessorBudget(KNOWN_PROCESSOR_SHARE, message="too many frames at once")
         self._per_user: Counter[str] = Counter()
         self._sockets: set[LimitedSocket] = set()
         self._unknown: dict[LimitedSocket, None] = {}
@@ -143,6 +148,25 @@ class SocketLimits:
                 while self._sockets:
                     self._has_left.clear()
                     await self._has_left.wait()
+
+
+class MessageRate:
+    """Counts the messages of one socket in each second."""
+
+    def __init__(self) -> None:
+        """Starts before the first message."""
+        self._second_started_at, self._in_second = 0.0, 0
+
+    def is_exceeded(self, now: float) -> bool:
+        """Counts one message; returns whether there are more than `MAX_MESSAGES_PER_SECOND` now.
+
+        Args:
+            now: monotonic time in seconds.
+        """
+        if now - self._second_started_at >= 1:
+            self._second_started_at, self._in_second = now, 0
+        self._in_second += 1
+        return self._in_second > MAX_MESSAGES_PER_SECOND
 
 
 class Place:

@@ -24,6 +24,8 @@ MAX_UNKNOWN_MESSAGE_BYTES = 16 * 1024
 MAX_UNKNOWN_SOCKETS = 64
 """Sockets that may be open without authentication. They take no place of those that are authenticated."""
 MAX_MESSAGES_PER_SECOND = 100
+KNOWN_PROCESSOR_SHARE = 0.25
+"""The part of a core for reading frames and messages of known callers. Unknown ones have a share of their own."""
 MAX_ACTIONS = 32
 """Runs that one socket may start, continue or follow at once."""
 MAX_FAILED_AUTHENTICATIONS = 3

@@ -15,11 +15,13 @@ import msgspec
 from starlette.websockets import WebSocketDisconnect
 
 from spanwise.auth.claims import ExpiredTokenError
+from spanwise.auth.processor_budget import ProcessorMeter
 from spanwise.errors import BadRequestError, UnauthenticatedError, UnavailableError, ValidationError
 from spanwise.fair_budget import Holding, current_caller
 from spanwise.http.authorization import AuditedRequest
 from spanwise.http.requests.caller import address_of, caller_key
 from spanwise.http.responses.errors import as_spanwise_error
+from spanwise.http.websocket.limits import MessageRate
 from spanwise.http.websocket.protocol import (
     AUTHENTICATION_SECONDS,
     CLOSE_SECONDS,
@@ -89,10 +91,13 @@ class SocketSession:
         self._place: Place | None = None
         self._wire = wire_of(websocket.scope)
         self._buffered = Holding(backend.sockets.buffered_bytes, "")
+        self._meter = ProcessorMeter(backend.unknown_callers, caller_key(websocket, None))
+        if self._wire is not None:
+            self._wire.meter = self._meter
         self._authorization: list[str] = websocket.headers.getlist("authorization")
         self._failed_authentications = 0
         self._last_message_at = self._unauthenticated_since = self._token_checked_at = time.monotonic()
-        self._second_started_at, self._messages_in_second = 0.0, 0
+        self._message_rate = MessageRate()
         self._action_tasks: set[asyncio.Task[None]] = set()
         self._followers: dict[str, asyncio.Task[None]] = {}
         self._send_lock = asyncio.Lock()
@@ -113,6 +118,7 @@ class SocketSession:
             self._place = place
             self.backend.sockets.recognize(self)
             self._bound_messages(MAX_MESSAGE_BYTES)
+            self._meter.move(self.backend.sockets.processor, current_caller.get())
         self.identity, self.user_id = identity, identity.user_id
         self._failed_authentications = 0
 
@@ -127,6 +133,7 @@ class SocketSession:
         self._release_place()
         self.identity, self.user_id, self._unauthenticated_since = None, None, time.monotonic()
         self._bound_messages(MAX_UNKNOWN_MESSAGE_BYTES)
+        self._meter.move(self.backend.unknown_callers, caller_key(self.websocket, None))
         self.backend.sockets.forget(self)
 
     def _release_place(self) -> None:
@@ -219,25 +226,31 @@ class SocketSession:
             text = message.get("text")
             if text is None:
                 self.end(UNSUPPORTED_DATA, "expected text")
-            elif self._is_too_fast():
+            elif self._message_rate.is_exceeded(self._last_message_at):
                 self.end(POLICY_VIOLATION, f"more than {MAX_MESSAGES_PER_SECOND} messages in a second")
             elif len(text.encode()) > MAX_MESSAGE_BYTES:
                 self.end(MESSAGE_TOO_BIG, f"expected a message of at most {MAX_MESSAGE_BYTES} bytes")
+            elif self.identity is None:
+                await self._handle_unknown(text)
             else:
                 await self._handle(text)
             if self._ending.done():
                 return
 
-    def _is_too_fast(self) -> bool:
-        if self._last_message_at - self._second_started_at >= 1:
-            self._second_started_at, self._messages_in_second = self._last_message_at, 0
-        self._messages_in_second += 1
-        return self._messages_in_second > MAX_MESSAGES_PER_SECOND
+    async def _handle_unknown(self, text: str) -> None:
+        """Handles a message of an unknown caller within the processor time for all of them."""
+        budget, caller = self.backend.unknown_callers, caller_key(self.websocket, None)
+        try:
+            await budget.admit(caller, len(text))
+        except UnavailableError as error:
+            await self._end_unavailable(error)
+            return
+        await budget.run(caller, self._handle(text), lambda: self.identity is not None)
 
     async def _handle(self, text: str) -> None:
         action: object = None
         try:
-            message = decode_message(text)
+            message = self._decode(text)
             action = message.get("action")
             if action == "authenticate":
                 await self._authenticate(message.get("token"))
@@ -251,6 +264,16 @@ class SocketSession:
         except (BadRequestError, ValidationError, UnavailableError) as error:
             await self.send_error(error, action=action if isinstance(action, str) else None)
 
+    def _decode(self, text: str) -> Message:
+        if self.identity is None:
+            return decode_message(text)  # measured already
+        with self._meter.counted():
+            return decode_message(text)
+
+    async def _end_unavailable(self, error: UnavailableError) -> None:
+        await self.send_event("auth_error", error=str(error), error_type="server_error")
+        self.end(TRY_AGAIN_LATER, str(error))
+
     async def _authenticate(self, token: object) -> None:
         authorization = [f"Bearer {token}"] if isinstance(token, str) else []
         try:
@@ -263,22 +286,21 @@ class SocketSession:
                 self.end(POLICY_VIOLATION, "authentication failed")
             return
         except UnavailableError as error:
-            await self.send_event("auth_error", error=str(error), error_type="server_error")
-            self.end(TRY_AGAIN_LATER, str(error))
+            await self._end_unavailable(error)
             return
         self._authorization = authorization
         text = "Authentication successful. You can now send commands."
         await self.send_event("authenticated", message=text, user_id=self.user_id)
 
     async def _verified(self, authorization: list[str]) -> Identity:
-        """Returns whose token it is. An unknown caller has a share of the processor time for all of them.
+        """Returns whose token it is. A new token of a known caller counts as one of an unknown caller.
 
         Raises:
             UnauthenticatedError: the token is not valid.
             UnavailableError: the share is used up.
         """
         authorizer, budget = self.backend.authorizer, self.backend.unknown_callers
-        if authorizer.knows(authorization):
+        if self.identity is None or authorizer.knows(authorization):  # what unknown callers send is measured already
             return await authorizer.authenticate(self.websocket, authorization, self.audited(None))
         caller = caller_key(self.websocket, None)
         await budget.admit(caller, sum(map(len, authorization)))

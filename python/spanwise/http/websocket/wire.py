@@ -1,4 +1,4 @@
-"""Speaks the WebSocket protocol on the connection of a handshake, within a bound on what a client makes it hold.
+"""Speaks the WebSocket protocol on the connection of a handshake, within bounds on memory and processor time.
 
 The HTTP server collects messages of up to 64 MiB before anybody sees them, and has no setting for it; but it reads only
 while it is asked for a message. So it does the handshake alone, and the frames are read here, from a duplicate of its
@@ -11,7 +11,7 @@ import asyncio
 import logging
 import socket
 from collections import deque
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, cast
 
 from websockets.frames import CloseCode, Frame, Opcode
@@ -30,8 +30,16 @@ if TYPE_CHECKING:
 
     from starlette.types import Message
 
+    from spanwise.auth.processor_budget import ProcessorMeter
+
 READ_BYTES = 16 * 1024
 """What is read at once."""
+PIECE_BYTES = 1024
+"""What is parsed and measured at once. It holds up to 170 frames, which take 2 ms."""
+MAX_FRAMES_AT_ONCE = 32
+"""After a piece with more frames, other work of the event loop comes before the next one."""
+PAUSE_SECONDS = 0.02
+"""How long nothing is read from a known caller over its share of the processor time."""
 WRITE_BYTES = 64 * 1024
 """What may wait to be sent before a sender waits, and nothing more is read."""
 DISCARD_BYTES = 4 * MAX_MESSAGE_BYTES
@@ -53,19 +61,25 @@ class Wire(asyncio.BufferedProtocol):
 
     Attributes:
         max_message_bytes: the size of the largest message that is accepted now.
+        meter: measures the processor time for the frames. An unknown caller over its share is disconnected; nothing is
+            read from a known one for a moment.
         on_buffered: called with the number of bytes held whenever it changed; it may raise to end the connection.
     """
 
     def __init__(self) -> None:
         """Prepares for a connection whose client is unknown. Buffers are made when it starts: it may be rejected."""
         self.max_message_bytes = MAX_UNKNOWN_MESSAGE_BYTES
+        self.meter: ProcessorMeter | None = None
         self.on_buffered: Callable[[int], None] = lambda _: None
         self._fragments = bytearray()
         self._is_text = True
         self._discarded = 0
         self._has_ended = False
         self._is_disconnected = False
+        self._unparsed = b""
+        self._is_parsing_later = False
         self._messages: deque[Message] = deque()
+        self._message_bytes = 0
         self._arrived = asyncio.Event()
         self._writable = asyncio.Event()
         self._lost = asyncio.Event()
@@ -94,9 +108,48 @@ class Wire(asyncio.BufferedProtocol):
             self._discarded += nbytes
         if self._discarded > DISCARD_BYTES:
             self._cut()
-        elif self._frames.state is not State.CLOSED:
-            self._frames.receive_data(self._read_buffer[:nbytes])
-            self._take_frames()
+            return
+        self._unparsed += self._read_buffer[:nbytes]
+        if not self._is_parsing_later:
+            self._parse()
+
+    def _parse(self) -> None:
+        """Parses the bytes that were read, up to the first piece of many frames. Reading waits for the rest."""
+        self._is_parsing_later = False
+        while self._unparsed and not self._is_parsing_later and self._can_parse():
+            piece = self._unparsed[:PIECE_BYTES]
+            try:
+                with self.meter.measured() if self.meter else nullcontext():
+                    self._frames.receive_data(piece)
+                    count = self._take_frames()
+            except UnavailableError as error:
+                self._reject_or_wait(error)
+                break
+            self._unparsed = self._unparsed[PIECE_BYTES:]
+            if count > MAX_FRAMES_AT_ONCE:
+                self._parse_later(0)
+        self._pause_or_resume()
+
+    def _can_parse(self) -> bool:
+        return self._frames.state is not State.CLOSED and not self._lost.is_set()
+
+    def _reject_or_wait(self, error: UnavailableError) -> None:
+        if self._is_known:
+            self._parse_later(PAUSE_SECONDS)
+        elif self._frames.state is State.OPEN:
+            self._unparsed = b""
+            self._fail(TRY_AGAIN_LATER, str(error))
+            self._flush()
+        else:
+            self._cut()
+
+    def _parse_later(self, seconds: float) -> None:
+        self._is_parsing_later = True
+        asyncio.get_running_loop().call_later(seconds, self._parse)
+
+    @property
+    def _is_known(self) -> bool:
+        return self.max_message_bytes > MAX_UNKNOWN_MESSAGE_BYTES
 
     def eof_received(self) -> None:
         """Takes the end of what the client sends."""
@@ -122,13 +175,16 @@ class Wire(asyncio.BufferedProtocol):
         self._pause_or_resume()
 
     def _take_the_rest(self) -> None:
-        with suppress(OSError):
+        """Takes the data that had arrived, while the caller is within its share."""
+        with suppress(OSError, UnavailableError):
             for _ in range(DISCARD_BYTES // READ_BYTES):
-                data = self._socket.recv(READ_BYTES)
+                data, self._unparsed = self._unparsed or self._socket.recv(READ_BYTES), b""
+                for start in range(0, len(data), PIECE_BYTES):
+                    with self.meter.measured() if self.meter else nullcontext():
+                        self._frames.receive_data(data[start : start + PIECE_BYTES])
+                        self._take_frames()
                 if not data or self._frames.state is not State.OPEN:
                     return
-                self._frames.receive_data(data)
-                self._take_frames()
 
     async def receive(self) -> Message:
         """Returns the next ASGI message of the client; the last one is `websocket.disconnect`."""
@@ -136,6 +192,7 @@ class Wire(asyncio.BufferedProtocol):
             self._arrived.clear()
             await self._arrived.wait()
         message = self._messages.popleft()
+        self._message_bytes -= _size_of(message)
         if message["type"] == "websocket.disconnect":
             self._is_disconnected = True
             await asyncio.sleep(0)  # what the message before it asks for begins, although the client has left
@@ -185,8 +242,10 @@ class Wire(asyncio.BufferedProtocol):
                 self._socket.shutdown(socket.SHUT_RDWR)
             self._transport.abort()
 
-    def _take_frames(self) -> None:
-        for frame in self._frames.events_received():
+    def _take_frames(self) -> int:
+        """Takes the frames that have arrived, and returns their number."""
+        frames = self._frames.events_received()
+        for frame in frames:
             if isinstance(frame, Frame):
                 self._take_frame(frame)
         if self._frames.parser_exc is not None:  # it has sent a close frame itself
@@ -196,6 +255,7 @@ class Wire(asyncio.BufferedProtocol):
             self._fail(MESSAGE_TOO_BIG, f"expected a message of at most {self.max_message_bytes} bytes")
         self._flush()
         self._pause_or_resume()
+        return len(frames)
 
     def _take_frame(self, frame: Frame) -> None:
         if frame.opcode is Opcode.CLOSE:
@@ -225,6 +285,7 @@ class Wire(asyncio.BufferedProtocol):
 
     def _put(self, message: Message) -> None:
         self._messages.append(message)
+        self._message_bytes += _size_of(message)
         self._arrived.set()
 
     def _put_disconnect(self) -> None:
@@ -239,9 +300,8 @@ class Wire(asyncio.BufferedProtocol):
         return len(self._frames.reader.buffer) + len(self._fragments)
 
     def _account(self) -> None:
-        whole = sum(len(message.get("text") or message.get("bytes") or "") for message in self._messages)
         try:
-            self.on_buffered(whole + self._held())
+            self.on_buffered(self._message_bytes + self._held())
         except UnavailableError as error:
             self._fail(TRY_AGAIN_LATER, str(error))
 
@@ -249,7 +309,7 @@ class Wire(asyncio.BufferedProtocol):
         if self._transport is None or self._transport.is_closing():
             return
         is_waiting = bool(self._messages) and self._frames.state is State.OPEN
-        if is_waiting or not self._writable.is_set():
+        if is_waiting or self._is_parsing_later or not self._writable.is_set():
             self._transport.pause_reading()
         else:
             self._transport.resume_reading()
@@ -262,3 +322,7 @@ class Wire(asyncio.BufferedProtocol):
                 self._transport.write(data)
             else:
                 self._transport.write_eof()
+
+
+def _size_of(message: Message) -> int:
+    return len(message.get("text") or message.get("bytes") or "")

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from websockets.frames import Frame, Opcode
 
-from spanwise.http.websocket.protocol import MAX_MESSAGE_BYTES, MESSAGE_TOO_BIG
-from spanwise.http.websocket.wire import READ_BYTES, Wire
+from spanwise.auth.processor_budget import ProcessorBudget, ProcessorMeter
+from spanwise.http.websocket.protocol import MAX_MESSAGE_BYTES, MESSAGE_TOO_BIG, TRY_AGAIN_LATER
+from spanwise.http.websocket.wire import PIECE_BYTES, READ_BYTES, Wire
+from support.clients.forged_tokens import Clock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -118,4 +122,147 @@ def test_bytes_in_memory_are_reported_and_end_at_zero() -> None:
     wire.on_buffered = sizes.append
     asyncio.run(received_by(wire, [frames_of("x" * 1000, [300, 300])], 1))
     assert max(sizes) >= 1000
+    assert sizes[-1] == 0
+
+
+FRAMES_WITHOUT_MESSAGES = {
+    "pings": [Frame(Opcode.PING, b"")],
+    "pongs": [Frame(Opcode.PONG, b"")],
+    "empty continuations": [Frame(Opcode.TEXT, b"", fin=False), Frame(Opcode.CONT, b"", fin=False)],
+    "bytes one by one": [Frame(Opcode.TEXT, b"", fin=False), Frame(Opcode.CONT, b"x", fin=False)],
+    "pings between fragments": [Frame(Opcode.TEXT, b"", fin=False), Frame(Opcode.PING, b"x")],
+    "empty messages": [Frame(Opcode.TEXT, b"")],
+}
+
+
+def many(case: str, count: int) -> bytes:
+    """Returns `count` frames of a case; the last of its frames is repeated."""
+    *begin, again = FRAMES_WITHOUT_MESSAGES[case]
+    return b"".join(frame.serialize(mask=True) for frame in begin) + again.serialize(mask=True) * count
+
+
+class Counted(ProcessorBudget):
+    """A budget that counts a millisecond for each piece of work."""
+
+    def __init__(self, share: float) -> None:
+        self.clock = Clock(0)
+        self.pieces = 0
+        super().__init__(share, self.clock)
+
+    def count(self, caller: str, nanoseconds: int) -> None:
+        self.pieces += nanoseconds > 0
+        super().count(caller, 1_000_000)
+
+
+async def flooded(wire: Wire, sent: bytes) -> list[dict[str, Any]]:
+    """Returns the messages that were received of a client that sends until it is cut off, and then leaves."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        ours.setblocking(False)  # noqa: FBT003  # its only parameter
+        theirs.settimeout(30)
+        await wire.start(ours)
+
+        def send() -> None:
+            with suppress(OSError):
+                theirs.sendall(sent)
+                theirs.shutdown(socket.SHUT_WR)
+
+        sending = asyncio.ensure_future(asyncio.to_thread(send))
+        found: list[dict[str, Any]] = []
+        async with asyncio.timeout(30):
+            while not found or found[-1]["type"] != "websocket.disconnect":
+                found.append(dict(await wire.receive()))
+            await wire.finish()
+            await sending
+    return found
+
+
+@pytest.mark.parametrize("case", FRAMES_WITHOUT_MESSAGES)
+def test_frames_of_an_unknown_client_take_no_more_than_its_share(case: str) -> None:
+    """50 ms of a tenth of a core are 37 pieces for one address; the client sends hundreds."""
+    budget, wire = Counted(0.1), Wire()
+    wire.meter = ProcessorMeter(budget, "a")
+    sent = many(case, 100_000)
+    asyncio.run(flooded(wire, sent))
+    assert len(sent) > 500 * PIECE_BYTES
+    assert 37 <= budget.pieces <= 39
+    other = ProcessorMeter(budget, "b")
+    with other.measured():
+        pass
+
+
+def test_an_unknown_client_over_its_share_learns_why_it_is_closed() -> None:
+    budget, wire = Counted(0.1), Wire()
+    wire.meter = ProcessorMeter(budget, "a")
+
+    async def scene() -> bytes:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            ours.setblocking(False)  # noqa: FBT003  # its only parameter
+            await wire.start(ours)
+            theirs.sendall(many("pongs", 10_000))
+            async with asyncio.timeout(10):
+                assert (await wire.receive())["type"] == "websocket.disconnect"
+            answer = await asyncio.to_thread(theirs.recv, 125)
+            theirs.close()
+            await wire.finish()
+        return answer
+
+    answer = asyncio.run(scene())
+    assert answer[0] == 0x80 | Opcode.CLOSE
+    assert int.from_bytes(answer[2:4]) == TRY_AGAIN_LATER
+    assert answer[4:] == b"too many requests without a verified token at once"
+
+
+@pytest.mark.parametrize("case", ["pongs", "bytes one by one"])
+def test_frames_of_a_known_client_wait_for_its_share_and_none_is_lost(case: str) -> None:
+    budget, wire = Counted(1.0), Wire()
+    wire.max_message_bytes = MAX_MESSAGE_BYTES
+    wire.meter = ProcessorMeter(budget, "a")
+    last = Frame(Opcode.TEXT if case == "pongs" else Opcode.CONT, b"end").serialize(mask=True)
+
+    async def scene() -> list[dict[str, Any]]:
+        passing = asyncio.ensure_future(pass_time())
+        found = await flooded(wire, many(case, 100_000) + last)
+        passing.cancel()
+        return found
+
+    async def pass_time() -> None:
+        while True:
+            await asyncio.sleep(0.001)
+            budget.clock.now += 1
+
+    message, _ = asyncio.run(scene())
+    assert message["text"].endswith("end")
+    assert budget.pieces > 500
+
+
+def test_other_work_comes_between_pieces_of_many_frames() -> None:
+    budget, wire = Counted(1000.0), Wire()
+    wire.meter = ProcessorMeter(budget, "a")
+    pieces_seen: set[int] = set()
+
+    async def scene() -> None:
+        async def look() -> None:
+            while True:
+                pieces_seen.add(budget.pieces)
+                await asyncio.sleep(0)
+
+        looking = asyncio.ensure_future(look())
+        await flooded(wire, many("pongs", 20_000))
+        looking.cancel()
+
+    asyncio.run(scene())
+    assert budget.pieces > 100
+    assert len(pieces_seen) >= budget.pieces - 1
+
+
+def test_what_is_waiting_is_accounted_once_for_each_message() -> None:
+    """It was added up again for each message that was taken, which is quadratic for a read full of tiny ones."""
+    sizes: list[int] = []
+    wire = Wire()
+    wire.on_buffered = sizes.append
+    found = asyncio.run(received_by(wire, [Frame(Opcode.TEXT, b"xy").serialize(mask=True) * 1000], 1000))
+    assert len(found) == 1000
+    assert max(sizes) <= 2 * READ_BYTES // 8
     assert sizes[-1] == 0

@@ -19,6 +19,7 @@ ORDER = [
     "errors",
     "strict_json",
     "output_file",
+    "masking",
     "filter_models",
     "models",
     "span_models",

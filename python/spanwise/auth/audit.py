@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 import threading
 import time
 from datetime import UTC, datetime
@@ -19,14 +18,13 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from spanwise.masking import masked_request_text
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 MAX_UNAUTHENTICATED_PER_SECOND = 90
 MAX_TEXT_LENGTH = 512
-
-_TOKEN = re.compile(r"eyJ[\w-]+(?:\.[\w-]*)+", re.ASCII)
-"""A JWS or JWE in compact form: its header is a JSON object, so it starts with `{"` in base64 (RFC 7515, 7.1)."""
 
 _log = logging.getLogger(__name__)
 _log.setLevel(logging.INFO)  # the audit log is independent of the configured log level
@@ -118,8 +116,8 @@ def _write(now: float, members: dict[str, object]) -> None:
 
 
 def _shown(value: object) -> object:
-    """Returns a value as it is logged: a text without tokens, which callers put into paths by mistake, and cut."""
+    """Returns a value as it is logged: a text without tokens, and truncated."""
     if not isinstance(value, str):
         return value
-    text = _TOKEN.sub("[token]", value)
+    text = masked_request_text(value)
     return f"{text[:MAX_TEXT_LENGTH]}..." if len(text) > MAX_TEXT_LENGTH else text

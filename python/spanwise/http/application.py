@@ -30,6 +30,7 @@ from spanwise.http.routing.responder import responder
 from spanwise.http.routing.table import OTLP_TABLE, TABLE
 from spanwise.http.routing.ui import LINKED_PATHS, file_routes
 from spanwise.http.websocket.routes import websocket_routes
+from spanwise.masking import masked_request_text
 from spanwise.ui.files import read_files
 
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ def _routing_error_handler(backend: Backend) -> Callable[[Request, Exception], A
         reported, headers = routing_error(request, error)
         if request.method == "POST" and media_type(request) == PROTOBUF:
             backend.traces.exports.refused(
-                NotFoundError(f"there is no `{request.scope['path']:.256}`"), sender_of(request)
+                NotFoundError(f"there is no `{masked_request_text(request.scope['path']):.256}`"), sender_of(request)
             )
         try:
             await backend.authorizer.authorize(request, None)

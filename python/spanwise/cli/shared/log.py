@@ -1,4 +1,4 @@
-"""Log formatters that write each event as exactly one line, whatever text it contains."""
+"""Log formatters that write each event as exactly one line without tokens, whatever text it contains."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from spanwise.auth import audit
 from spanwise.components.adapters import LOGGERS
 from spanwise.http.middleware.request_id import current_request
+from spanwise.masking import masked
 
 if TYPE_CHECKING:
     from spanwise.settings import Settings
@@ -23,8 +24,8 @@ class LineFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Returns the line of the event, followed by the traceback if there is one."""
-        line = f"{_instant(record)} {record.levelname.lower()} {record.name}: {record.getMessage()}"
-        traceback = self.formatException(record.exc_info).splitlines() if record.exc_info else []
+        line = f"{_instant(record)} {record.levelname.lower()} {record.name}: {masked(record.getMessage())}"
+        traceback = masked(self.formatException(record.exc_info)).splitlines() if record.exc_info else []
         return "\n  ".join(text.translate(_CONTROLS) for text in (line, *traceback))
 
 
@@ -38,9 +39,9 @@ class JsonFormatter(logging.Formatter):
         if record.name == audit.__name__:
             event |= json.loads(record.getMessage())  # audit events are JSON already
         else:
-            event["message"] = record.getMessage()
+            event["message"] = masked(record.getMessage())
         if record.exc_info:
-            event["traceback"] = self.formatException(record.exc_info)
+            event["traceback"] = masked(self.formatException(record.exc_info))
         return json.dumps(event, ensure_ascii=True)
 
 

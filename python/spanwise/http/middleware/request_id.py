@@ -10,6 +10,8 @@ from secrets import token_hex
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from spanwise.masking import masked_request_text
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -61,13 +63,14 @@ class RequestId:
                 added = () if any(name == _CACHE_CONTROL for name, _ in sent) else ((_CACHE_CONTROL, b"no-store"),)
                 message["headers"] = [*sent, (_REQUEST_ID, request_id.encode()), _NOSNIFF, *added]
                 milliseconds = (time.perf_counter() - started) * 1000
-                _log.debug(
-                    "%s %s: %d, %.1f ms", scope.get("method", "WS"), scope["path"], message["status"], milliseconds
-                )
+                if _log.isEnabledFor(logging.DEBUG):
+                    path, method = masked_request_text(scope["path"]), scope.get("method", "WS")
+                    _log.debug("%s %s: %d, %.1f ms", method, path, message["status"], milliseconds)
             await send(message)
 
         await self._app(scope, receive, send_with_id)
 
 
 def _request_id(given: bytes) -> str:
-    return given.decode() if _ACCEPTED_ID.fullmatch(given) else token_hex(16)
+    is_accepted = _ACCEPTED_ID.fullmatch(given) and masked_request_text(given.decode()) == given.decode()
+    return given.decode() if is_accepted else token_hex(16)

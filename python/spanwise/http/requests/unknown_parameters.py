@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from spanwise.errors import ValidationError
 from spanwise.http.requests.query import query_parameters
+from spanwise.masking import masked_request_text
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -79,7 +80,7 @@ class UnknownParameters:
             shown = unknown[0][:_MAX_CHARACTERS]
             raise ValidationError(f"Unknown parameter, expected {expected} - at `{shown}`")
         for name in unknown:
-            self._log_once(path, name[:_MAX_CHARACTERS])
+            self._log_once(path, masked_request_text(name)[:_MAX_CHARACTERS])
 
     def _log_once(self, path: str, name: str) -> None:
         if name in AGNO_PARAMETERS or (path, name) in self._logged or len(self._logged) >= MAX_LOGGED:

@@ -6,9 +6,11 @@ import os
 import random
 import signal
 import socket
+import tempfile
 import threading
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,7 +22,6 @@ from support.services.process import RunningService
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 pytestmark = list(needs_ray)
 JSON = {"Content-Type": "application/json"}
@@ -172,3 +173,19 @@ def test_kills_under_load_lose_nothing(service: RunningService, kills: int) -> N
     load.end()
     assert load.wrong == []
     assert sorted(service.trace_ids()) == [f"{number:032x}" for number in range(load.first + 1, load.stored + 1)]
+
+
+def test_the_folder_of_ray_is_closed_to_others_and_goes_after_a_kill() -> None:
+    with tempfile.TemporaryDirectory() as parent:  # sockets are in it, whose paths must be short
+        with RunningService(Path(parent) / "data", *CLUSTER, TMPDIR=parent) as killed:
+            (left,) = Path(parent).glob("spanwise-ray-*")
+            assert left.stat().st_mode & 0o777 == 0o700
+            processes = descendants(killed.process.pid)
+            killed.kill()
+            wait_until_gone(processes)
+            assert left.exists()
+        with RunningService(Path(parent) / "data", *CLUSTER, TMPDIR=parent) as after:
+            (own,) = Path(parent).glob("spanwise-ray-*")
+            assert own != left
+            assert after.stop() == 0
+            assert not own.exists()

@@ -5,15 +5,14 @@ from __future__ import annotations
 import logging
 import os
 import secrets
-import shutil
 import socket
-import tempfile
 import threading
 from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from spanwise.errors import ConfigurationError, StoreError
+from spanwise.traces.shards.cluster.local_folder import LocalFolder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -162,14 +161,13 @@ def _import_ray(address: str) -> Any:  # noqa: ANN401  # a module that may be mi
 def _run(address: str, workers: int, started: Future[None], stop: threading.Event) -> None:
     """Has Ray run from the beginning to the end of this thread."""
     ray = _import_ray(address)
-    # Sockets are in it, whose paths must be short.
     folder = None
     try:
         try:
             if address != LOCAL:
                 ray.init(address=address, namespace=NAMESPACE, log_to_driver=False, configure_logging=False)
             else:
-                folder = tempfile.mkdtemp(prefix="spanwise-ray-")
+                folder = LocalFolder()
                 ray.init(
                     address=LOCAL,
                     num_cpus=workers,
@@ -177,7 +175,7 @@ def _run(address: str, workers: int, started: Future[None], stop: threading.Even
                     include_dashboard=False,
                     log_to_driver=False,
                     configure_logging=False,
-                    _temp_dir=folder,
+                    _temp_dir=str(folder.for_ray),
                 )
         except Exception as error:  # noqa: BLE001  # for the thread that waits
             started.set_exception(error)
@@ -187,4 +185,4 @@ def _run(address: str, workers: int, started: Future[None], stop: threading.Even
         ray.shutdown()
     finally:
         if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
+            folder.remove()

@@ -7,6 +7,7 @@
 
 pub mod error;
 pub mod time;
+pub mod caller;
 pub mod semaphore;
 pub mod progress;
 mod cores;

@@ -1,16 +1,22 @@
-//! A counting semaphore that serves waiters in FIFO order.
+//! A counting semaphore whose callers take turns.
 //!
-//! It bounds what is expensive, such as memory or parsing threads: callers beyond the limit wait.
+//! It bounds expensive resources, such as memory or threads: callers beyond the limit wait. The next permit goes to the
+//! caller that used least, by start-time fair queueing. A permit starts at the virtual time of the permit before it, or
+//! at the virtual time at which its caller's last permit ended if that is later. So an idle caller saves up no time, and
+//! a caller with many requests delays another caller only by the permits that it already holds.
 
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{Thread, current, park_timeout};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use crate::caller::Caller;
 use crate::error::Result;
 
 /// How often a waiter checks whether it was cancelled.
 const CANCELLATION_POLL: Duration = Duration::from_millis(20);
+/// The number of callers with a remembered use. Beyond that, the caller that used least is forgotten.
+const MAX_REMEMBERED: usize = 256;
 
 /// A number of units of which callers acquire permits.
 #[derive(Debug)]
@@ -22,15 +28,32 @@ pub struct Semaphore {
 struct SemaphoreState {
     limit: u64,
     acquired: u64,
-    /// Waiters, first come first served, so that a large request is not starved by small ones.
-    queue: VecDeque<(u64, Thread)>,
+    waiters: Vec<Waiter>,
     next_ticket: u64,
+    /// The virtual time, in microseconds times units.
+    now: u64,
+    /// The virtual time at which the use of each caller ends.
+    ends: BTreeMap<Caller, u64>,
+}
+
+#[derive(Debug)]
+struct Waiter {
+    caller: Caller,
+    ticket: u64,
+    thread: Thread,
 }
 
 impl Semaphore {
     /// Returns a semaphore with `limit` units.
     pub const fn new(limit: u64) -> Self {
-        let state = SemaphoreState { limit, acquired: 0, queue: VecDeque::new(), next_ticket: 0 };
+        let state = SemaphoreState {
+            limit,
+            acquired: 0,
+            waiters: Vec::new(),
+            next_ticket: 0,
+            now: 0,
+            ends: BTreeMap::new(),
+        };
         Self { state: Mutex::new(state) }
     }
 
@@ -46,20 +69,22 @@ impl Semaphore {
         self.state().limit
     }
 
-    /// Waits for `units` free units and returns a permit that holds them until it is dropped. Earlier
-    /// waiters are served first. A request for more than the limit waits until all units are free.
+    /// Waits for `units` free units and returns a permit that holds them until it is dropped. The caller of this thread
+    /// that used least is served first, and earlier requests of one caller before later ones, so that a large request is not
+    /// starved by small ones. A request for more than the limit waits until all units are free.
     ///
     /// # Errors
     /// The error of `check_cancelled`, which is called repeatedly while waiting.
     pub fn acquire(&self, units: u64, check_cancelled: impl Fn() -> Result<()>) -> Result<Permit<'_>> {
         let mut state = self.state();
-        if !(state.queue.is_empty() && state.has_free(units)) {
+        let caller = Caller::current();
+        if !(state.waiters.is_empty() && state.has_free(units)) {
             let ticket = state.next_ticket;
             state.next_ticket += 1;
-            state.queue.push_back((ticket, current()));
+            state.waiters.push(Waiter { caller, ticket, thread: current() });
             while !(state.is_first(ticket) && state.has_free(units)) {
                 if let Err(cancelled) = check_cancelled() {
-                    state.queue.retain(|(waiting, _)| *waiting != ticket);
+                    state.leave(ticket);
                     state.wake_first();
                     return Err(cancelled);
                 }
@@ -67,11 +92,17 @@ impl Semaphore {
                 park_timeout(CANCELLATION_POLL);
                 state = self.state();
             }
-            state.queue.pop_front();
+            state.leave(ticket);
         }
         state.acquired += units;
+        state.now = state.start_of(caller);
         state.wake_first();
-        Ok(Permit { semaphore: self, units })
+        Ok(Permit { semaphore: self, units, caller, start: state.now, since: Instant::now() })
+    }
+
+    /// Returns true if a request waits. Work that can pause then releases its permit and acquires a new one.
+    pub fn is_wanted(&self) -> bool {
+        !self.state().waiters.is_empty()
     }
 
     fn state(&self) -> MutexGuard<'_, SemaphoreState> {
@@ -84,14 +115,42 @@ impl SemaphoreState {
         self.acquired == 0 || self.acquired + units <= self.limit
     }
 
+    /// Returns the virtual time at which the next use of a caller starts.
+    fn start_of(&self, caller: Caller) -> u64 {
+        self.ends.get(&caller).map_or(self.now, |end| self.now.max(*end))
+    }
+
+    fn first(&self) -> Option<&Waiter> {
+        self.waiters.iter().min_by_key(|waiter| (self.start_of(waiter.caller), waiter.ticket))
+    }
+
     fn is_first(&self, ticket: u64) -> bool {
-        self.queue.front().is_some_and(|(first, _)| *first == ticket)
+        self.first().is_some_and(|first| first.ticket == ticket)
+    }
+
+    fn leave(&mut self, ticket: u64) {
+        self.waiters.retain(|waiter| waiter.ticket != ticket);
+    }
+
+    /// Charges a permit that was released to its caller.
+    fn charge(&mut self, permit: &Permit<'_>) {
+        let micros = u64::try_from(permit.since.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let used = micros.max(1).saturating_mul(permit.units.max(1));
+        let end = self.ends.entry(permit.caller).or_default();
+        *end = (*end).max(permit.start).saturating_add(used);
+        if self.acquired == 0 && self.waiters.is_empty() {
+            self.now = self.ends.values().copied().fold(self.now, u64::max);
+            self.ends.clear();
+        } else if self.ends.len() > MAX_REMEMBERED {
+            let least = self.ends.iter().min_by_key(|(_, end)| **end).map(|(caller, _)| *caller);
+            self.ends.retain(|caller, _| Some(*caller) != least);
+        }
     }
 
     /// Wakes the first waiter, which checks again whether enough units are free.
     fn wake_first(&self) {
-        if let Some((_, thread)) = self.queue.front() {
-            thread.unpark();
+        if let Some(first) = self.first() {
+            first.thread.unpark();
         }
     }
 }
@@ -101,12 +160,17 @@ impl SemaphoreState {
 pub struct Permit<'a> {
     semaphore: &'a Semaphore,
     units: u64,
+    caller: Caller,
+    /// The virtual time at which this use starts.
+    start: u64,
+    since: Instant,
 }
 
 impl Drop for Permit<'_> {
     fn drop(&mut self) {
         let mut state = self.semaphore.state();
         state.acquired -= self.units;
+        state.charge(self);
         state.wake_first();
     }
 }
@@ -114,9 +178,10 @@ impl Drop for Permit<'_> {
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
-    use std::thread::{scope, sleep};
+    use std::thread::{scope, sleep, yield_now};
 
     use super::*;
+    use crate::caller;
     use crate::error::Error;
 
     #[test]
@@ -145,7 +210,7 @@ mod tests {
         let (semaphore, is_cancelled) = (Semaphore::new(4), AtomicU64::new(0));
         let check = || if is_cancelled.load(Ordering::SeqCst) > 0 { Err(Error::Cancelled) } else { Ok(()) };
         let wait_for_queue = |count: usize| {
-            while semaphore.state().queue.len() < count {
+            while semaphore.state().waiters.len() < count {
                 sleep(Duration::from_millis(1));
             }
         };
@@ -154,13 +219,13 @@ mod tests {
             let cancelled = scope.spawn(|| semaphore.acquire(4, check).map(drop));
             wait_for_queue(1);
             let large =
-                scope.spawn(|| semaphore.acquire(4, || Ok(())).map(|_permit| semaphore.state().queue.len()));
+                scope.spawn(|| semaphore.acquire(4, || Ok(())).map(|_permit| semaphore.state().waiters.len()));
             wait_for_queue(2);
             let small = scope.spawn(|| semaphore.acquire(1, || Ok(())).map(drop));
             wait_for_queue(3);
             is_cancelled.store(1, Ordering::SeqCst);
             assert!(matches!(cancelled.join().expect("ends"), Err(Error::Cancelled)));
-            assert_eq!(semaphore.state().queue.len(), 2);
+            assert_eq!(semaphore.state().waiters.len(), 2);
             drop(held);
             assert_eq!(large.join().expect("ends").expect("not cancelled"), 1);
             small.join().expect("ends").expect("not cancelled");
@@ -176,5 +241,43 @@ mod tests {
         assert!(semaphore.acquire(1, || Err(Error::Cancelled)).is_err());
         drop(first);
         drop(semaphore.acquire(4, || Err(Error::Cancelled)).expect("free"));
+    }
+
+    #[test]
+    fn callers_take_turns_and_each_of_them_is_served_in_order() {
+        let (semaphore, served) = (Semaphore::new(1), Mutex::new(Vec::new()));
+        let serve = |name: &'static str| {
+            caller::serve(name);
+            let permit = semaphore.acquire(1, || Ok(())).expect("not cancelled");
+            served.lock().expect("no panic").push(name);
+            drop(permit);
+        };
+        caller::serve("greedy");
+        let held = semaphore.acquire(1, || Ok(())).expect("free");
+        assert!(!semaphore.is_wanted());
+        scope(|scope| {
+            for (waiting, name) in ["greedy", "greedy", "greedy", "modest"].into_iter().enumerate() {
+                scope.spawn(move || serve(name));
+                while semaphore.state().waiters.len() <= waiting {
+                    yield_now();
+                }
+            }
+            assert!(semaphore.is_wanted());
+            drop(held);
+        });
+        assert_eq!(served.into_inner().expect("no panic"), ["modest", "greedy", "greedy", "greedy"]);
+    }
+
+    #[test]
+    fn few_callers_are_remembered_and_none_of_an_idle_semaphore() {
+        let semaphore = Semaphore::new(2);
+        let held = semaphore.acquire(1, || Ok(())).expect("free");
+        for number in 0..10 * MAX_REMEMBERED {
+            caller::serve(&number.to_string());
+            drop(semaphore.acquire(1, || Ok(())).expect("free"));
+        }
+        assert_eq!(semaphore.state().ends.len(), MAX_REMEMBERED);
+        drop(held);
+        assert!(semaphore.state().ends.is_empty());
     }
 }

@@ -42,6 +42,7 @@ __all__ = [
     "otlp_spans",
     "otlp_status",
     "read_object",
+    "serve_caller",
     "set_conventions",
     "set_page_memory_limit",
     "set_prices",
@@ -891,6 +892,13 @@ def set_prices(source: bytes | None) -> None:
 
     Raises:
         ConfigurationError: the table is invalid, or other prices are in force in this process.
+    """
+
+def serve_caller(name: str) -> None:
+    """Sets the caller that this thread serves, until the next call. Callers take turns in the engine.
+
+    Args:
+        name: the key of the caller; empty for the program itself.
     """
 
 def set_page_memory_limit(bytes: int) -> None:

@@ -45,7 +45,7 @@ mod _engine {
     #[pymodule_export]
     use super::page::PyPage;
     #[pymodule_export]
-    use super::process::{set_conventions, set_page_memory_limit, set_prices};
+    use super::process::{serve_caller, set_conventions, set_page_memory_limit, set_prices};
     #[pymodule_export]
     use super::running_call::{PyCancellationToken, PyProgress};
     #[pymodule_export]

@@ -3,6 +3,7 @@
 use pyo3::prelude::*;
 
 use super::detach::detached;
+use crate::caller;
 use crate::search;
 use crate::trace::{conventions, cost};
 
@@ -27,4 +28,10 @@ pub(super) fn set_conventions(py: Python<'_>, lines: Vec<(String, String)>) -> P
 #[pyo3(signature = (source))]
 pub(super) fn set_prices(py: Python<'_>, source: Option<&[u8]>) -> PyResult<()> {
     detached(py, || cost::set_prices(source))
+}
+
+/// Sets the caller that this thread serves. Callers take turns in the engine.
+#[pyfunction]
+pub(super) fn serve_caller(name: &str) {
+    caller::serve(name);
 }

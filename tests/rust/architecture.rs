@@ -11,9 +11,10 @@ use imports::{ImportGraph, top_level_modules};
 use crate::support::files::paths_below;
 
 /// The top-level modules. Each imports only modules that are listed before it.
-const LAYERS: [&str; 21] = [
+const LAYERS: [&str; 22] = [
     "error",
     "time",
+    "caller",
     "semaphore",
     "progress",
     "cores",

@@ -87,7 +87,10 @@ impl<'s, 'a> Values<'s, 'a> {
                 parts.iter_mut().zip(selections).for_each(|(part, selection)| work(part, selection));
             } else {
                 let parts = parts.par_iter_mut().zip(selections);
-                on_threads(|| parts.for_each(|(part, selection)| work(part, selection)));
+                on_threads(|| {
+                    parts.for_each(|(part, selection)| work(part, selection));
+                    Ok(())
+                })?;
             }
         }
         Ok(())

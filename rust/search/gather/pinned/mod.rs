@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use prost::Message as _;
 
 use super::wire::{Answer, Answered, Asked, Query, Question, decode, unexpected};
+use crate::caller;
 use crate::error::{Error, Result};
 use crate::filter::{Filter, SpanFilter};
 use crate::index::{LiveRows, Projection};
@@ -66,11 +67,12 @@ impl PinnedSearch {
         &self.snapshot
     }
 
-    /// Answers one question of a [`super::Gathering`].
+    /// Answers one question of a [`super::Gathering`], in the turns of its caller.
     ///
     /// # Errors
     /// [`Error::Cancelled`]; [`Error::Busy`] if it cannot be read; what is wrong with the search or the store.
     pub fn answer(&self, question: &[u8], cancel: &CancellationToken) -> Result<Vec<u8>> {
+        caller::serve(self.filter.caller());
         let Question { max_looks, asked } = decode(question)?;
         let cancel = cancel.with_looks(usize::try_from(max_looks).unwrap_or(usize::MAX));
         let answered = match self.answer_to(asked.ok_or_else(unexpected)?, &cancel) {

@@ -28,6 +28,7 @@ ORDER = [
     "metrics",
     "memory",
     "fair_budget",
+    "fair_queue",
     "malloc_trim",
     "settings",
     "auth",

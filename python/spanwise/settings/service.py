@@ -102,7 +102,12 @@ class Settings(StoreSettings, frozen=True, kw_only=True):
     ] = ""
     search_threads: Annotated[
         int,
-        Meta(ge=1, le=1024, description="Threads that run searches.", extra={"default": "two per core"}),
+        Meta(
+            ge=1,
+            le=1024,
+            description="Threads that callers share for searches; each caller's first search runs beyond them.",
+            extra={"default": "two per core"},
+        ),
     ] = field(default_factory=lambda: 2 * (os.cpu_count() or 1))
     search_queue_size: Annotated[
         int, Meta(ge=0, description="Searches that may wait for a thread; above this, searches get a 503.")
@@ -112,7 +117,14 @@ class Settings(StoreSettings, frozen=True, kw_only=True):
         float,
         Meta(gt=0, description="The longest a search may take, including the wait for a thread; then it gets a 503."),
     ] = 10.0
-    ingest_threads: Annotated[int, Meta(ge=1, le=1024, description="Threads that ingest spans.")] = 32
+    ingest_threads: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=1024,
+            description="Threads that callers share to ingest spans; each caller's first request runs beyond them.",
+        ),
+    ] = 32
     ingest_queue_size: Annotated[
         int, Meta(ge=0, description="Ingest requests that may wait for a thread; above this, they get a 503.")
     ] = 256

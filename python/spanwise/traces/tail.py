@@ -205,7 +205,7 @@ class Tails:
 
     def __init__(self) -> None:
         """Starts without readers."""
-        self.pool = Pool("tail", 1, MAX_TAILS)
+        self.pool = Pool("tail", 1, MAX_TAILS, own=0)
         self._places = FairBudget(MAX_TAILS, f"more than {MAX_TAILS} tails at once")
         self._feeds: dict[Store, _Feed] = {}
         self._streams: dict[str, _Stream] = {}

@@ -1,12 +1,19 @@
 from __future__ import annotations
 
 import asyncio
-from threading import Event
+from contextvars import copy_context
+from functools import partial
+from threading import Event, Lock
+from typing import TYPE_CHECKING
 
 import pytest
 
 from spanwise.errors import StoreClosedError, UnavailableError
+from spanwise.fair_budget import current_caller
 from spanwise.traces.pools import Pool
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 async def eventually_admits(pool: Pool) -> str:
@@ -81,5 +88,106 @@ def test_a_closed_pool_rejects() -> None:
         for _ in range(2):
             with pytest.raises(StoreClosedError, match="shutting down"):
                 await pool.run(lambda: None)
+
+    asyncio.run(scenario())
+
+
+def run_as(pool: Pool, caller: str, work: Callable[[], str]) -> asyncio.Task[str]:
+    """Starts work of a caller."""
+    context = copy_context()
+    context.run(current_caller.set, caller)
+    return asyncio.get_running_loop().create_task(pool.run(work), context=context)
+
+
+def test_a_caller_whose_work_has_all_threads_does_not_hold_up_another_one() -> None:
+    async def scenario() -> None:
+        pool, gate, done = Pool("search", threads=2, waiting=22), Event(), []
+
+        def expensive() -> str:
+            gate.wait()
+            done.append("greedy")
+            return "greedy"
+
+        greedy = [run_as(pool, "greedy", expensive) for _ in range(12)]
+        await asyncio.sleep(0)
+        try:
+            async with asyncio.timeout(10):
+                for number in range(3):
+                    assert await run_as(pool, f"modest {number}", lambda: "served") == "served"
+            assert not done
+        finally:
+            gate.set()
+        await asyncio.gather(*greedy)
+        assert done == ["greedy"] * 12
+        pool.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_caller_has_no_more_threads_than_there_are() -> None:
+    async def scenario() -> None:
+        pool, gate = Pool("search", threads=2, waiting=10), Event()
+        running, lock, most = 0, Lock(), 0
+
+        def work() -> str:
+            nonlocal running, most
+            with lock:
+                running += 1
+                most = max(most, running)
+            gate.wait()
+            with lock:
+                running -= 1
+            return ""
+
+        tasks = [run_as(pool, "greedy", work) for _ in range(8)]
+        await asyncio.sleep(0)
+        gate.set()
+        await asyncio.gather(*tasks)
+        assert most <= 2
+        pool.close()
+
+    asyncio.run(scenario())
+
+
+def test_without_turns_all_work_is_done_in_the_order_in_which_it_came() -> None:
+    async def scenario() -> None:
+        pool, gate, done = Pool("tail", threads=1, waiting=10, own=0), Event(), []
+
+        def work(name: str) -> str:
+            gate.wait()
+            done.append(name)
+            return name
+
+        names = ["a", "a", "b", "c", "a", "b"]
+        tasks = [run_as(pool, name, partial(work, name)) for name in names]
+        await asyncio.sleep(0)
+        gate.set()
+        await asyncio.gather(*tasks)
+        assert done == names
+        pool.close()
+
+    asyncio.run(scenario())
+
+
+def test_closing_drops_what_waits_and_waits_for_what_runs() -> None:
+    async def scenario() -> None:
+        pool, started, gate = Pool("search", threads=1, waiting=3), Event(), Event()
+
+        def work() -> str:
+            started.set()
+            gate.wait()
+            return "done"
+
+        running = run_as(pool, "a", work)
+        await asyncio.to_thread(started.wait)
+        waiting = run_as(pool, "a", work)
+        await asyncio.sleep(0)
+        closing = asyncio.ensure_future(asyncio.to_thread(pool.close))
+        await asyncio.wait([waiting])
+        assert waiting.cancelled()
+        gate.set()
+        assert await running == "done"
+        await closing
+        assert pool.admitted == 0
 
     asyncio.run(scenario())

@@ -13,6 +13,7 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, TypeVar
 
 from spanwise.errors import CancelledError, PinLostError, SpanwiseError, StoreClosedError, UnavailableError
+from spanwise.traces.pools import FairThreads
 from spanwise.traces.shards.shard import Ask
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ MAX_RESTARTS = 2
 _SEARCHES_PER_SHARD = 8
 _WRITES_PER_SHARD = 32
 """Calls at once. Many writes wait for the disk together; they must not hold up searches, nor these the end of one."""
+_CALLERS = 8
+"""The factor by which threads may exceed the shared ones: one search of each caller has threads of its own."""
 _POLL_SECONDS = 0.05
 _GATHER_SECONDS = 0.05
 """How long the ends of searches are gathered, of which a shard is told together."""
@@ -52,7 +55,8 @@ class Scatter:
         self._layout = layout
         self._seconds = seconds
         count = len(self._shards)
-        self._searches = ThreadPoolExecutor(_SEARCHES_PER_SHARD * count, thread_name_prefix="spanwise-shards")
+        searches = _SEARCHES_PER_SHARD * count
+        self._searches = FairThreads("spanwise-shards", searches, _CALLERS * searches, own=count)
         self._writes = ThreadPoolExecutor(_WRITES_PER_SHARD * count, thread_name_prefix="spanwise-shards-write")
         # Unlike a pool, it may be used while memory is collected, which is when searches that nobody has any more end.
         self._notices: SimpleQueue[tuple[Notify, int] | None] = SimpleQueue()
@@ -90,7 +94,7 @@ class Scatter:
         Raises:
             StoreClosedError: `close` was called.
         """
-        return _submit(self._searches, work, *args)
+        return self._searches.submit(partial(work, *args))
 
     def tell(self, notify: Notify, number: int) -> None:
         """Tells a shard, soon, what it would forget by itself later: that a search or a tail has ended."""
@@ -98,8 +102,8 @@ class Scatter:
 
     def close(self) -> None:
         """Waits for running calls and drops waiting ones."""
-        for threads in (self._searches, self._writes):
-            threads.shutdown(wait=True, cancel_futures=True)
+        self._searches.close()
+        self._writes.shutdown(wait=True, cancel_futures=True)
         self._notices.put(None)
         self._teller.join()
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from spanwise._engine import Filter
-from spanwise.errors import SpanwiseError
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from spanwise._engine import IngestReport
+    from spanwise._engine import CancellationToken, IngestReport
+    from spanwise.errors import SpanwiseError
     from spanwise.traces.port import Store
 
 INTERVAL_SECONDS = 10.0
@@ -38,13 +38,14 @@ class _Row(msgspec.Struct, frozen=True):
     total_spans: int
 
 
-def _name_and_size(store: Store, since: datetime) -> str:
-    """Returns the name of a trace that was received since then, and how many spans it has."""
+def name_and_size(store: Store, since: datetime, cancel: CancellationToken) -> str:
+    """Returns the name of a trace that was received since then, and how many spans it has. Blocks.
+
+    Raises:
+        SpanwiseError: see `TraceStore.search_runs`.
+    """
     condition = {"op": "GTE", "key": "created_at", "value": since.isoformat()}
-    try:
-        page = store.search_runs(Filter.compile(msgspec.json.encode(condition)), 1, 1, "summary")
-    except SpanwiseError as error:  # it is stored all the same
-        return f"it cannot be shown, {error}"
+    page = store.search_runs(Filter.compile(msgspec.json.encode(condition)), 1, 1, "summary", cancel=cancel)
     rows = msgspec.json.decode(page.data, type=list[_Row])
     shown = [f"{row.name}, {row.total_spans} span{'' if row.total_spans == 1 else 's'}" for row in rows]
     return shown[0] if shown else "more of one that is stored"
@@ -59,13 +60,11 @@ class ExportLog:
         self._said: set[str] = set()
         self._refused: dict[str, tuple[float, int]] = {}
 
-    def received(self, report: IngestReport, store: Store, since: datetime) -> None:
-        """Logs the first trace, spans that were rejected, and an export without spans. Blocks.
+    def received(self, report: IngestReport) -> bool:
+        """Logs spans that were rejected, and an export without spans.
 
-        Args:
-            report: what was stored.
-            store: where.
-            since: when the export was received.
+        Returns:
+            True for the first export with a trace, which `show_first` logs.
         """
         if report.rejected_spans:
             self._limited(
@@ -75,13 +74,18 @@ class ExportLog:
             )
         if report.accepted_spans and not self._has_received:
             self._has_received = True
-            _log.info("first trace received: %s", _name_and_size(store, since))
-        elif not report.accepted_spans and not report.rejected_spans and "empty" not in self._said:
+            return True
+        if not report.accepted_spans and not report.rejected_spans and "empty" not in self._said:
             self._said.add("empty")
             _log.warning(
                 "an export held no spans, so nothing was stored: its program ended no span, or sampled it away; this "
                 "is said once"
             )
+        return False
+
+    def show_first(self, shown: str) -> None:
+        """Logs the first trace: its name and size, or the error of reading it."""
+        _log.info("first trace received: %s", shown)
 
     def dropped(self, what: str) -> None:
         """Logs once that something is accepted and dropped."""

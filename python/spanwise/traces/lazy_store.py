@@ -114,13 +114,13 @@ class LazyStore:
         """
         return self._write(lambda store: store.ingest_logs(body, content_type, content_encoding))
 
-    def delete(self, compiled: Filter, *, dry_run: bool) -> int:
-        """Returns how many traces were deleted, or would be. Blocks: call it in a thread, after `opened`.
+    def delete(self, compiled: Filter) -> int:
+        """Returns how many traces were deleted. Blocks: call it in a thread, after `opened`.
 
         Raises:
             UnavailableError: nothing was deleted.
         """
-        return self._write(lambda store: store.delete(compiled, dry_run))
+        return self._write(lambda store: store.delete(compiled))
 
     def _write(self, write: Callable[[Store], Result]) -> Result:
         assert self._store is not None  # noqa: S101  # callers use `opened` first

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from spanwise._engine import drop_metrics, set_page_memory_limit
-from spanwise.errors import ConfigurationError
+from spanwise.errors import ConfigurationError, SpanwiseError
 from spanwise.fair_budget import FairBudget, current_caller
 from spanwise.metrics import STORE_GAUGES, Counter, Gauge
 from spanwise.traces.download import Downloads
-from spanwise.traces.export_log import ExportLog
+from spanwise.traces.export_log import ExportLog, name_and_size
 from spanwise.traces.lazy_store import LazyStore
 from spanwise.traces.pools import Pool
 from spanwise.traces.process_tables import set_process_tables
@@ -29,6 +29,11 @@ if TYPE_CHECKING:
     from spanwise.metrics import Family
     from spanwise.settings import Settings
     from spanwise.traces.port import Store
+
+DELETION_THREADS = 2
+"""Deletions at once. More would only wait, because the store executes one at a time."""
+MAX_WAITING_DELETIONS = 64
+"""Deletions that may wait for a thread."""
 
 
 class Traces:
@@ -61,6 +66,7 @@ class Traces:
         self._downloads = Downloads()
         self._tails = Tails()
         self._writes = Pool("ingest", settings.ingest_threads, settings.ingest_queue_size)
+        self._deletions = Pool("deletion", DELETION_THREADS, MAX_WAITING_DELETIONS)
         self._spans = Counter("spanwise_ingest_spans_total", "Spans received by OTLP.", "outcome")
         self._log_records = Counter("spanwise_ingest_log_records_total", "Log records received by OTLP.", "outcome")
         self._metrics = Counter("spanwise_ingest_metrics_total", "Metrics received by OTLP.", "outcome")
@@ -112,6 +118,7 @@ class Traces:
         self._downloads.pool.close()
         self._tails.pool.close()
         self._writes.close()
+        self._deletions.close()
         for store in self._stores.values():
             store.close()
 
@@ -123,7 +130,7 @@ class Traces:
             owner: the user whose traces are visible; None for everyone's.
         """
         store = self._store(store_id)
-        pools = (self._searches, self._counting, self._writes, self._downloads, self._tails)
+        pools = (self._searches, self._counting, self._deletions, self._downloads, self._tails)
         return View(store, *pools, owner, current_caller.get())
 
     async def ingest(
@@ -145,18 +152,21 @@ class Traces:
         """
         store = self._store(store_id)
         opened = store.opened()
-
-        def ingest() -> IngestReport:
-            since = datetime.now(UTC)
-            report = store.ingest(body, content_type, content_encoding)
-            self.exports.received(report, opened, since)
-            return report
-
-        report = await self._writes.run(ingest)
+        since = datetime.now(UTC)
+        report = await self._writes.run(lambda: store.ingest(body, content_type, content_encoding))
+        if self.exports.received(report):
+            self.exports.show_first(await self._shown(opened, since))
         self._spans.add("accepted", by=report.accepted_spans)
         self._spans.add("rejected", by=report.rejected_spans)
         self._ingested_bytes.add(by=len(body))
         return report
+
+    async def _shown(self, store: Store, since: datetime) -> str:
+        """Returns the name and size of a trace that was received since then."""
+        try:
+            return await self._searches.run(lambda cancel: name_and_size(store, since, cancel))
+        except SpanwiseError as error:  # it is stored all the same
+            return f"it cannot be shown, {error}"
 
     async def ingest_logs(
         self, body: bytes, content_type: str, content_encoding: str | None, store_id: str | None
@@ -211,6 +221,7 @@ class Traces:
             "export": self._downloads.pool,
             "tail": self._tails.pool,
             "ingest": self._writes,
+            "deletion": self._deletions,
         }
         admitted = {name: pool.admitted for name, pool in pools.items()}
         capacity = {name: pool.capacity for name, pool in pools.items()}

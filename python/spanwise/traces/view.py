@@ -52,7 +52,7 @@ class View:
     _store: LazyStore
     _searches: SearchPool
     _counting: FairBudget
-    _writes: Pool
+    _deletions: Pool
     _downloads: Downloads
     _tails: Tails
     owner: str | None
@@ -276,7 +276,9 @@ class View:
         return await self._tails.open(store, lambda: self._compile(source), last_event_id)
 
     async def delete(self, source: Raw, *, dry_run: bool) -> int:
-        """Returns the number of deleted traces. The deletion completes even if the caller stops waiting.
+        """Returns the number of deleted traces.
+
+        They are counted first, which is a search. The deletion itself completes even if the caller stops waiting.
 
         Args:
             source: the filter expression of the traces to delete, as JSON.
@@ -285,10 +287,18 @@ class View:
         Raises:
             ValidationError: the filter is neither an object nor null.
             FilterError: the filter is invalid.
-            UnavailableError: nothing was deleted; the same request may succeed later.
+            PayloadTooLargeError: too many documents would have to be looked at.
+            UnavailableError: nothing was deleted; the same request may succeed later. Or see `search`.
         """
-        self._store.opened()
-        return await self._writes.run(lambda: self._store.delete(self._compile(source), dry_run=dry_run))
+        store = self._store.opened()
+
+        def count(cancel: CancellationToken) -> int:
+            return store.search_runs(self._compile(source), 1, 1, "summary", cancel=cancel).total_count
+
+        matching = await self._searches.run(count)
+        if dry_run or not matching:
+            return matching
+        return await self._deletions.run(lambda: self._store.delete(self._compile(source)))
 
     def _compile(self, source: Raw = _EVERYTHING) -> Filter:
         return self._restricted(compile_filter(source))

@@ -218,8 +218,8 @@ mod tests {
         scope(|scope| {
             let cancelled = scope.spawn(|| semaphore.acquire(4, check).map(drop));
             wait_for_queue(1);
-            let large =
-                scope.spawn(|| semaphore.acquire(4, || Ok(())).map(|_permit| semaphore.state().waiters.len()));
+            let large = scope
+                .spawn(|| semaphore.acquire(4, || Ok(())).map(|_permit| semaphore.state().waiters.len()));
             wait_for_queue(2);
             let small = scope.spawn(|| semaphore.acquire(1, || Ok(())).map(drop));
             wait_for_queue(3);

@@ -40,7 +40,8 @@ const CONCURRENT_ROUNDS: u64 = 2;
 /// The turns of [`POOL`], in threads.
 static TURNS: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new(CONCURRENT_ROUNDS * threads() as u64));
 /// Those of [`LOOK_POOL`].
-static LOOK_TURNS: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new(CONCURRENT_ROUNDS * threads() as u64));
+static LOOK_TURNS: LazyLock<Semaphore> =
+    LazyLock::new(|| Semaphore::new(CONCURRENT_ROUNDS * threads() as u64));
 
 thread_local! {
     /// True while this thread has a turn. Nested rounds need no other turn, which could deadlock.

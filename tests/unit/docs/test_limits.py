@@ -17,6 +17,7 @@ from spanwise.http.websocket import protocol
 from spanwise.settings import TABLE
 from spanwise.strict_json import MAX_DEPTH
 from spanwise.traces.download_places import MAX_DOWNLOADS, MAX_WAITING, UNUSED_SECONDS, WAIT_SECONDS
+from spanwise.traces.service import DELETION_THREADS, MAX_WAITING_DELETIONS
 from spanwise.traces.tail import HELD_SECONDS, MAX_HELD, MAX_TAILS
 from support.paths import ROOT, SOURCES
 
@@ -82,6 +83,7 @@ FIGURES = {
     "divided by address; 0.5 s of it at once": BURST_SECONDS == 0.5,
     "4 MiB of heads, and 16 KiB for each request": (WAITING_BYTES, REQUEST_BYTES) == (4 * MEBIBYTE, 16 * KIBIBYTE),
     "A caller may hold three times what is left": SHARE_FACTOR == 3,
+    "| deletions, waiting ones included | 2 + 64 |": (DELETION_THREADS, MAX_WAITING_DELETIONS) == (2, 64),
     "more than 8 exports at once": MAX_DOWNLOADS == 8,
     "more than 64 exports wait": MAX_WAITING == 64,
     "for up to 10 s": WAIT_SECONDS == 10,

@@ -28,7 +28,6 @@ ORDER = [
     "metrics",
     "memory",
     "fair_budget",
-    "fair_queue",
     "malloc_trim",
     "settings",
     "auth",

@@ -13,8 +13,8 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, TypeVar
 
 from spanwise.errors import CancelledError, PinLostError, SpanwiseError, StoreClosedError, UnavailableError
-from spanwise.traces.pools import FairThreads
 from spanwise.traces.shards.shard import Ask
+from spanwise.traces.turns.fair_threads import FairThreads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from spanwise.fair_queue import FairQueue
+from spanwise.traces.turns.fair_queue import FairQueue
 
 
 def served(queue: FairQueue[str], seconds: dict[str, float]) -> list[str]:

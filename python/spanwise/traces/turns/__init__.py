@@ -1,0 +1,1 @@
+"""Threads in which callers take turns."""

@@ -167,6 +167,11 @@ class Service:
         """The ASGI application of the port for OTLP over gRPC, without a lifespan. It needs HTTP/2 and trailers."""
         return grpc_application(self._backend, self.settings.max_ingest_body_bytes)
 
+    @property
+    def unknown_callers(self) -> ProcessorBudget:
+        """The processor time for callers without a verified token."""
+        return self._backend.unknown_callers
+
     @cached_property
     def _backend(self) -> Backend:
         return Backend(

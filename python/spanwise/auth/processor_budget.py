@@ -189,8 +189,13 @@ class ProcessorMeter:
 
         A connection that turns out to be a known caller's costs its address nothing, as a request does.
         """
+        self.give_back()
+        self._budget, self._caller = budget, caller
+
+    def give_back(self) -> None:
+        """Gives back the time that was counted so far."""
         self._budget.give_back(self._caller, self._counted)
-        self._budget, self._caller, self._counted = budget, caller, 0
+        self._counted = 0
 
 
 @coroutine

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     from starlette.types import Receive, Scope, Send
 
+    from spanwise.auth.processor_budget import ProcessorBudget
     from spanwise.http.application import Application
     from spanwise.http.listeners import Listeners
     from spanwise.settings import Settings
@@ -80,6 +81,10 @@ class Served(Protocol):
     @property
     def grpc_app(self) -> Application:
         """The ASGI application of the port for OTLP over gRPC."""
+
+    @property
+    def unknown_callers(self) -> ProcessorBudget:
+        """The processor time for unknown callers, which the servers that parse requests take from."""
 
     async def open(self) -> None:
         """Opens it. Called while the servers run; if it fails, they stop."""
@@ -182,7 +187,7 @@ async def _grpc_server(
     if listeners.otlp_grpc is None:
         return None
     settings = service.settings
-    limits = ConnectionLimits(allowed_otlp_connections(connections))
+    limits = ConnectionLimits(allowed_otlp_connections(connections), service.unknown_callers)
     return await Http2Server.start(service.grpc_app, settings, listeners.otlp_grpc, limits, certificate)
 
 

@@ -35,9 +35,9 @@ def open_one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Receiver]:
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Receiver]:
-    """The same with authorization."""
+    """The same with authorization, and with enough processor time for the unknown callers of all tests."""
     folder, port = tmp_path_factory.mktemp("grpc"), free_port()
-    flags = ("--authorization", "--otlp-grpc-port", str(port))
+    flags = ("--authorization", "--otlp-grpc-port", str(port), "--unknown-processor-share", "1")
     with RunningService(folder / "data", *flags, JWT_JWKS_FILE=jwks_file(folder)) as service:
         yield Receiver(service, port)
         assert service.stop() == 0

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 MEBIBYTE = 1024 * 1024
 GROWTH_BYTES = 192 * MEBIBYTE
 """More memory than this no attack may take: it is less than the budgets of requests that are decoded."""
-ENHANCE_YOUR_CALM = 11
+ENHANCE_YOUR_CALM, NO_ERROR = 11, 0
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0"
 HEADERS, RST_STREAM, SETTINGS, PING, WINDOW_UPDATE, CONTINUATION, DATA = 1, 3, 4, 6, 8, 9, 0
 SPAN = "b" * 16
@@ -170,7 +170,7 @@ def test_a_flood_of_frames_ends_its_connection(guarded: Receiver, name: str) -> 
         for _ in range(5):
             with raw(guarded.port) as connection:
                 flood(connection, FLOODS[name]())
-                assert goaway_of(connection) in {ENHANCE_YOUR_CALM, None}
+                assert goaway_of(connection) in {ENHANCE_YOUR_CALM, NO_ERROR, None}
 
 
 def test_bytes_that_are_no_frames_end_their_connection(guarded: Receiver) -> None:
@@ -233,7 +233,7 @@ def test_callers_without_a_token_are_rejected_before_their_message_is_whole(
     receive: Callable[..., Receiver], tmp_path: Path
 ) -> None:
     """A window of each message is taken at most, and what has come of it is dropped with the call."""
-    receiver = receive("--authorization", JWT_JWKS_FILE=jwks_file(tmp_path))
+    receiver = receive("--authorization", "--unknown-processor-share", "1", JWT_JWKS_FILE=jwks_file(tmp_path))
     codes = []
     with survives(receiver.service, as_admin()), ExitStack() as opened:
         for _ in range(100):
@@ -376,3 +376,46 @@ def test_unknown_connections_are_closed_after_a_while(receive: Callable[..., Rec
         assert client.goaway == 0
         assert goaway_of(silent) == 0
         assert known.call(b"").code == OK
+
+
+def many_headers() -> Iterator[bytes]:
+    encoder = Encoder()
+    for number in range(20_000):
+        headers = [*BLOCK, *((f"name-{each}", "x") for each in range(90))]
+        yield frame(HEADERS, 2 * number + 1, encoder.encode(headers), flags=5)
+
+
+def small_headers() -> Iterator[bytes]:
+    encoder = Encoder()
+    for number in range(100_000):
+        yield frame(HEADERS, 2 * number + 1, encoder.encode(BLOCK), flags=5)
+
+
+@pytest.mark.parametrize("flooding", [many_headers, small_headers])
+def test_headers_of_unknown_callers_are_within_their_share(
+    receive: Callable[..., Receiver], tmp_path: Path, flooding: Callable[[], Iterator[bytes]]
+) -> None:
+    """A known caller on a connection of its own is served, also from the same address."""
+    receiver = receive("--authorization", JWT_JWKS_FILE=jwks_file(tmp_path))
+    admin = as_admin()
+    with survives(receiver.service, admin), receiver.connect() as known:
+        assert known.call(export_message("a" * 32, SPAN), admin).code == OK
+        for _ in range(5):
+            with suppress(OSError), raw(receiver.port) as connection:
+                flood(connection, flooding())
+                assert goaway_of(connection) in {ENHANCE_YOUR_CALM, NO_ERROR, None}
+            assert known.call(export_message("b" * 32, SPAN), admin).code == OK
+        metrics = receiver.service.http.get("/metrics", headers=admin).raise_for_status().text
+    assert "spanwise_unknown_callers_rejected_total" in metrics
+
+
+def test_a_call_that_is_rejected_unread_ends_its_connection(receive: Callable[..., Receiver], tmp_path: Path) -> None:
+    receiver = receive("--authorization", JWT_JWKS_FILE=jwks_file(tmp_path))
+    with survives(receiver.service, as_admin()), receiver.connect() as client:
+        with suppress(OSError):  # the connection was closed while the client sent
+            for _ in range(10_000):
+                client.call(b"", {"authorization": "Bearer nonsense"})
+                if client.is_closed:
+                    break
+        client.wait_until_closed()
+        assert client.goaway in {NO_ERROR, None}

@@ -3,6 +3,9 @@
 A client may send `UNKNOWN_WINDOW_BYTES` of bodies before the application asks for the body of a request, which it does
 once the caller is authorized. Later each body is acknowledged only as the application takes it.
 
+Until then all work for the connection is measured, and takes its time from that of all unknown callers. Requests are
+parsed one by one, with other work of the event loop in between.
+
 Source: RFC 9113.
 """
 
@@ -10,7 +13,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import suppress
+from collections import deque
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 from h2.config import H2Configuration
@@ -29,7 +33,9 @@ from h2.exceptions import H2Error
 from h2.settings import SettingCodes
 from hyperframe.frame import GoAwayFrame
 
+from spanwise.errors import UnavailableError
 from spanwise.http.http2.frame_meter import MAX_HEADER_BYTES, FloodError, FrameMeter
+from spanwise.http.http2.header_decoder import HeaderDecoder
 from spanwise.http.http2.limits import (
     CLOSE_SECONDS,
     CONNECTION_WINDOW_BYTES,
@@ -43,9 +49,12 @@ from spanwise.http.http2.stream import Stream, scope_of
 from spanwise.http.requests.caller import network_of
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from h2.events import Event
     from starlette.types import ASGIApp
 
+    from spanwise.auth.processor_budget import ProcessorMeter
     from spanwise.http.http2.limits import ConnectionLimits
     from spanwise.http.http2.stream import Headers
     from spanwise.settings import Settings
@@ -85,7 +94,11 @@ class Connection(asyncio.Protocol):
         self._settings = settings
         self._limits = limits
         self._h2 = _Engine(H2Configuration(client_side=False, header_encoding=None))
-        self._meter = FrameMeter()
+        self._h2.decoder = HeaderDecoder(MAX_HEADER_BYTES)
+        self._frames = FrameMeter()
+        self._pieces: deque[bytes] = deque()
+        self._is_parsing_later = False
+        self._is_writable = True
         self._streams: dict[int, Stream] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._can_send = asyncio.Event()
@@ -101,6 +114,18 @@ class Connection(asyncio.Protocol):
         self._client = transport.get_extra_info("peername") or ("", 0)
         self._server = transport.get_extra_info("sockname") or ("", 0)
         self.address = network_of(self._client[0])
+        self._meter: ProcessorMeter = self._limits.meter(self)
+        self._timer = self._loop.call_later(self._settings.header_deadline_seconds, self._end_unknown)
+        try:
+            with self._meter.measured():
+                self._initiate()
+        except UnavailableError as error:
+            _log.debug("closed a connection of %s: %s", self.address, error)
+            self._transport.abort()
+        else:
+            self._limits.enter(self)
+
+    def _initiate(self) -> None:
         self._h2.initiate_connection()
         self._h2.update_settings(
             {
@@ -110,11 +135,8 @@ class Connection(asyncio.Protocol):
                 SettingCodes.MAX_FRAME_SIZE: MAX_FRAME_BYTES,
             }
         )
-        self._h2.decoder.max_header_list_size = MAX_HEADER_BYTES
         # Larger frames may arrive in the same packet as the acknowledgement that allows them.
         self._h2.max_inbound_frame_size = MAX_FRAME_BYTES
-        self._limits.enter(self)
-        self._timer = self._loop.call_later(self._settings.header_deadline_seconds, self._end_unknown)
 
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002  # the protocol's
         """Ends the requests of a client that is gone. What it sent whole is still stored."""
@@ -126,12 +148,21 @@ class Connection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """Reads no more while the client does not read."""
-        self._transport.pause_reading()
+        self._is_writable = False
+        self._pause_or_resume()
 
     def resume_writing(self) -> None:
         """Reads again."""
-        if not self._transport.is_closing():
+        self._is_writable = True
+        self._pause_or_resume()
+
+    def _pause_or_resume(self) -> None:
+        if self._transport.is_closing():
+            return
+        if self._is_writable and not self._is_parsing_later:
             self._transport.resume_reading()
+        else:
+            self._transport.pause_reading()
 
     def data_received(self, data: bytes) -> None:
         """Handles what the client sent. A client that breaks the protocol is disconnected."""
@@ -140,16 +171,37 @@ class Connection(asyncio.Protocol):
         if not self._requests and not self._is_http2(data):
             return
         try:
-            self._meter.count(data)
-            events = self._h2.receive_data(data)
+            self._pieces.extend(self._frames.count(data))
         except FloodError as error:
             self._go_away(ErrorCodes.ENHANCE_YOUR_CALM, str(error))
+        else:
+            if not self._is_parsing_later:
+                self._parse()
+
+    def _parse(self) -> None:
+        """Parses one piece of what was read; the next one follows after other work of the event loop."""
+        self._is_parsing_later = False
+        if self._transport.is_closing() or not self._pieces:
+            return
+        try:
+            with self._measured():
+                self._receive(self._pieces.popleft())
+        except UnavailableError as error:
+            self.end(str(error))
         except H2Error as error:
             self._close(str(error))
-        else:
-            for event in events:
-                self._handle(event)
-            self._flush()
+        if self._pieces:
+            self._is_parsing_later = True
+            self._loop.call_soon(self._parse)
+        self._pause_or_resume()
+
+    def _measured(self) -> AbstractContextManager[None]:
+        return nullcontext() if self._is_known else self._meter.measured()
+
+    def _receive(self, data: bytes) -> None:
+        for event in self._h2.receive_data(data):
+            self._handle(event)
+        self._flush()
 
     def _is_http2(self, data: bytes) -> bool:
         """Returns whether a connection begins as HTTP/2 does. Tells others what it should be, and disconnects them."""
@@ -217,13 +269,15 @@ class Connection(asyncio.Protocol):
         if self._transport.is_closing():
             return
         if self._is_known:
-            self._meter.add_request()
+            self._frames.add_request()
         stream.release()
         if not stream.is_closed and not (stream.is_sent and stream.is_received):
             self._reset(stream.id, ErrorCodes.NO_ERROR if stream.is_sent else ErrorCodes.INTERNAL_ERROR)
         self._flush()
+        if stream.scope["state"].get("ends_connection"):
+            self.drain() if self._is_known else self.end("a request was rejected without reading its token")
         if self._is_draining and not self._streams:
-            self._close("the service is shutting down")
+            self._close("no more requests are accepted")
 
     def _reset(self, stream_id: int, code: ErrorCodes) -> None:
         # What arrived with the request may have reset it already, or ended the connection.
@@ -242,6 +296,7 @@ class Connection(asyncio.Protocol):
             return
         if not self._is_known:
             self._is_known = True
+            self._meter.give_back()
             self._limits.recognize(self)
             self._h2.increment_flow_control_window(CONNECTION_WINDOW_BYTES - UNKNOWN_WINDOW_BYTES)
             # For this request and all later ones, which need not wait for their windows then.
@@ -303,7 +358,7 @@ class Connection(asyncio.Protocol):
         self._write_go_away(ErrorCodes.NO_ERROR)
         self._timer.cancel()
         if not self._streams:
-            self._close("the service is shutting down")
+            self._close("no more requests are accepted")
 
     def _go_away(self, code: ErrorCodes, reason: str) -> None:
         self._write_go_away(code)

@@ -1,8 +1,8 @@
-"""Bounds what the frames of one connection may cost, before they are parsed.
+"""Bounds the cost of the frames of one connection before they are parsed, and cuts them into pieces.
 
 Parsing a frame takes as long whether it carries 16 KiB of a request or nothing, so a flood of empty ones would keep
-the event loop busy: resets, pings, settings, window updates, data byte by byte. Only the nine bytes at the beginning of
-each frame are read here.
+the event loop busy: resets, pings, settings, window updates, data byte by byte. So would a flood of headers whose
+requests are reset or refused. Only the nine bytes at the beginning of each frame are read here.
 
 Source: RFC 9113, sections 4.1 and 10.5.
 """
@@ -11,21 +11,27 @@ from __future__ import annotations
 
 import struct
 import time
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 PREFACE_BYTES = 24
-MAX_HEADER_BYTES = 32 * 1024
-"""Bytes of the headers of one request, compressed and not."""
+MAX_HEADER_BYTES = 16 * 1024
+"""Bytes of the headers of one request, compressed and not; HPACK counts 32 bytes more for each. A token takes up to
+8 KiB."""
+MAX_FRAMES_AT_ONCE = 32
+"""Frames in one piece. A piece has the headers of at most one request."""
+CONTROL_BYTES = 64
+"""A frame that is neither data nor headers counts once more for each such part of it: its settings are parsed."""
 SMALL_DATA_BYTES = 1024
 """A shorter frame of a body that does not end counts as empty."""
 BURST = 1000
 PER_SECOND = 100
 PER_REQUEST = 8
-"""Frames that carry next to nothing: how many at once, how many a second, and how many more for each request that was
-served."""
+"""Frames that carry next to nothing, and headers: how many at once, how many a second, and how many more for each
+request that was served."""
 
 _HEAD = struct.Struct(">HBBB4x")
 _DATA, _HEADERS, _CONTINUATION = 0, 1, 9
@@ -33,7 +39,7 @@ _END_STREAM = 1
 
 
 class FloodError(Exception):
-    """A client sends more empty frames, or larger headers, than any exporter does."""
+    """A client sends more empty frames or requests, or larger headers, than any exporter does."""
 
 
 class FrameMeter:
@@ -56,36 +62,43 @@ class FrameMeter:
         """Allows the frames that belong to one more request that was served."""
         self._allowed = min(BURST, self._allowed + PER_REQUEST)
 
-    def count(self, data: bytes) -> None:
-        """Counts the frames that begin in `data`.
+    def count(self, data: bytes) -> list[bytes]:
+        """Counts the frames that begin in `data`, and returns `data` in pieces with the headers of at most one request.
 
         Raises:
-            FloodError: there are too many empty frames, or too many bytes of headers.
+            FloodError: there are too many empty frames or requests, or too many bytes of headers.
         """
-        data = self._partial + data if self._partial else data
-        position, empty = self._skip, 0
-        while position + _HEAD.size <= len(data):
-            high, low, kind, flags = _HEAD.unpack_from(data, position)
+        whole, before = self._partial + data, len(self._partial)
+        position, cost, frames, cuts = self._skip, 0, 0, [0]
+        while position + _HEAD.size <= len(whole):
+            high, low, kind, flags = _HEAD.unpack_from(whole, position)
             length = high << 8 | low
-            empty += self._is_empty(kind, flags, length)
+            frames += 1
+            if kind == _HEADERS or frames > MAX_FRAMES_AT_ONCE:
+                cuts.append(max(0, position - before))
+                frames = 1
+            cost += self._cost(kind, flags, length)
             position += _HEAD.size + length
-        self._skip = max(0, position - len(data))
-        self._partial = data[position:]
-        self._spend(empty)
+        self._skip = max(0, position - len(whole))
+        self._partial = whole[position:]
+        self._spend(cost)
+        return [data[start:end] for start, end in pairwise([*cuts, len(data)]) if start < end]
 
-    def _is_empty(self, kind: int, flags: int, length: int) -> bool:
+    def _cost(self, kind: int, flags: int, length: int) -> int:
         if kind in {_HEADERS, _CONTINUATION}:
             self._header_bytes = length + (self._header_bytes if kind == _CONTINUATION else 0)
             if self._header_bytes > MAX_HEADER_BYTES:
                 raise FloodError(f"the headers of a request are larger than {MAX_HEADER_BYTES} bytes")
-        is_useful = kind == _HEADERS or (kind == _DATA and (length >= SMALL_DATA_BYTES or bool(flags & _END_STREAM)))
-        return not is_useful
+            return 1
+        if kind == _DATA:
+            return int(length < SMALL_DATA_BYTES and not flags & _END_STREAM)
+        return 1 + length // CONTROL_BYTES
 
-    def _spend(self, empty: int) -> None:
-        if not empty:
+    def _spend(self, cost: int) -> None:
+        if not cost:
             return
         now = self._clock()
-        self._allowed = min(BURST, self._allowed + (now - self._counted_at) * PER_SECOND) - empty
+        self._allowed = min(BURST, self._allowed + (now - self._counted_at) * PER_SECOND) - cost
         self._counted_at = now
         if self._allowed < 0:
-            raise FloodError("too many frames without content")
+            raise FloodError("too many frames without content, or requests")

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+from spanwise.auth.processor_budget import ProcessorMeter
+from spanwise.http.requests.caller import address_key
+
+if TYPE_CHECKING:
+    from spanwise.auth.processor_budget import ProcessorBudget
 
 MAX_UNKNOWN_CONNECTIONS = 256
 """Connections on which no request was authorized yet: with authorization off, those on which none was made."""
@@ -38,15 +44,16 @@ class LimitedConnection(Protocol):
 
 
 class ConnectionLimits:
-    """Limits how many connections are open at once.
+    """Limits how many connections are open at once, and the processor time for those of unknown callers.
 
     A connection too many ends one on which no request was authorized yet: the oldest one of the address that has most
     of them. If there is none, it is closed itself.
     """
 
-    def __init__(self, max_open: int) -> None:
-        """Sets the limit of all connections."""
+    def __init__(self, max_open: int, unknown_callers: ProcessorBudget) -> None:
+        """Sets the limit of all connections, and the processor time for unknown callers."""
         self._max_open = max_open
+        self._unknown_callers = unknown_callers
         self._unknown: dict[LimitedConnection, None] = {}
         self._open: dict[LimitedConnection, None] = {}
         self._has_left = asyncio.Event()
@@ -60,6 +67,10 @@ class ConnectionLimits:
     def unknown(self) -> int:
         """Returns how many of them are of unknown callers."""
         return len(self._unknown)
+
+    def meter(self, connection: LimitedConnection) -> ProcessorMeter:
+        """Returns what measures the work for a connection while its caller is unknown."""
+        return ProcessorMeter(self._unknown_callers, address_key(connection.address))
 
     def enter(self, connection: LimitedConnection) -> None:
         """Counts one more connection, whose caller is unknown. This may end an older one, or this one."""

@@ -83,12 +83,14 @@ class UnknownCallers:
         return (is_public and not given) or self._authorizer.knows(given)
 
     async def _reject(self, error: UnavailableError, scope: Scope, receive: Receive, send: Send) -> None:
-        """Sends the error. HTTP/1 closes the connection: the next request on it would be read before it is rejected."""
+        """Sends the error and ends the connection: the next request on it would be parsed before it is rejected."""
         if scope["type"] == "websocket":
             response = json_error_response(HTTPConnection(scope), error)
         else:
             response = self._error_response(Request(scope), error)
-        if scope.get("http_version") != "2":
+        if scope.get("http_version") == "2":
+            scope.setdefault("state", {})["ends_connection"] = True  # our server does it
+        else:
             response.headers["Connection"] = "close"
         if scope["type"] == "websocket":
             await deny(WebSocket(scope, receive, send), response)

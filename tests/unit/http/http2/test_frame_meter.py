@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import random
 import struct
 from itertools import pairwise
@@ -9,6 +10,8 @@ import pytest
 
 from spanwise.http.http2.frame_meter import (
     BURST,
+    CONTROL_BYTES,
+    MAX_FRAMES_AT_ONCE,
     MAX_HEADER_BYTES,
     PER_REQUEST,
     PER_SECOND,
@@ -21,7 +24,7 @@ from spanwise.http.http2.frame_meter import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-DATA, HEADERS, RST_STREAM, PING, CONTINUATION = 0, 1, 3, 6, 9
+DATA, HEADERS, RST_STREAM, SETTINGS, PING, CONTINUATION = 0, 1, 3, 4, 6, 9
 PREFACE = bytes(PREFACE_BYTES)
 
 
@@ -46,11 +49,13 @@ def empty_frames_allowed(meter: FrameMeter, piece: bytes) -> int:
         (frame(DATA, SMALL_DATA_BYTES - 1), BURST),
         (frame(DATA, 0, flags=1), 10 * BURST),
         (frame(DATA), BURST),
-        (frame(HEADERS, 10, flags=4), 10 * BURST),
+        (frame(HEADERS, 10, flags=4), BURST),
         (frame(CONTINUATION), BURST),
         (frame(RST_STREAM, 4), BURST),
         (frame(PING, 8), BURST),
-        (frame(0x77, 16_000), BURST),
+        (frame(0x77, CONTROL_BYTES - 1), BURST),
+        (frame(0x77, 9 * CONTROL_BYTES), BURST // 10),
+        (frame(SETTINGS, 99 * CONTROL_BYTES), BURST // 100),
     ],
 )
 def test_what_carries_nothing_is_limited(piece: bytes, allowed: int) -> None:
@@ -107,6 +112,33 @@ def test_headers_are_limited_with_their_continuations() -> None:
     meter = FrameMeter(lambda: 0.0)
     meter.count(PREFACE)
     for _ in range(3):
-        meter.count(frame(HEADERS, 16_000) + frame(CONTINUATION, 16_000))
+        meter.count(frame(HEADERS, 8_000) + frame(CONTINUATION, 8_000))
     with pytest.raises(FloodError, match=f"larger than {MAX_HEADER_BYTES} bytes"):
-        meter.count(frame(HEADERS, 16_000) + frame(CONTINUATION, 16_000) + frame(CONTINUATION, 1_000))
+        meter.count(frame(HEADERS, 8_000) + frame(CONTINUATION, 8_000) + frame(CONTINUATION, 1_000))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_piece_has_the_headers_of_one_request_and_few_frames(seed: int) -> None:
+    draw = random.Random(seed)
+    kinds = [draw.choice([DATA, DATA, HEADERS, PING, PING]) for _ in range(500)]
+    frames = [frame(kind, draw.choice([0, 2000]) if kind == DATA else 8) for kind in kinds]
+    pieces = FrameMeter(lambda: 0.0).count(PREFACE + b"".join(frames))
+    assert b"".join(pieces) == PREFACE + b"".join(frames)
+    ends = list(itertools.accumulate(map(len, pieces)))
+    starts = list(itertools.accumulate(map(len, frames), initial=PREFACE_BYTES))
+    for begin, end in pairwise([0, *ends]):
+        inside = [kind for kind, start in zip(kinds, starts, strict=False) if begin <= start < end]
+        assert inside.count(HEADERS) <= 1
+        assert len(inside) <= MAX_FRAMES_AT_ONCE
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_pieces_are_what_arrived(seed: int) -> None:
+    draw = random.Random(seed)
+    stream = PREFACE + b"".join(frame(draw.choice([DATA, HEADERS, PING]), draw.choice([0, 5, 900])) for _ in range(300))
+    cuts = sorted({0, len(stream), *(draw.randrange(len(stream)) for _ in range(500))})
+    meter = FrameMeter(lambda: 0.0)
+    for start, end in pairwise(cuts):
+        pieces = meter.count(stream[start:end])
+        assert b"".join(pieces) == stream[start:end]
+        assert all(pieces)

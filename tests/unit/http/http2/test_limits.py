@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from spanwise.auth.processor_budget import ProcessorBudget
 from spanwise.http.http2.limits import MAX_UNKNOWN_CONNECTIONS, ConnectionLimits
 
 
@@ -18,7 +19,7 @@ class Open:
 
 
 def test_one_too_many_ends_the_oldest_unknown_one_of_the_busiest_address() -> None:
-    limits = ConnectionLimits(10_000)
+    limits = ConnectionLimits(10_000, ProcessorBudget(1.0))
     few = Open("few")
     many = [Open("many") for _ in range(MAX_UNKNOWN_CONNECTIONS)]
     limits.enter(few)
@@ -30,7 +31,7 @@ def test_one_too_many_ends_the_oldest_unknown_one_of_the_busiest_address() -> No
 
 
 def test_known_ones_are_never_ended_for_others() -> None:
-    limits = ConnectionLimits(3)
+    limits = ConnectionLimits(3, ProcessorBudget(1.0))
     known = [Open("known") for _ in range(3)]
     for each in known:
         limits.enter(each)

@@ -1,14 +1,13 @@
 """What do floods of clients that nobody knows do to a caller that is known?
 
-Run it by hand: `python benches/load/floods.py`. Each flood is aimed at the service, and for comparison at a port of
-another process on the same cores that accepts connections and does nothing else, so that what the flood itself takes of
-the processors counts on both sides. It prints the p99 of searches at rest, beside the idle port and under the flood.
+Run it by hand: `python benches/load/floods.py`. For comparison, the same number of `GET /health` a second is sent over
+as many connections. It prints the p99 of searches at rest, beside health and beside the flood, and their ratio. Some
+floods are sent with a token of another caller.
 """
 
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
 import os
 import re
@@ -22,6 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
+
+from frame_floods import FRAME_FLOODS, UPGRADE, send
 
 from support.clients.otlp import export_request
 from support.clients.tokens import as_caller, jwks_file
@@ -37,8 +38,8 @@ GOAL = 3.0
 
 _FORGED = os.environ.setdefault("BENCH_FORGED", as_caller("mallory", "agent_os:admin")["Authorization"][:-8])
 """A token of the service's key without the end of its signature. The processes that send it inherit it."""
-_KEY = base64.b64encode(bytes(16)).decode()
-_UPGRADE = f"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {_KEY}\r\n"
+HEALTH = "health"
+"""The name of the baseline of every flood."""
 
 
 class Flood(NamedTuple):
@@ -64,8 +65,20 @@ FLOODS: dict[str, Flood] = {
     "heads of 60 KB": Flood(RATE, "/traces", f"Authorization: Bearer {'x' * 60_000}\r\nConnection: close\r\n"),
     "heads of 100 KB": Flood(RATE // 2, "/traces", f"Authorization: Bearer {'x' * 100_000}\r\nConnection: close\r\n"),
     "pages": Flood(RATE // 4, "/docs", "Accept-Encoding: gzip\r\nConnection: close\r\n"),
-    "sockets": Flood(RATE // 4, "/workflows/ws", _UPGRADE),
+    "sockets": Flood(RATE // 4, "/workflows/ws", UPGRADE),
 }
+"""Those of `mix.py`."""
+
+COSTLY_HEADS: dict[str, Flood] = {
+    "Accept-Encoding of commas": Flood(50, "/traces", f"Accept-Encoding: {',' * 30_000}\r\n", 10),
+    "Accept of commas": Flood(50, "/", f"Accept: {',' * 30_000}\r\n", 10),
+    "If-None-Match of commas": Flood(50, "/docs", f"Accept-Encoding: gzip\r\nIf-None-Match: {',' * 30_000}\r\n", 10),
+    "queries of 15,000 parameters": Flood(50, f"/health?{'a&' * 15_000}", "", 10),
+    "queries of escapes": Flood(50, f"/health?{'%41' * 10_000}", "", 10),
+    "99 lines": Flood(50, "/traces", "".join(f"Name-{number}: value\r\n" for number in range(97)), 10),
+}
+HTTP_FLOODS = {**FLOODS, **COSTLY_HEADS}
+ALL_FLOODS = {**HTTP_FLOODS, **FRAME_FLOODS}
 
 
 async def _connect_once(port: int, request: bytes) -> None:
@@ -92,9 +105,17 @@ async def _connect_again_and_again(port: int, request: bytes, pause: float) -> N
         await asyncio.sleep(pause)
 
 
-async def flood(name: str, port: int) -> None:
-    """Sends requests at a fixed rate until the process is ended."""
-    rate, path, headers, connections = FLOODS[name]
+def same_rate(name: str) -> Flood:
+    """Returns the baseline of a flood: as many requests for `/health`."""
+    found = ALL_FLOODS[name]
+    return Flood(found.rate, "/health", "" if found.connections else "Connection: close\r\n", found.connections)
+
+
+async def flood(name: str, port: int, *, is_baseline: bool = False) -> None:
+    """Sends a flood or its baseline at a fixed rate until the process is ended."""
+    if name in FRAME_FLOODS and not is_baseline:
+        await send(FRAME_FLOODS[name], port)
+    rate, path, headers, connections = same_rate(name) if is_baseline else HTTP_FLOODS[name]
     request = f"GET {path} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n".encode()
     if connections:
         await asyncio.gather(*(_connect_again_and_again(port, request, connections / rate) for _ in range(connections)))
@@ -108,19 +129,6 @@ async def flood(name: str, port: int) -> None:
                 tasks.add(task)
                 task.add_done_callback(tasks.discard)
         await asyncio.sleep(0.005)
-
-
-async def idle(port: int) -> None:
-    """Accepts connections and answers each with as little as possible."""
-
-    async def respond(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(OSError):
-            await reader.read(1024)
-            writer.write(b"HTTP/1.1 401 \r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
-            writer.close()
-
-    async with await asyncio.start_server(respond, "127.0.0.1", port) as server:
-        await server.serve_forever()
 
 
 @contextmanager
@@ -153,15 +161,13 @@ def p99_of_searches(service: RunningService, known: dict[str, str]) -> float:
     return sorted(latencies)[len(latencies) * 99 // 100]
 
 
-_ANSWERED = re.compile(
-    r"^spanwise_(?:unknown_callers_rejected_total|http_requests_total\{.*(?:/docs|WS|401).*\}) (.+)$", re.MULTILINE
-)
+_SECONDS = re.compile(r"^spanwise_unknown_callers_processor_seconds_total (.+)$", re.MULTILINE)
 
 
-def responses(service: RunningService, known: dict[str, str]) -> float:
-    """Returns how many requests of unknown callers got a response of the service, not of its HTTP server, so far."""
+def unknown_seconds(service: RunningService, known: dict[str, str]) -> float:
+    """Returns the processor time that requests and frames of unknown callers took so far."""
     metrics = service.http.get("/metrics", headers=known).raise_for_status().text
-    return sum(map(float, _ANSWERED.findall(metrics)))
+    return sum(map(float, _SECONDS.findall(metrics)))
 
 
 def private_mebibytes(service: RunningService) -> float:
@@ -170,38 +176,44 @@ def private_mebibytes(service: RunningService) -> float:
     return sum(int(line.split()[1]) for line in lines if line.startswith("Private_")) / 1024
 
 
+def report(service: RunningService, known: dict[str, str], name: str, grpc_port: int) -> str:
+    """Runs one flood and its baseline; returns the line about it."""
+    found = ALL_FLOODS[name]
+    with running("flood", HEALTH, name, str(service.port)):
+        beside_health = p99_of_searches(service, known)
+    taken, memory = unknown_seconds(service, known), private_mebibytes(service)
+    with running("flood", name, str(grpc_port if name in FRAME_FLOODS and found.is_grpc else service.port)):
+        beside_flood = p99_of_searches(service, known)
+    taken = unknown_seconds(service, known) - taken
+    return (
+        f"{name}: {found.rate} a second; p99 {beside_health:.1f} ms beside /health, {beside_flood:.1f} ms beside the "
+        f"flood, ratio {beside_flood / beside_health:.1f} (goal {GOAL:g}); {100 * taken / SECONDS:.1f} % of a core for "
+        f"unknown callers, memory {private_mebibytes(service) - memory:+.0f} MiB\n"
+    )
+
+
 def main() -> None:
     """Prints the figures."""
-    if sys.argv[1:] and sys.argv[1] in {"flood", "idle"}:
-        kind, *arguments = sys.argv[1:]
-        work = flood(arguments[0], int(arguments[1])) if kind == "flood" else idle(int(arguments[0]))
-        asyncio.run(work)
+    if sys.argv[1:2] == ["flood"]:
+        *baseline, name, port = sys.argv[2:]
+        asyncio.run(flood(name, int(port), is_baseline=baseline == [HEALTH]))
     log = sys.stdout.write
     log(f"load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores\n")
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder)
-        with RunningService(path / "data", "--authorization", JWT_JWKS_FILE=jwks_file(path)) as service:
+        path, grpc_port = Path(folder), free_port()
+        flags = ("--authorization", "--otlp-grpc-port", str(grpc_port))
+        with RunningService(path / "data", *flags, JWT_JWKS_FILE=jwks_file(path)) as service:
             writer = {"Content-Type": "application/json", **as_caller("writer", "traces:write")}
             for number in range(1, TRACES + 1):
                 export = export_request(f"{number:032x}", "b" * 16, **{"user.id": "alice"})
                 service.http.post("/v1/traces", content=export, headers=writer).raise_for_status()
+            os.environ["BENCH_AUTHORIZATION"] = as_caller("greedy", "workflows:run")["Authorization"]
             known = as_caller("alice", "traces:read", "metrics:read")
-            rest, memory = p99_of_searches(service, known), private_mebibytes(service)
-            log(f"at rest: p99 {rest:.1f} ms, {memory:.0f} MiB private\n")
-            for name in sys.argv[1:] or FLOODS:
-                port = free_port()
-                with running("idle", str(port)), running("flood", name, str(port)):
-                    beside = p99_of_searches(service, known)
-                answered = responses(service, known)
-                with running("flood", name, str(service.port)):
-                    under = p99_of_searches(service, known)
-                answered = responses(service, known) - answered
-                grown = private_mebibytes(service) - memory
-                log(
-                    f"{name}: {FLOODS[name].rate} a second; p99 {beside:.1f} ms beside an idle port, {under:.1f} ms "
-                    f"under the flood, ratio {under / beside:.1f} (goal {GOAL:g}), memory {grown:+.0f} MiB; "
-                    f"{answered / SECONDS:.0f} a second were answered\n"
-                )
+            log(
+                f"at rest: p99 {p99_of_searches(service, known):.1f} ms, {private_mebibytes(service):.0f} MiB private\n"
+            )
+            for name in sys.argv[1:] or ALL_FLOODS:
+                log(report(service, known, name, grpc_port))
             log(f"{len(service.log.read_text().splitlines())} lines in the log\n")
             assert service.stop() == 0
 

@@ -3,7 +3,7 @@
 A client may send `UNKNOWN_WINDOW_BYTES` of bodies before the application asks for the body of a request, which it does
 once the caller is authorized. Later each body is acknowledged only as the application takes it.
 
-Until then all work for the connection is measured, and takes its time from that of all unknown callers. Requests are
+Until then all work for the connection is measured, and counts for the share of unknown callers. Requests are
 parsed one by one, with other work of the event loop in between.
 
 Source: RFC 9113.
@@ -179,7 +179,7 @@ class Connection(asyncio.Protocol):
                 self._parse()
 
     def _parse(self) -> None:
-        """Parses one piece of what was read; the next one follows after other work of the event loop."""
+        """Parses one piece of the data that was read; the next one follows after other work of the event loop."""
         self._is_parsing_later = False
         if self._transport.is_closing() or not self._pieces:
             return

@@ -1,7 +1,7 @@
 """Decodes the headers of HTTP/2 requests, within a bound on their number.
 
 The decoder of `hpack` bounds the size of the headers alone. Its time grows with their number, and with the number of
-changes of the table's size, which are no headers: 16 KiB of them take 20 ms. So all fields of a block are counted first.
+changes of the table's size, which are no headers: 16 KiB of them take 20 ms. All fields are counted first.
 
 Source: RFC 7541, section 6.
 """

@@ -56,7 +56,7 @@ class Counted(ProcessorBudget):
 
 
 class Transport:
-    """Notes what a connection does with it."""
+    """Records the calls of a connection."""
 
     def __init__(self) -> None:
         self.sent = b""
@@ -88,7 +88,7 @@ class Transport:
 
     @property
     def goaway_code(self) -> int | None:
-        """The code in the last GOAWAY frame; None if there is none."""
+        """The code in the last GOAWAY frame; None without one."""
         position, code = 0, None
         while position < len(self.sent):
             size, kind = int.from_bytes(self.sent[position : position + 3]), self.sent[position + 3]

@@ -10,7 +10,7 @@ pub mod time;
 pub mod caller;
 pub mod semaphore;
 pub mod progress;
-mod cores;
+mod affinity;
 mod priority;
 pub mod schema;
 mod text;

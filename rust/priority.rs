@@ -6,7 +6,7 @@
 //! That is not enough where the scheduler of Linux shares cores by what each thread is owed, as it does since 6.6: a thread that
 //! works much, as those of searches do, is owed nothing when it wakes up, and waits until the slice of a background thread has
 //! ended, up to 4 ms. A search wakes threads several times. So background work also gives its core up every
-//! tenth of a millisecond ([`make_way`]). `docs/decisions/2026-11-27-scheduling.md` gives the reasons and the measurements.
+//! tenth of a millisecond ([`yield_cpu`]). `docs/decisions/2026-11-27-scheduling.md` gives the reasons and the measurements.
 
 use std::cell::Cell;
 use std::sync::LazyLock;
@@ -69,7 +69,7 @@ pub(crate) fn in_parallel<T: Send>(work: impl FnOnce() -> T + Send) -> T {
 
 /// Gives the core up to threads that wait for it, if this one does background work and has not done so for a tenth of a
 /// millisecond. To be called between pieces of work that are shorter than that; it costs 20 ns.
-pub(crate) fn make_way() {
+pub(crate) fn yield_cpu() {
     if !IS_LOWERED.get() {
         return;
     }
@@ -79,15 +79,15 @@ pub(crate) fn make_way() {
     }
 }
 
-/// As [`make_way`], where background work is asked whether it goes on: returns whether it is to end.
+/// As [`yield_cpu`], where background work is asked whether it goes on: returns whether it is to end.
 pub(crate) fn checkpoint(is_closing: &AtomicBool) -> bool {
-    make_way();
+    yield_cpu();
     is_closing.load(Ordering::Relaxed)
 }
 
 /// As [`checkpoint`], where nothing ends the work.
 pub(crate) fn never_cancelled() -> bool {
-    make_way();
+    yield_cpu();
     false
 }
 
@@ -104,21 +104,21 @@ mod tests {
             });
             thread.join().expect("no panic")
         };
-        assert_eq!(ends_after(make_way), None);
+        assert_eq!(ends_after(yield_cpu), None);
         let first = ends_after(|| {
             lower();
-            make_way();
+            yield_cpu();
         });
         assert!(first.is_some());
         ends_after(|| {
             lower();
             let later = Some(Instant::now() + Duration::from_secs(3_600));
             STRETCH_ENDS.set(later);
-            make_way();
+            yield_cpu();
             assert_eq!(STRETCH_ENDS.get(), later, "the stretch had not ended");
             let now = Some(Instant::now());
             STRETCH_ENDS.set(now);
-            make_way();
+            yield_cpu();
             assert!(STRETCH_ENDS.get() > now, "another one has begun");
         });
     }

@@ -12,7 +12,7 @@ use super::value::encode;
 use super::write::{Resources, SortedAttributes, SortedKey};
 use crate::error::Result;
 use crate::otlp::span_ref::{AttributeRef, ValueRef, attributes_of_resource};
-use crate::trace::view::{Scope, TraceView};
+use crate::trace::view::{AttributeScope, TraceView};
 
 /// What a distinct value or resource takes beside its bytes, and what a span takes for each of its attributes, in bytes.
 const BYTES_PER_VALUE: usize = 64;
@@ -41,7 +41,7 @@ pub struct AttributeIndexBuilder {
 
 /// A key that an index can have.
 #[derive(Debug, Clone, Copy)]
-enum Key {
+enum IndexedKey {
     /// Its number.
     Known(u32),
     /// There were too many before it.
@@ -82,9 +82,9 @@ impl AttributeIndexBuilder {
         let own = u32::try_from(self.places).unwrap_or(u32::MAX);
         self.places += 1;
         for attribute in view.attributes(place)? {
-            let key = match self.key_of(Scope::Span, attribute) {
-                Some(Key::Known(key)) => key,
-                Some(Key::Beyond) => {
+            let key = match self.key_of(AttributeScope::Span, attribute) {
+                Some(IndexedKey::Known(key)) => key,
+                Some(IndexedKey::Beyond) => {
                     self.beyond.insert(own);
                     continue;
                 }
@@ -114,23 +114,23 @@ impl AttributeIndexBuilder {
     }
 
     /// Returns the number of a key; `None` if the key is not indexed or has no value.
-    fn key_of(&mut self, scope: Scope, attribute: &AttributeRef<'_>) -> Option<Key> {
+    fn key_of(&mut self, scope: AttributeScope, attribute: &AttributeRef<'_>) -> Option<IndexedKey> {
         Some(self.key_named(scope as usize, indexed_key(attribute)?))
     }
 
-    fn key_named(&mut self, scope: usize, key: &str) -> Key {
+    fn key_named(&mut self, scope: usize, key: &str) -> IndexedKey {
         let known = &mut self.known[scope];
         if let Some(code) = known.get(key) {
-            return Key::Known(*code);
+            return IndexedKey::Known(*code);
         }
         if self.keys.len() == MAX_KEYS {
-            return Key::Beyond;
+            return IndexedKey::Beyond;
         }
         let code = u32::try_from(self.keys.len()).unwrap_or(u32::MAX);
         self.value_bytes += 2 * key.len() + size_of::<KeyBuilder>() + BYTES_PER_VALUE;
         known.insert(key.into(), code);
         self.keys.push(KeyBuilder::default());
-        Key::Known(code)
+        IndexedKey::Known(code)
     }
 
     fn value_of(&mut self, key: u32, value: ValueRef<'_>) -> u32 {
@@ -158,12 +158,12 @@ impl AttributeIndexBuilder {
         }
         let (mut values, mut is_beyond) = (Vec::<(u32, u32)>::new(), false);
         for attribute in attributes_of_resource(resource).filter_map(std::result::Result::ok) {
-            match self.key_of(Scope::Resource, &attribute) {
-                Some(Key::Known(key)) if !values.iter().any(|(own, _)| *own == key) => {
+            match self.key_of(AttributeScope::Resource, &attribute) {
+                Some(IndexedKey::Known(key)) if !values.iter().any(|(own, _)| *own == key) => {
                     values.push((key, self.value_of(key, attribute.value)));
                 }
-                Some(Key::Beyond) => is_beyond = true,
-                Some(Key::Known(_)) | None => {}
+                Some(IndexedKey::Beyond) => is_beyond = true,
+                Some(IndexedKey::Known(_)) | None => {}
             }
         }
         self.resource_coded(resource.into(), || (values, is_beyond))
@@ -216,7 +216,7 @@ impl AttributeIndexBuilder {
         }
         names.sort_unstable();
         for (key, scope, name) in names {
-            let Key::Known(own) = self.key_named(scope, name) else { return None };
+            let IndexedKey::Known(own) = self.key_named(scope, name) else { return None };
             keys[key as usize] = own;
         }
         later.beyond.is_empty().then_some(keys)
@@ -241,7 +241,8 @@ impl AttributeIndexBuilder {
     /// # Errors
     /// An error of `out`; more spans or rows than an index can hold, 4 Gi each.
     pub fn finish(mut self, source: &str, out: &mut dyn io::Write) -> io::Result<()> {
-        let known = [Scope::Span, Scope::Resource].into_iter().zip(std::mem::take(&mut self.known));
+        let known =
+            [AttributeScope::Span, AttributeScope::Resource].into_iter().zip(std::mem::take(&mut self.known));
         let mut names: Vec<(String, u32)> = known
             .flat_map(|(scope, keys)| keys.into_iter().map(move |(key, code)| (name_of(scope, &key), code)))
             .collect();

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::error::Result;
 use crate::index::FileKind;
 use crate::otlp::span_ref::{AttributeRef, ValueRef, attributes_of_resource};
-use crate::trace::view::{Scope, TraceView};
+use crate::trace::view::{AttributeScope, TraceView};
 
 /// The file of an attribute index.
 pub(super) const ATTRIBUTE_INDEX: FileKind = FileKind { magic: *b"SPANATT\n", format: 1 };
@@ -18,7 +18,7 @@ pub const MAX_VALUE_BYTES: usize = 128;
 pub(super) const MAX_KEY_BYTES: usize = 1_024;
 
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Column {
+pub(super) enum AttributeColumn {
     Names,
     Values,
     Places,
@@ -36,10 +36,10 @@ pub fn is_indexed(key: &str) -> bool {
 }
 
 /// Returns the name of a key as filters spell it.
-pub(super) fn name_of(scope: Scope, key: &str) -> String {
+pub(super) fn name_of(scope: AttributeScope, key: &str) -> String {
     match scope {
-        Scope::Span => format!("attributes.{key}"),
-        Scope::Resource => format!("resource.{key}"),
+        AttributeScope::Span => format!("attributes.{key}"),
+        AttributeScope::Resource => format!("resource.{key}"),
     }
 }
 
@@ -53,9 +53,9 @@ pub fn names_of(view: &TraceView<'_>) -> Result<BTreeSet<String>> {
         names.extend(indexed_key(attribute).map(|key| name_of(scope, key)));
     };
     for place in 0..view.len() {
-        view.attributes(place)?.iter().for_each(|attribute| add(Scope::Span, attribute));
+        view.attributes(place)?.iter().for_each(|attribute| add(AttributeScope::Span, attribute));
         let resource = attributes_of_resource(view.resource(place)).filter_map(std::result::Result::ok);
-        resource.for_each(|attribute| add(Scope::Resource, &attribute));
+        resource.for_each(|attribute| add(AttributeScope::Resource, &attribute));
     }
     Ok(names)
 }

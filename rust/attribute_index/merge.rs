@@ -44,7 +44,7 @@ impl AttributeIndex {
             if let Some(key) = merged_key((name, keys.len()), &own, &mut inputs, places) {
                 keys.push(key);
             }
-            priority::make_way();
+            priority::yield_cpu();
         }
         if keys.len() > MAX_KEYS {
             return Ok(false);

@@ -6,7 +6,7 @@
 //! |---|---|
 //! | `Names` | the names of all keys, sorted, as filters spell them: `attributes.<key>` and `resource.<key>` |
 //! | `Values` | the distinct values of each key, sorted |
-//! | `Places`, `Codes` | for each key of spans: the places that have a value (a bitmap or a list), and which value each has |
+//! | `KeySpans`, `Codes` | for each key of spans: the places that have a value (a bitmap or a list), and which value each has |
 //! | `Rows` | for each key: the rows with a span that has a value (a roaring bitmap), and how many they are |
 //! | `Resources` | the distinct resources as codes of values; the resource of each span |
 //! | `Roots` | for each row: where its run root stands among its spans, plus 1; 0 of a trace without spans |
@@ -19,7 +19,7 @@ mod build;
 mod layout;
 mod merge;
 mod open;
-mod places;
+mod key_spans;
 mod value;
 mod write;
 

@@ -5,12 +5,12 @@ use std::ops::Range;
 use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer};
 use roaring::RoaringBitmap;
 
-use super::layout::{ATTRIBUTE_INDEX, Column, is_indexed, name_of};
-use super::places::Places;
+use super::key_spans::KeySpans;
+use super::layout::{ATTRIBUTE_INDEX, AttributeColumn, is_indexed, name_of};
 use super::value::{StoredValue, decode};
 use crate::index::{PackedInts, RowBlock, SectionKind, Sections};
-use crate::span_table::PlaceSet;
-use crate::trace::view::Scope;
+use crate::span_table::Bitmap;
+use crate::trace::view::AttributeScope;
 
 /// What is known of what a condition says of a span, as bits; none if it is unknown.
 pub type Marks = u8;
@@ -53,7 +53,7 @@ pub(super) struct Slices {
 }
 
 impl Slices {
-    fn open(sections: &Sections, column: Column) -> Option<Self> {
+    fn open(sections: &Sections, column: AttributeColumn) -> Option<Self> {
         let content = sections.buffer(column as usize, SectionKind::Values)?;
         let offsets = numbers(sections, column, SectionKind::Offsets)?;
         (!offsets.is_empty()).then_some(Self { content, offsets })
@@ -82,7 +82,7 @@ impl Slices {
 #[derive(Debug)]
 pub struct KnownAttribute<'i> {
     index: &'i AttributeIndex,
-    scope: Scope,
+    scope: AttributeScope,
     /// The number of the key; `None` if no span that the index knows it of has it.
     key: Option<usize>,
 }
@@ -96,25 +96,26 @@ impl AttributeIndex {
             return None;
         }
         let rows = sections.rows() as usize;
-        let codes = |bytes: usize| sections.packed(Column::Resources as usize, SectionKind::Codes, bytes);
-        let spans = sections.numbers(Column::Resources as usize, SectionKind::Codes)?;
+        let codes =
+            |bytes: usize| sections.packed(AttributeColumn::Resources as usize, SectionKind::Codes, bytes);
+        let spans = sections.numbers(AttributeColumn::Resources as usize, SectionKind::Codes)?;
         let index = Self {
-            names: Slices::open(&sections, Column::Names)?,
-            values: Slices::open(&sections, Column::Values)?,
-            first_values: numbers(&sections, Column::Values, SectionKind::Starts)?,
-            places: Slices::open(&sections, Column::Places)?,
-            place_counts: numbers(&sections, Column::Places, SectionKind::Whole)?,
-            codes: sections.buffer(Column::Codes as usize, SectionKind::Values)?,
-            code_offsets: numbers(&sections, Column::Codes, SectionKind::Offsets)?,
-            code_widths: numbers(&sections, Column::Codes, SectionKind::Whole)?,
-            rows: Slices::open(&sections, Column::Rows)?,
-            row_counts: numbers(&sections, Column::Rows, SectionKind::Whole)?,
-            resource_starts: numbers(&sections, Column::Resources, SectionKind::Starts)?,
-            resource_pairs: numbers(&sections, Column::Resources, SectionKind::Order)?,
+            names: Slices::open(&sections, AttributeColumn::Names)?,
+            values: Slices::open(&sections, AttributeColumn::Values)?,
+            first_values: numbers(&sections, AttributeColumn::Values, SectionKind::Starts)?,
+            places: Slices::open(&sections, AttributeColumn::Places)?,
+            place_counts: numbers(&sections, AttributeColumn::Places, SectionKind::Whole)?,
+            codes: sections.buffer(AttributeColumn::Codes as usize, SectionKind::Values)?,
+            code_offsets: numbers(&sections, AttributeColumn::Codes, SectionKind::Offsets)?,
+            code_widths: numbers(&sections, AttributeColumn::Codes, SectionKind::Whole)?,
+            rows: Slices::open(&sections, AttributeColumn::Rows)?,
+            row_counts: numbers(&sections, AttributeColumn::Rows, SectionKind::Whole)?,
+            resource_starts: numbers(&sections, AttributeColumn::Resources, SectionKind::Starts)?,
+            resource_pairs: numbers(&sections, AttributeColumn::Resources, SectionKind::Order)?,
             resource_codes: codes(spans)?,
             spans,
-            roots: sections.packed(Column::Roots as usize, SectionKind::Whole, rows)?,
-            beyond: Slices::open(&sections, Column::Beyond)?,
+            roots: sections.packed(AttributeColumn::Roots as usize, SectionKind::Whole, rows)?,
+            beyond: Slices::open(&sections, AttributeColumn::Beyond)?,
             sections,
         };
         let keys = index.names.len();
@@ -191,7 +192,7 @@ impl AttributeIndex {
     }
 
     /// Returns what is known of an attribute; `None` if its key cannot be in an index.
-    pub fn attribute(&self, scope: Scope, key: &str) -> Option<KnownAttribute<'_>> {
+    pub fn attribute(&self, scope: AttributeScope, key: &str) -> Option<KnownAttribute<'_>> {
         if !is_indexed(key) {
             return None;
         }
@@ -221,7 +222,7 @@ pub struct MarkedAttribute<'i> {
 #[derive(Debug)]
 enum MarkedPlaces {
     /// What is known by the code of the value that each of these places has.
-    Spans { places: Places, codes: Option<PackedInts>, by_code: Vec<Marks> },
+    Spans { places: KeySpans, codes: Option<PackedInts>, by_code: Vec<Marks> },
     /// What is known by resource.
     Resources(Vec<Marks>),
     /// The places that must be looked at.
@@ -234,12 +235,12 @@ impl<'i> KnownAttribute<'i> {
         let index = self.index;
         let marks = match (self.key, self.scope) {
             (None, _) => MarkedPlaces::Open(index.beyond.bitmap(0)),
-            (Some(key), Scope::Span) => MarkedPlaces::Spans {
-                places: index.places_of(key).unwrap_or(Places::List(ScalarBuffer::default())),
+            (Some(key), AttributeScope::Span) => MarkedPlaces::Spans {
+                places: index.places_of(key).unwrap_or(KeySpans::List(ScalarBuffer::default())),
                 codes: index.codes_of(key),
                 by_code: index.of_values(key, decide),
             },
-            (Some(key), Scope::Resource) => {
+            (Some(key), AttributeScope::Resource) => {
                 let by_code = index.of_values(key, decide);
                 let resources = index.resource_starts.windows(2).map(|bounds| {
                     let pairs = &index.resource_pairs[bounds[0].as_usize()..bounds[1].as_usize()];
@@ -255,9 +256,9 @@ impl<'i> KnownAttribute<'i> {
 
 impl AttributeIndex {
     /// Returns the places of a key; `None` if they are not as many as they should be.
-    pub(super) fn places_of(&self, key: usize) -> Option<Places> {
+    pub(super) fn places_of(&self, key: usize) -> Option<KeySpans> {
         let entries = self.place_counts[key].as_usize();
-        Places::open(&self.places.slice(key), entries, self.spans)
+        KeySpans::open(&self.places.slice(key), entries, self.spans)
     }
 
     /// Returns the codes of the values of a key, in the order of its places; `None` if all have the same value.
@@ -280,7 +281,7 @@ impl MarkedAttribute<'_> {
     }
 
     /// Returns the places among these of which it is true, false, and open.
-    pub fn sets(&self, places: Range<usize>) -> [PlaceSet; 3] {
+    pub fn sets(&self, places: Range<usize>) -> [Bitmap; 3] {
         let (known, marks) = self.known(&places);
         let mut sets = match marks {
             KnownMarks::Same(marks) => [IS_TRUE, IS_FALSE, IS_OPEN]
@@ -288,7 +289,7 @@ impl MarkedAttribute<'_> {
             KnownMarks::Each(marks) => spread(&known, &marks),
         };
         if self.missing != 0 {
-            let all = PlaceSet::all(places.clone());
+            let all = Bitmap::all(places.clone());
             for (mark, set) in [IS_TRUE, IS_FALSE, IS_OPEN].into_iter().zip(&mut sets) {
                 if self.missing & mark != 0 {
                     let words = set.iter_mut().zip(all.words()).zip(&known);
@@ -296,7 +297,7 @@ impl MarkedAttribute<'_> {
                 }
             }
         }
-        sets.map(|words| PlaceSet::of_words(places.clone(), words))
+        sets.map(|words| Bitmap::of_words(places.clone(), words))
     }
 
     /// Returns the bits of those of the places that have a value, and what is known of them.
@@ -304,7 +305,7 @@ impl MarkedAttribute<'_> {
         let as_u32 = |place: usize| u32::try_from(place).unwrap_or(u32::MAX);
         match &self.marks {
             MarkedPlaces::Open(open) => {
-                let mut known = PlaceSet::none(places.clone());
+                let mut known = Bitmap::none(places.clone());
                 let own = open.range(as_u32(places.start)..as_u32(places.end));
                 own.for_each(|place| known.insert(place as usize));
                 (known.words().to_vec(), KnownMarks::Same(IS_OPEN))
@@ -320,7 +321,7 @@ impl MarkedAttribute<'_> {
                 (known, marks_of(codes, before..before + count, by_code))
             }
             MarkedPlaces::Resources(by_resource) => {
-                let known = PlaceSet::all(places.clone()).words().to_vec();
+                let known = Bitmap::all(places.clone()).words().to_vec();
                 (known, marks_of(&self.index.resource_codes, places.clone(), by_resource))
             }
         }
@@ -365,7 +366,7 @@ fn spread(known: &[u64], marks: &[Marks]) -> [Vec<u64>; 3] {
 
 fn numbers<T: ArrowNativeType>(
     sections: &Sections,
-    column: Column,
+    column: AttributeColumn,
     kind: SectionKind,
 ) -> Option<ScalarBuffer<T>> {
     sections.plain(column as usize, kind)

@@ -7,8 +7,8 @@ use std::io;
 use ahash::RandomState;
 use roaring::RoaringBitmap;
 
-use super::layout::{ATTRIBUTE_INDEX, Column};
-use super::places;
+use super::key_spans;
+use super::layout::{ATTRIBUTE_INDEX, AttributeColumn};
 use crate::index::{SectionKind, SectionWriter};
 
 /// Places and codes of a key begin at multiples of this, which is that of their widest form.
@@ -69,7 +69,7 @@ impl Resources {
     }
 
     fn write(mut self, writer: &mut SectionWriter<'_>) -> io::Result<()> {
-        let column = Column::Resources as usize;
+        let column = AttributeColumn::Resources as usize;
         self.starts.push(self.pairs.len() as u64);
         writer.plain(column, SectionKind::Starts, self.starts)?;
         writer.plain(column, SectionKind::Order, self.pairs)?;
@@ -88,26 +88,26 @@ impl SortedAttributes<'_> {
         let rows = u32::try_from(self.roots.len()).map_err(invalid)?;
         let keys = &self.keys;
         let mut writer = SectionWriter::new(ATTRIBUTE_INDEX, out);
-        write_texts(&mut writer, Column::Names, keys.iter().map(|key| key.name.as_bytes()))?;
+        write_texts(&mut writer, AttributeColumn::Names, keys.iter().map(|key| key.name.as_bytes()))?;
         let values = keys.iter().flat_map(|key| key.values.iter().map(|value| &value[..]));
-        write_texts(&mut writer, Column::Values, values)?;
+        write_texts(&mut writer, AttributeColumn::Values, values)?;
         let firsts = std::iter::once(0).chain(keys.iter().scan(0, |first, key| {
             *first += u64::try_from(key.values.len()).unwrap_or(u64::MAX);
             Some(*first)
         }));
-        writer.plain(Column::Values as usize, SectionKind::Starts, firsts.collect::<Vec<u64>>())?;
+        writer.plain(AttributeColumn::Values as usize, SectionKind::Starts, firsts.collect::<Vec<u64>>())?;
         self.write_places(&mut writer)?;
         write_codes(&mut writer, keys)?;
-        write_bitmaps(&mut writer, Column::Rows, keys.iter().map(|key| &key.rows))?;
+        write_bitmaps(&mut writer, AttributeColumn::Rows, keys.iter().map(|key| &key.rows))?;
         writer.plain(
-            Column::Rows as usize,
+            AttributeColumn::Rows as usize,
             SectionKind::Whole,
             keys.iter().map(|key| key.rows.len()).collect(),
         )?;
         self.resources.write(&mut writer)?;
         let roots = self.roots.iter().map(|root| i64::from(*root));
-        writer.packed(Column::Roots as usize, SectionKind::Whole, roots)?;
-        write_bitmaps(&mut writer, Column::Beyond, std::iter::once(&self.beyond))?;
+        writer.packed(AttributeColumn::Roots as usize, SectionKind::Whole, roots)?;
+        write_bitmaps(&mut writer, AttributeColumn::Beyond, std::iter::once(&self.beyond))?;
         writer.finish(source, rows)
     }
 
@@ -115,11 +115,11 @@ impl SortedAttributes<'_> {
     fn write_places(&self, writer: &mut SectionWriter<'_>) -> io::Result<()> {
         let (mut content, mut offsets) = (Vec::new(), vec![0_u64]);
         for key in &self.keys {
-            places::write(key.places.iter().copied(), self.places, &mut content);
+            key_spans::write(key.places.iter().copied(), self.places, &mut content);
             content.resize(content.len().next_multiple_of(ALIGNMENT), 0);
             offsets.push(content.len() as u64);
         }
-        let column = Column::Places as usize;
+        let column = AttributeColumn::Places as usize;
         writer.plain(column, SectionKind::Values, content)?;
         writer.plain(column, SectionKind::Offsets, offsets)?;
         let counts = self.keys.iter().map(|key| key.places.len() as u64).collect();
@@ -130,7 +130,7 @@ impl SortedAttributes<'_> {
 /// Writes texts, and where each begins.
 fn write_texts<'t>(
     writer: &mut SectionWriter<'_>,
-    column: Column,
+    column: AttributeColumn,
     texts: impl Iterator<Item = &'t [u8]>,
 ) -> io::Result<()> {
     let (mut content, mut offsets) = (Vec::new(), vec![0_u64]);
@@ -144,7 +144,7 @@ fn write_texts<'t>(
 
 fn write_bitmaps<'b>(
     writer: &mut SectionWriter<'_>,
-    column: Column,
+    column: AttributeColumn,
     bitmaps: impl Iterator<Item = &'b RoaringBitmap>,
 ) -> io::Result<()> {
     let (mut content, mut offsets) = (Vec::new(), vec![0_u64]);
@@ -172,7 +172,7 @@ fn write_codes(writer: &mut SectionWriter<'_>, keys: &[SortedKey<'_>]) -> io::Re
         let bytes = key.codes.iter().map(|code| code.to_le_bytes());
         bytes.for_each(|bytes| content.extend_from_slice(&bytes[..width.into()]));
     }
-    let column = Column::Codes as usize;
+    let column = AttributeColumn::Codes as usize;
     writer.plain(column, SectionKind::Values, content)?;
     writer.plain(column, SectionKind::Offsets, offsets)?;
     writer.plain(column, SectionKind::Whole, widths)

@@ -30,8 +30,8 @@ impl PyAggregation {
     }
 
     /// Returns this aggregation as the question of a caller, to whom is charged what is kept of its results.
-    fn charged_to(&self, caller: &str) -> Self {
-        Self { aggregation: Arc::new(self.aggregation.charged_to(caller)) }
+    fn for_tenant(&self, caller: &str) -> Self {
+        Self { aggregation: Arc::new(self.aggregation.for_tenant(caller)) }
     }
 }
 

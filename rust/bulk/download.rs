@@ -15,7 +15,7 @@ use parquet::file::properties::WriterProperties;
 use rayon::prelude::*;
 
 use super::columns::span_schema;
-use super::matches::{DownloadProgress, Matches};
+use super::matches::{DownloadProgress, MatchingRows};
 use super::spans::{GROUP_BYTES, Spans, spans};
 use crate::error::{Error, Result};
 use crate::filter::Filter;
@@ -68,8 +68,8 @@ pub struct Download {
 
 enum DownloadState {
     Spans(Box<Spans>, Box<SpanFile>),
-    Documents(Matches),
-    Lines(Matches),
+    Documents(MatchingRows),
+    Lines(MatchingRows),
     Done,
 }
 
@@ -80,8 +80,8 @@ impl Download {
     /// [`Error::Storage`] if the head of the file cannot be written.
     pub fn new(snapshot: Arc<Snapshot>, filter: Filter, format: Format) -> Result<Self> {
         let state = match format {
-            Format::Ndjson => DownloadState::Lines(Matches::new(snapshot, filter)),
-            Format::Otlp => DownloadState::Documents(Matches::new(snapshot, filter)),
+            Format::Ndjson => DownloadState::Lines(MatchingRows::new(snapshot, filter)),
+            Format::Otlp => DownloadState::Documents(MatchingRows::new(snapshot, filter)),
             Format::Parquet | Format::Arrow => {
                 DownloadState::Spans(Box::new(spans(snapshot, filter)), Box::new(SpanFile::new(format)?))
             }
@@ -216,11 +216,11 @@ impl Iterator for Download {
     }
 }
 
-fn next_documents(matches: &mut Matches) -> Result<Option<Vec<u8>>> {
+fn next_documents(matches: &mut MatchingRows) -> Result<Option<Vec<u8>>> {
     next_group(matches, |part, row| Ok(part.document(row)?.to_vec()))
 }
 
-fn next_lines(matches: &mut Matches) -> Result<Option<Vec<u8>>> {
+fn next_lines(matches: &mut MatchingRows) -> Result<Option<Vec<u8>>> {
     next_group(matches, |part, row| {
         let mut line = Vec::new();
         detail::write_trace(&mut line, &part.trace(row)?)?;
@@ -230,7 +230,7 @@ fn next_lines(matches: &mut Matches) -> Result<Option<Vec<u8>>> {
 }
 
 fn next_group(
-    matches: &mut Matches,
+    matches: &mut MatchingRows,
     write: impl Fn(&SnapshotPart, usize) -> Result<Vec<u8>> + Sync,
 ) -> Result<Option<Vec<u8>>> {
     while let Some((_, part, rows)) = matches.next(GROUP_ROWS, GROUP_BYTES)? {

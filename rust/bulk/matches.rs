@@ -19,7 +19,7 @@ pub struct DownloadProgress {
 
 /// The matching rows of a snapshot, in groups that belong to one part each.
 #[derive(Debug)]
-pub(super) struct Matches {
+pub(super) struct MatchingRows {
     snapshot: Arc<Snapshot>,
     filter: Filter,
     next_part: usize,
@@ -28,7 +28,7 @@ pub(super) struct Matches {
     rows: std::vec::IntoIter<u32>,
 }
 
-impl Matches {
+impl MatchingRows {
     pub(super) fn new(snapshot: Arc<Snapshot>, filter: Filter) -> Self {
         let total = snapshot.parts().iter().map(|part| part.count() as u64).sum();
         let progress = DownloadProgress { total, ..DownloadProgress::default() };

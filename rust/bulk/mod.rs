@@ -27,5 +27,5 @@ pub use download::{Download, Format};
 pub use import::{ImportOptions, ImportReport, Rejection, import, import_into_shards};
 pub use join::SpanFileJoiner;
 pub use matches::DownloadProgress;
-pub use scan::{Scan, scan};
+pub use scan::{RowScan, scan};
 pub use spans::{Spans, spans};

@@ -6,7 +6,7 @@ use arrow_array::{RecordBatch, RecordBatchReader, UInt64Array};
 use arrow_schema::{ArrowError, SchemaRef};
 use arrow_select::take::take_record_batch;
 
-use super::matches::Matches;
+use super::matches::MatchingRows;
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::schema::trace_schema;
@@ -17,18 +17,18 @@ const ROWS: usize = 65_536;
 
 /// The rows of the traces that a filter matches, as [`trace_schema`], in no particular order.
 #[derive(Debug)]
-pub struct Scan {
-    matches: Matches,
+pub struct RowScan {
+    matches: MatchingRows,
     /// The part being read, with all of its rows.
     open: Option<(usize, RecordBatch)>,
 }
 
 /// Returns the rows of the traces of `snapshot` that `filter` matches.
-pub fn scan(snapshot: Arc<Snapshot>, filter: Filter) -> Scan {
-    Scan { matches: Matches::new(snapshot, filter), open: None }
+pub fn scan(snapshot: Arc<Snapshot>, filter: Filter) -> RowScan {
+    RowScan { matches: MatchingRows::new(snapshot, filter), open: None }
 }
 
-impl Scan {
+impl RowScan {
     fn read(&mut self) -> Result<Option<RecordBatch>> {
         let Some((part_number, part, rows)) = self.matches.next(ROWS, u64::MAX)? else { return Ok(None) };
         let batch = match self.open.take() {
@@ -42,7 +42,7 @@ impl Scan {
     }
 }
 
-impl Iterator for Scan {
+impl Iterator for RowScan {
     type Item = std::result::Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -50,7 +50,7 @@ impl Iterator for Scan {
     }
 }
 
-impl RecordBatchReader for Scan {
+impl RecordBatchReader for RowScan {
     fn schema(&self) -> SchemaRef {
         trace_schema()
     }

@@ -15,7 +15,7 @@ use prost::Message as _;
 use rayon::prelude::*;
 
 use super::columns::{KINDS, STATUSES, span_schema};
-use super::matches::{DownloadProgress, Matches};
+use super::matches::{DownloadProgress, MatchingRows};
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::otlp::{Origin, SpanId, TraceId, WireSpan, proto, wire};
@@ -31,13 +31,13 @@ const BATCH_BYTES: usize = 64 << 20;
 /// ordered by id; the traces are in no particular order.
 #[derive(Debug)]
 pub struct Spans {
-    matches: Matches,
+    matches: MatchingRows,
     ready: VecDeque<RecordBatch>,
 }
 
 /// Returns the spans of the traces of `snapshot` that `filter` matches.
 pub fn spans(snapshot: Arc<Snapshot>, filter: Filter) -> Spans {
-    Spans { matches: Matches::new(snapshot, filter), ready: VecDeque::new() }
+    Spans { matches: MatchingRows::new(snapshot, filter), ready: VecDeque::new() }
 }
 
 impl Spans {

@@ -51,7 +51,7 @@ pub use matches::{MatchedSpans, MatchedText, Matcher, Matches, OneSpanMatcher};
 pub use parse::{
     MAX_AXES, MAX_BYTES, MAX_CONDITIONS, MAX_LEVELS, MAX_PATTERN_BYTES, MAX_SPAN_CONDITIONS, MAX_VALUES,
 };
-pub use planner::{Decided, Indexes, ROWS_AT_ONCE, SpanCounter, Verifier};
+pub use planner::{INLINE_ROW_BUDGET, Indexes, SpanCounter, Verdict, Verifier};
 pub use spans::{MAX_PATTERNS, SpanFilter};
 
 use crate::error::{FilterError, Result};
@@ -143,7 +143,7 @@ impl Filter {
     /// Returns this filter as the question of a caller: what is kept of its results is charged to the caller, and only it
     /// is answered with them.
     #[must_use]
-    pub fn charged_to(&self, caller: &str) -> Self {
+    pub fn for_tenant(&self, caller: &str) -> Self {
         Self { caller: caller.into(), ..self.clone() }
     }
 
@@ -180,7 +180,7 @@ impl Filter {
         let Some(expr) = self.unrestricted.as_deref() else { return Ok(Some(self.clone())) };
         let Some(rest) = expr.without(field.key()) else { return Ok(None) };
         let rest =
-            Self::of_expr(rest).map_err(|error| error.spelled_as(&Json::Null))?.charged_to(&self.caller);
+            Self::of_expr(rest).map_err(|error| error.spelled_as(&Json::Null))?.for_tenant(&self.caller);
         let mut restrictions = self.restrictions.iter();
         restrictions.try_fold(rest, |filter, (field, value)| filter.restrict(field, value)).map(Some)
     }
@@ -242,10 +242,10 @@ impl Filter {
 
     /// Returns the rows as [`Filter::rows`] does, and an upper bound of how many rows were read to find them; `None` if that
     /// may be more than `most`, if many texts are looked up, or if the filter [reads spans](Filter::reads_spans).
-    /// [`ROWS_AT_ONCE`] rows are read in about the time in which another thread is woken.
-    pub fn soon_rows(&self, index: &Index, most: usize) -> Option<(RowSet, usize)> {
+    /// [`INLINE_ROW_BUDGET`] rows are read in about the time in which another thread is woken.
+    pub fn try_cheap_rows(&self, index: &Index, most: usize) -> Option<(RowSet, usize)> {
         let is_soon = !self.reads_spans() && self.predicate.looks_up_few();
-        if is_soon { planner::soon_rows(&self.predicate, index, most) } else { None }
+        if is_soon { planner::try_cheap_rows(&self.predicate, index, most) } else { None }
     }
 
     /// Returns the rows that match by what the index of rows and that of texts say, and all that may match: the same if the

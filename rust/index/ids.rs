@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use arrow_buffer::{Buffer, ScalarBuffer};
 
-use super::in_step::{IN_STEP, MIN_IN_STEP};
+use super::batched_binary_search::{IN_STEP, MIN_IN_STEP};
 use super::interpolation::Interpolation;
 use super::layout::{SectionKind, Sections};
 use super::packed::FixedWidth;

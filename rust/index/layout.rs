@@ -169,7 +169,7 @@ impl<'a> SectionWriter<'a> {
         kind: SectionKind,
         (bytes, width, base): (&[u8], usize, i64),
     ) -> io::Result<()> {
-        priority::make_way();
+        priority::yield_cpu();
         self.out.write_all(bytes)?;
         let width = u8::try_from(width).unwrap_or(u8::MAX);
         let (offset, crc32c) = (self.offset, crc32c::crc32c(bytes));

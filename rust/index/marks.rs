@@ -95,7 +95,7 @@ fn intervals(bytes: &[u8]) -> Option<Vec<(i64, i64)>> {
 
 /// A range of indices, of which those with some value are marked. Its bitmaps begin with the word of the first index.
 #[derive(Debug)]
-pub struct MarkedRange<'m> {
+pub struct SelectionMask<'m> {
     /// The indices.
     pub range: Range<usize>,
     /// Those that are asked; `None` if all of them are.
@@ -104,7 +104,7 @@ pub struct MarkedRange<'m> {
     pub words: &'m mut [u64],
 }
 
-impl MarkedRange<'_> {
+impl SelectionMask<'_> {
     /// Sets the bit of every index that is asked and whose value has `bit` set in what `bits_of` returns of the 64 values of
     /// its word, or of all that there are.
     #[inline(always)]

@@ -5,14 +5,14 @@ use std::sync::OnceLock;
 
 use arrow_buffer::ScalarBuffer;
 
+use super::batched_binary_search::{IN_STEP, MIN_IN_STEP, last_positions};
 use super::bits::fill;
-use super::in_step::{IN_STEP, MIN_IN_STEP, last_positions};
+use super::fence_keys::FenceKeys;
 use super::interpolation::Interpolation;
 use super::layout::{SectionKind, Sections};
-use super::marks::MarkedRange;
+use super::marks::SelectionMask;
 use super::packed::{FixedWidth, PackedInts};
 use super::rows::RowBlock;
-use super::separators::Separators;
 
 /// Rows per zone: each zone keeps its minimum and maximum.
 pub(super) const ZONE: usize = 4_096;
@@ -25,7 +25,7 @@ pub struct Numbers {
     order: Option<FixedWidth<u32>>,
     zones: Option<FixedWidth<i64>>,
     /// Read from the order of values when that is first searched.
-    separators: OnceLock<Separators>,
+    fence_keys: OnceLock<FenceKeys>,
 }
 
 impl Numbers {
@@ -36,7 +36,7 @@ impl Numbers {
         let is_whole = order.as_ref().is_none_or(|order| order.len() == rows)
             && zones.as_ref().is_none_or(|zones| zones.len() == 2 * rows.div_ceil(ZONE));
         let values = sections.packed(column, SectionKind::Whole, rows)?;
-        is_whole.then(|| Self { values, rows, order, zones, separators: OnceLock::new() })
+        is_whole.then(|| Self { values, rows, order, zones, fence_keys: OnceLock::new() })
     }
 
     /// Returns the value of a row.
@@ -73,11 +73,11 @@ impl Numbers {
             return order.len();
         }
         let value = |position: usize| self.value(order[position] as usize);
-        let separators = self.separators.get_or_init(|| Separators::of(order.len(), value));
-        let stretch = separators.first_stretch(order.len(), |separator| separator <= bound);
-        let Some(stretch) = stretch else { return order.len() };
-        let ends = (key(stretch.before.unwrap_or_else(|| self.values.base())), key(stretch.last));
-        let search = Interpolation::new(key(bound), stretch.inner, ends);
+        let fence_keys = self.fence_keys.get_or_init(|| FenceKeys::of(order.len(), value));
+        let block = fence_keys.first_block(order.len(), |fence_key| fence_key <= bound);
+        let Some(block) = block else { return order.len() };
+        let ends = (key(block.before.unwrap_or_else(|| self.values.base())), key(block.last));
+        let search = Interpolation::new(key(bound), block.inner, ends);
         search.first_position(|position| (key(value(position)), value(position) > bound))
     }
 
@@ -127,7 +127,7 @@ impl Numbers {
         let Some(zones) = &self.zones else {
             return self
                 .values
-                .mark_within([interval], MarkedRange { range: 0..self.rows, asked: None, words });
+                .mark_within([interval], SelectionMask { range: 0..self.rows, asked: None, words });
         };
         for (zone, bounds) in zones.chunks_exact(2).enumerate() {
             let positions = zone * ZONE..((zone + 1) * ZONE).min(self.rows);
@@ -138,7 +138,7 @@ impl Numbers {
                 fill(words, positions);
             } else {
                 let words = &mut words[positions.start / 64..];
-                self.values.mark_within([interval], MarkedRange { range: positions, asked: None, words });
+                self.values.mark_within([interval], SelectionMask { range: positions, asked: None, words });
             }
         }
     }
@@ -178,7 +178,7 @@ mod tests {
         ) {
             numbers.sort_unstable_by(|one, other| other.cmp(one));
             let (rows, values) = (numbers.len(), PackedInts::of(&numbers));
-            let column = Numbers { values, rows, order: None, zones: None, separators: OnceLock::new() };
+            let column = Numbers { values, rows, order: None, zones: None, fence_keys: OnceLock::new() };
             bounds.sort_unstable();
             let intervals: Vec<(i64, i64)> = bounds.chunks_exact(2).map(|ends| (ends[0], ends[1])).collect();
             let alone: Vec<_> = intervals.iter().map(|interval| column.rows_between(*interval)).collect();
@@ -194,7 +194,7 @@ mod tests {
             let mut order: Vec<u32> = (0..).take(rows).collect();
             order.sort_by_key(|row| numbers[*row as usize]);
             let values = PackedInts::of(&numbers);
-            let column = Numbers { values, rows, order: None, zones: None, separators: OnceLock::new() };
+            let column = Numbers { values, rows, order: None, zones: None, fence_keys: OnceLock::new() };
             bounds.sort_unstable();
             bounds.dedup();
             let intervals: Vec<(i64, i64)> = bounds.chunks_exact(2).map(|ends| (ends[0], ends[1])).collect();

@@ -3,7 +3,7 @@
 use arrow_buffer::{Buffer, ScalarBuffer};
 
 use super::bits::ones;
-use super::marks::{CodeSet, MarkedRange};
+use super::marks::{CodeSet, SelectionMask};
 use super::rows::RowBlock;
 
 /// A section of numbers of one width, read in place.
@@ -127,7 +127,7 @@ impl PackedInts {
                 let mut words = [0_u64; MARKED_AT_ONCE / 64];
                 for (first, values) in range.clone().step_by(MARKED_AT_ONCE).zip(values.chunks(MARKED_AT_ONCE)) {
                     words.fill(0);
-                    let marked = MarkedRange { range: 0..values.len(), asked: None, words: &mut words };
+                    let marked = SelectionMask { range: 0..values.len(), asked: None, words: &mut words };
                     marked.set_within(values, &[(low as _, high as _)]);
                     for at in words.iter().enumerate().flat_map(|(index, word)| ones(index, *word)) {
                         visit(first + at, base.wrapping_add(u64::from(values[at as usize]).cast_signed()));
@@ -169,13 +169,13 @@ impl PackedInts {
     }
 
     /// Sets the bit of every index that is asked and whose integer lies in one of these closed intervals.
-    pub fn mark_within(&self, intervals: impl IntoIterator<Item = (i64, i64)>, marks: MarkedRange<'_>) {
+    pub fn mark_within(&self, intervals: impl IntoIterator<Item = (i64, i64)>, marks: SelectionMask<'_>) {
         let within = intervals.into_iter().filter_map(|interval| self.offsets_between(interval));
         match_width!(&self.offsets, values => marks.set_within(values, &narrowed(within)));
     }
 
     /// Sets the bit of every index that is asked and whose code is in a set.
-    pub fn mark_codes(&self, set: &CodeSet, marks: MarkedRange<'_>) {
+    pub fn mark_codes(&self, set: &CodeSet, marks: SelectionMask<'_>) {
         if let Some(intervals) = set.intervals() {
             return self.mark_within(intervals.iter().copied(), marks);
         }
@@ -242,12 +242,12 @@ mod tests {
         length: usize,
         cut: usize,
         asked: Option<&[u64]>,
-        mark: impl Fn(MarkedRange<'_>),
+        mark: impl Fn(SelectionMask<'_>),
     ) -> Vec<usize> {
         let range = cut.min(length)..length;
         let first = range.start / 64;
         let mut words = vec![0; length.div_ceil(64) - first];
-        mark(MarkedRange { range, asked: asked.map(|asked| &asked[first..]), words: &mut words });
+        mark(SelectionMask { range, asked: asked.map(|asked| &asked[first..]), words: &mut words });
         words
             .iter()
             .enumerate()
@@ -268,7 +268,7 @@ mod tests {
                 bounds.iter().any(|(first, last)| (*first..=*last).contains(&integer))
             };
             let expected: Vec<usize> = (cut.min(integers.len())..integers.len()).filter(is_within).collect();
-            let mark = |marks: MarkedRange<'_>| packed.mark_within(bounds.iter().copied(), marks);
+            let mark = |marks: SelectionMask<'_>| packed.mark_within(bounds.iter().copied(), marks);
             prop_assert_eq!(marked(integers.len(), cut, None, mark), expected.clone());
             let is_asked = |at: &usize| asked[at / 64] >> (at % 64) & 1 == 1;
             let expected: Vec<usize> = expected.into_iter().filter(is_asked).collect();

@@ -5,13 +5,13 @@ use std::sync::OnceLock;
 
 use arrow_buffer::Buffer;
 
+use super::batched_binary_search::{IN_STEP, MIN_IN_STEP, last_positions};
 use super::bits::is_set;
 use super::boundary::Boundary;
-use super::in_step::{IN_STEP, MIN_IN_STEP, last_positions};
+use super::fence_keys::TextFenceKeys;
 use super::layout::{SectionKind, Sections};
 use super::packed::{FixedWidth, PackedInts};
 use super::rows::{RowBlock, RowList};
-use super::separators::TextSeparators;
 
 /// A text column. A value's code is its rank among the distinct values; the code after the last one stands for a
 /// missing value.
@@ -28,7 +28,7 @@ pub struct Texts {
     /// What `lower_case` says, beside the other fields: a look there would wait for memory.
     is_lower_case: OnceLock<bool>,
     /// Read from the values when they are first searched.
-    separators: OnceLock<TextSeparators>,
+    fence_keys: OnceLock<TextFenceKeys>,
     words: usize,
 }
 
@@ -45,7 +45,7 @@ impl Texts {
             frequent_bits: sections.plain(column, SectionKind::FrequentBits)?,
             lower_case: sections.plain(column, SectionKind::LowerCase)?,
             is_lower_case: OnceLock::new(),
-            separators: OnceLock::new(),
+            fence_keys: OnceLock::new(),
             words: rows.div_ceil(64),
         };
         let is_whole = !texts.offsets.is_empty()
@@ -119,9 +119,9 @@ impl Texts {
     #[allow(clippy::cast_possible_truncation, reason = "codes have 32 bits")]
     pub fn first_code(&self, boundary: Boundary<'_>) -> u32 {
         let count = self.distinct() as usize;
-        let separators =
-            self.separators.get_or_init(|| TextSeparators::of(count, |position| self.value(position as u32)));
-        let within = separators.around(boundary, count);
+        let fence_keys =
+            self.fence_keys.get_or_init(|| TextFenceKeys::of(count, |position| self.value(position as u32)));
+        let within = fence_keys.around(boundary, count);
         self.first_code_in(within.start as u32..within.end as u32, |value| boundary.precedes(value))
     }
 

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use prost::Message;
 use prost::encoding::WireType;
 
-use super::limits::{MAX_DECODED_BYTES, Shape, Survey, survey};
+use super::limits::{MAX_DECODED_BYTES, MessageShape, Survey, survey};
 use super::span_ref::SpanRef;
 use super::wire::{self, WireField, WireFields};
 use super::{AcceptedSpan, DecodedRequest, Origin, SpanId, TraceId, WireSpan, proto};
@@ -21,7 +21,7 @@ pub const MAX_AHEAD_NANOS: u64 = 24 * 3_600 * 1_000_000_000;
 const MAX_REASON_CHARS: usize = 500;
 
 /// A value that passed its check, or the reason it is rejected.
-pub(super) type Checked<T> = std::result::Result<T, String>;
+pub(super) type Validated<T> = std::result::Result<T, String>;
 
 /// Collects the spans of one request into a [`DecodedRequest`].
 pub(super) struct RequestChecker {
@@ -30,7 +30,7 @@ pub(super) struct RequestChecker {
     received: u64,
     decoded_bytes: usize,
     /// The last origin seen, and the result of its check.
-    origin: Option<(Arc<Origin>, Checked<()>)>,
+    origin: Option<(Arc<Origin>, Validated<()>)>,
     /// Which trace stores a copy of which origin.
     copies: HashSet<(TraceId, *const Origin)>,
 }
@@ -52,14 +52,14 @@ impl RequestChecker {
     ///
     /// # Errors
     /// [`Error::TooLarge`] if the request as a whole takes too much memory.
-    pub(super) fn add(&mut self, span: Checked<WireSpan>) -> Result<()> {
+    pub(super) fn add(&mut self, span: Validated<WireSpan>) -> Result<()> {
         self.received += 1;
         let wire = match span {
             Ok(wire) => wire,
             Err(reason) => return self.reject(None, &reason),
         };
         let origin = self.origin_result(&wire.origin)?;
-        let survey = match origin.and_then(|()| survey(Shape::Span, &wire.bytes)) {
+        let survey = match origin.and_then(|()| survey(MessageShape::Span, &wire.bytes)) {
             Ok(survey) => survey,
             Err(reason) => return self.reject(Some(&wire), &reason),
         };
@@ -120,7 +120,7 @@ impl RequestChecker {
         Ok(())
     }
 
-    fn origin_result(&mut self, origin: &Arc<Origin>) -> Result<Checked<()>> {
+    fn origin_result(&mut self, origin: &Arc<Origin>) -> Result<Validated<()>> {
         if let Some((_, checked)) = self.origin.as_ref().filter(|(known, _)| Arc::ptr_eq(known, origin)) {
             return Ok(checked.clone());
         }
@@ -137,7 +137,7 @@ impl RequestChecker {
 /// # Errors
 /// The reason the span is rejected.
 pub fn check_span(wire: &WireSpan, now_nanos: u64) -> std::result::Result<AcceptedSpan, String> {
-    let survey = survey(Shape::Span, &wire.bytes).and_then(|survey| match survey.bytes {
+    let survey = survey(MessageShape::Span, &wire.bytes).and_then(|survey| match survey.bytes {
         0..=MAX_DECODED_BYTES => Ok(survey),
         _ => Err(format!("it takes over {MAX_DECODED_BYTES} bytes once decoded")),
     });
@@ -152,8 +152,8 @@ pub fn check_span(wire: &WireSpan, now_nanos: u64) -> std::result::Result<Accept
 /// # Errors
 /// The reason spans of this origin are rejected.
 pub fn check_origin(origin: &Origin) -> std::result::Result<(), String> {
-    check_part::<proto::Resource>(Shape::Resource, &origin.resource, "resource")
-        .and_then(|()| check_part::<proto::InstrumentationScope>(Shape::Scope, &origin.scope, "scope"))
+    check_part::<proto::Resource>(MessageShape::Resource, &origin.resource, "resource")
+        .and_then(|()| check_part::<proto::InstrumentationScope>(MessageShape::Scope, &origin.scope, "scope"))
 }
 
 fn size_of_origin(origin: &Origin) -> usize {
@@ -162,7 +162,7 @@ fn size_of_origin(origin: &Origin) -> usize {
 }
 
 /// Checks that a resource or scope can be decoded within the limits.
-fn check_part<M: Message + Default>(shape: Shape, message: &[u8], name: &str) -> Checked<()> {
+fn check_part<M: Message + Default>(shape: MessageShape, message: &[u8], name: &str) -> Validated<()> {
     survey(shape, message)
         .and_then(|part| if part.bytes > MAX_DECODED_BYTES { Err("too large".to_owned()) } else { Ok(()) })
         .and_then(|()| M::decode(message).map_err(|error| wire::describe_error(&error)))
@@ -170,7 +170,7 @@ fn check_part<M: Message + Default>(shape: Shape, message: &[u8], name: &str) ->
         .map_err(|error| format!("its {name}: {error}"))
 }
 
-fn accept(wire: &WireSpan, survey: Survey, now_nanos: u64) -> Checked<AcceptedSpan> {
+fn accept(wire: &WireSpan, survey: Survey, now_nanos: u64) -> Validated<AcceptedSpan> {
     if !survey.is_sound {
         proto::Span::decode(wire.bytes.as_ref()).map_err(|error| wire::describe_error(&error))?;
     }

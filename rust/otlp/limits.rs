@@ -40,7 +40,7 @@ pub fn max_decode_bytes(sent: usize, content_encoding: Option<&str>) -> u64 {
 
 /// The message types that spans, resources and scopes consist of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum MessageShape {
     Span,
     LogRecord,
     Event,
@@ -55,7 +55,7 @@ pub(super) enum Shape {
     ArrayValue,
 }
 
-impl Shape {
+impl MessageShape {
     /// Returns what a field of this message holds, if it is known.
     fn kind(self, number: u32) -> Option<FieldKind> {
         let kind = match (self, number) {
@@ -137,7 +137,7 @@ impl Shape {
 /// What a field holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FieldKind {
-    Part(Shape),
+    Part(MessageShape),
     Text,
     Bytes,
     Number(WireType),
@@ -168,7 +168,7 @@ pub(super) struct Survey {
 
 /// A message being surveyed.
 struct OpenMessage<'a> {
-    shape: Shape,
+    shape: MessageShape,
     message: &'a [u8],
     fields: WireFields<'a>,
     /// How many values enclose it, itself included.
@@ -181,7 +181,7 @@ struct OpenMessage<'a> {
 ///
 /// # Errors
 /// The limit that is exceeded, or what is wrong with the encoding.
-pub(super) fn survey(shape: Shape, message: &[u8]) -> Result<Survey, String> {
+pub(super) fn survey(shape: MessageShape, message: &[u8]) -> Result<Survey, String> {
     /// Beyond this depth, only a decoder can tell whether the message nests too deeply.
     const SURELY_DECODED_DEPTH: usize = 64;
     let mut survey = Survey { bytes: shape.own_bytes(), is_sound: true };
@@ -200,7 +200,7 @@ pub(super) fn survey(shape: Shape, message: &[u8]) -> Result<Survey, String> {
         }
         let content = field.content;
         let part = if let Some(FieldKind::Part(part)) = kind { Some(part) } else { None };
-        let is_value = part.is_none() || open.shape == Shape::AnyValue;
+        let is_value = part.is_none() || open.shape == MessageShape::AnyValue;
         if is_value && content.len() > MAX_VALUE_BYTES {
             let length = content.len();
             let owner = owner_of(&stack);
@@ -213,7 +213,7 @@ pub(super) fn survey(shape: Shape, message: &[u8]) -> Result<Survey, String> {
         };
         open.count(part)?;
         survey.bytes += part.own_bytes();
-        let value_depth = open.value_depth + usize::from(part == Shape::AnyValue);
+        let value_depth = open.value_depth + usize::from(part == MessageShape::AnyValue);
         if value_depth > MAX_VALUE_DEPTH {
             let owner = owner_of(&stack);
             return Err(format!("{owner} nested deeper than {MAX_VALUE_DEPTH}"));
@@ -226,7 +226,7 @@ pub(super) fn survey(shape: Shape, message: &[u8]) -> Result<Survey, String> {
 
 /// Returns the name of the innermost message for an error message: the attribute it belongs to, if there is one.
 fn owner_of(stack: &[OpenMessage<'_>]) -> String {
-    let Some(attribute) = stack.iter().find(|open| open.shape == Shape::KeyValue) else {
+    let Some(attribute) = stack.iter().find(|open| open.shape == MessageShape::KeyValue) else {
         return "a field".to_owned();
     };
     let key = WireFields::of(attribute.message)
@@ -241,15 +241,15 @@ fn owner_of(stack: &[OpenMessage<'_>]) -> String {
 }
 
 impl<'a> OpenMessage<'a> {
-    fn new(shape: Shape, message: &'a [u8]) -> Self {
+    fn new(shape: MessageShape, message: &'a [u8]) -> Self {
         Self { shape, message, fields: WireFields::of(message), value_depth: 0, counts: [0; 3] }
     }
 
-    fn count(&mut self, part: Shape) -> Result<(), String> {
+    fn count(&mut self, part: MessageShape) -> Result<(), String> {
         let Some((limit, name)) = self.shape.limit(part) else { return Ok(()) };
         let count = match part {
-            Shape::Event => &mut self.counts[1],
-            Shape::Link => &mut self.counts[2],
+            MessageShape::Event => &mut self.counts[1],
+            MessageShape::Link => &mut self.counts[2],
             _ => &mut self.counts[0],
         };
         *count += 1;

@@ -7,8 +7,8 @@
 use bytes::Bytes;
 use prost::Message as _;
 
-use super::check::{Checked, MAX_AHEAD_NANOS, clip, too_far_ahead};
-use super::limits::{MAX_ATTRIBUTES, MAX_DECODED_BYTES, Shape, survey};
+use super::check::{MAX_AHEAD_NANOS, Validated, clip, too_far_ahead};
+use super::limits::{MAX_ATTRIBUTES, MAX_DECODED_BYTES, MessageShape, survey};
 use super::proto::any_value::Value;
 use super::span_ref::{ValueRef, bytes, read_attribute};
 use super::wire::{self, WireFields};
@@ -70,7 +70,7 @@ struct LogChecker {
 }
 
 impl LogChecker {
-    fn add(&mut self, record: Checked<&[u8]>) -> Result<()> {
+    fn add(&mut self, record: Validated<&[u8]>) -> Result<()> {
         self.received += 1;
         match record.and_then(|record| Ok((record, measure(record)?))) {
             Ok((_, None)) => self.logs.dropped += 1,
@@ -117,9 +117,9 @@ impl LogChecker {
 
 /// Returns the ids of the span that a log record carries content of, and the record's size once decoded, in bytes; `None`
 /// if it carries none.
-fn measure(record: &[u8]) -> Checked<Option<((TraceId, SpanId), usize)>> {
+fn measure(record: &[u8]) -> Validated<Option<((TraceId, SpanId), usize)>> {
     let Some(ids) = LogRef::of(record)?.content_ids() else { return Ok(None) };
-    survey(Shape::LogRecord, record).map(|survey| Some((ids, survey.bytes)))
+    survey(MessageShape::LogRecord, record).map(|survey| Some((ids, survey.bytes)))
 }
 
 /// What decides whether a log record is kept.
@@ -134,7 +134,7 @@ struct LogRef<'a> {
 }
 
 impl<'a> LogRef<'a> {
-    fn of(record: &'a [u8]) -> Checked<Self> {
+    fn of(record: &'a [u8]) -> Validated<Self> {
         let mut read = Self::default();
         for field in WireFields::of(record) {
             let field = field.map_err(|error| wire::describe_error(&error))?;
@@ -171,7 +171,7 @@ fn fragment_of(
     record: &[u8],
     position: u32,
     now_nanos: u64,
-) -> Checked<Fragment> {
+) -> Validated<Fragment> {
     let record = proto::LogRecord::decode(record).map_err(|error| wire::describe_error(&error))?;
     let event = event_of(record);
     if event.attributes.len() > MAX_ATTRIBUTES {

@@ -270,7 +270,7 @@ pub(super) fn detach<'a>(spans: impl IntoIterator<Item = &'a mut WireSpan>) {
 /// Returns an encoded `TracesData` message of `spans`, grouped by resource and within it by scope, both in order of
 /// first appearance, so that each is encoded once.
 pub fn join<'a>(spans: impl IntoIterator<Item = &'a WireSpan>) -> Vec<u8> {
-    let mut groups = Groups::default();
+    let mut groups = OriginGroups::default();
     for span in spans {
         groups.spans_of(&span.origin).push(&span.bytes);
     }
@@ -353,7 +353,7 @@ fn put_present(message: &mut Vec<u8>, number: u32, content: &[u8]) {
 
 /// A message being built, and the group of each origin in it.
 #[derive(Default)]
-struct Groups<'a> {
+struct OriginGroups<'a> {
     message: Vec<ResourceGroup<'a>>,
     resources: HashMap<(&'a [u8], &'a str), usize>,
     scopes: HashMap<(usize, &'a [u8], &'a str), usize>,
@@ -363,7 +363,7 @@ struct Groups<'a> {
     last: Option<(*const Origin, (usize, usize))>,
 }
 
-impl<'a> Groups<'a> {
+impl<'a> OriginGroups<'a> {
     fn spans_of(&mut self, origin: &'a Arc<Origin>) -> &mut Vec<&'a [u8]> {
         let group = match self.last {
             Some((last, group)) if last == Arc::as_ptr(origin) => group,

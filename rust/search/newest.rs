@@ -12,7 +12,7 @@ use super::selection::{Selection, candidates_of, look_at};
 use crate::error::Result;
 use crate::filter::Filter;
 use crate::index::{LiveRows, Projection, RowSet};
-use crate::storage::{Candidates, Snapshot, SnapshotPart};
+use crate::storage::{ColumnMatch, Snapshot, SnapshotPart};
 
 /// Candidates per thread that are looked at in the first round, and in the largest one.
 const FIRST_PER_THREAD: usize = 8;
@@ -98,8 +98,8 @@ struct OpenRows<'c> {
 }
 
 impl<'c> OpenRows<'c> {
-    fn new(parts: &'c [SnapshotPart], candidates: &'c [Candidates]) -> Result<Self> {
-        let rows = parts.iter().zip(candidates).map(|(part, Candidates { certain, unverified })| {
+    fn new(parts: &'c [SnapshotPart], candidates: &'c [ColumnMatch]) -> Result<Self> {
+        let rows = parts.iter().zip(candidates).map(|(part, ColumnMatch { certain, unverified })| {
             let is_visible = |row: &u32| !part.invisible().contains(*row);
             let mut certain = certain.from(0).filter(is_visible).peekable();
             let mut unverified = unverified.iter().copied().filter(is_visible).peekable();

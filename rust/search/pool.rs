@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 
-use crate::cores;
+use crate::affinity;
 use crate::error::Result;
 use crate::priority;
 use crate::semaphore::{Permit, Semaphore};
@@ -20,7 +20,7 @@ use crate::semaphore::{Permit, Semaphore};
 static POOL: LazyLock<rayon::ThreadPool> = LazyLock::new(|| {
     rayon::ThreadPoolBuilder::new()
         .thread_name(|number| format!("spanwise-search-{number}"))
-        .start_handler(cores::keep_to_one)
+        .start_handler(affinity::keep_to_one)
         .build()
         .expect("threads can be started while the process starts")
 });

@@ -5,9 +5,9 @@ use std::cmp::Ordering;
 use super::cancellation::CancellationToken;
 use super::pool::{as_look_threads_come_free, as_threads_come_free, in_rounds, threads};
 use crate::error::Result;
-use crate::filter::{Filter, ROWS_AT_ONCE};
+use crate::filter::{Filter, INLINE_ROW_BUDGET};
 use crate::index::{LiveRows, Projection, RowSet};
-use crate::storage::{Candidates, PartColumns, Snapshot, SnapshotPart};
+use crate::storage::{ColumnMatch, PartColumns, Snapshot, SnapshotPart};
 
 /// The sort key of results: newest start first, then trace id ascending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -160,10 +160,10 @@ fn soon_selected<'a>(
     cancel: &CancellationToken,
 ) -> Result<Vec<Selection<'a>>> {
     let mut selections = Vec::with_capacity(parts.len());
-    let mut left = ROWS_AT_ONCE;
+    let mut left = INLINE_ROW_BUDGET;
     for part in parts.iter().enumerate() {
         cancel.check()?;
-        let Some((rows, read)) = part.1.soon_rows(filter, left)? else { break };
+        let Some((rows, read)) = part.1.try_cheap_rows(filter, left)? else { break };
         selections.push(Selection::of(part, rows, projection)?);
         left -= read;
     }
@@ -179,7 +179,7 @@ fn verified<'a>(
     let candidates = candidates_of(parts, filter, cancel)?;
     cancel.expect_few(candidates.iter().map(|candidates| candidates.unverified.len()).sum())?;
     let mut selections = Vec::with_capacity(parts.len());
-    for (part, Candidates { certain, unverified }) in parts.iter().enumerate().zip(candidates) {
+    for (part, ColumnMatch { certain, unverified }) in parts.iter().enumerate().zip(candidates) {
         let rows = if unverified.is_empty() {
             certain
         } else {
@@ -199,7 +199,7 @@ pub(super) fn candidates_of(
     parts: &[SnapshotPart],
     filter: &Filter,
     cancel: &CancellationToken,
-) -> Result<Vec<Candidates>> {
+) -> Result<Vec<ColumnMatch>> {
     as_threads_come_free(parts, |part| {
         cancel.check()?;
         part.candidates(filter, &|| cancel.is_cancelled())
@@ -223,7 +223,7 @@ pub(super) fn narrowed(
             Ok(candidates)
         })?;
     cancel.expect_few(candidates.iter().map(|candidates| candidates.unverified.len()).sum())?;
-    let found = rows.iter().zip(candidates).map(|((part, rows), Candidates { certain, unverified })| {
+    let found = rows.iter().zip(candidates).map(|((part, rows), ColumnMatch { certain, unverified })| {
         let found = look_at(part, filter, &unverified, cancel)?;
         Ok(rows.intersected(certain.with(found, part.count())))
     });

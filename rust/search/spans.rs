@@ -26,7 +26,7 @@ use crate::trace::view::{TraceView, write_span_preview};
 const FIRST_PER_THREAD: usize = 8;
 const MAX_PER_THREAD: usize = 1_024;
 /// Traces that a table is asked about at once: some milliseconds.
-const ROWS_AT_ONCE: usize = 65_536;
+const INLINE_ROW_BUDGET: usize = 65_536;
 /// Documents per thread that are looked at in one round.
 const LOOKS_PER_THREAD: usize = 64;
 
@@ -153,14 +153,14 @@ impl<'s, 'a> SpanWalk<'s, 'a> {
     pub(super) fn count_all(&mut self) -> Result<u64> {
         self.has_columns = true;
         let of_selection = |(selection, of): (usize, &Selection<'_>)| {
-            (0..of.count).step_by(ROWS_AT_ONCE).map(move |rank| (selection, rank)).collect::<Vec<_>>()
+            (0..of.count).step_by(INLINE_ROW_BUDGET).map(move |rank| (selection, rank)).collect::<Vec<_>>()
         };
         let chunks: Vec<(usize, usize)> = self.selections.iter().enumerate().flat_map(of_selection).collect();
         let (mut total, mut open) = (0, Vec::<PageRow>::new());
         let of_chunk = |(_, (selection, rank)): (usize, &(usize, usize))| {
             self.cancel.check()?;
             let rows: Vec<u32> =
-                self.selections[*selection].rows.from_rank(*rank).take(ROWS_AT_ONCE).collect();
+                self.selections[*selection].rows.from_rank(*rank).take(INLINE_ROW_BUDGET).collect();
             let counts = self.known_counts(*selection, &rows);
             let open = rows.iter().zip(&counts).filter(|(_, count)| count.is_none());
             let open: Vec<PageRow> = open.map(|(row, _)| (*selection, *row as usize)).collect();

@@ -2,8 +2,8 @@
 
 use std::ops::{Range, RangeInclusive};
 
+use super::bitmap::Bitmap;
 use super::durations::Durations;
-use super::place_set::PlaceSet;
 use super::table::SpanTable;
 use crate::index::{CodeSet, RowBlock};
 
@@ -45,11 +45,11 @@ impl SpanBlock<'_> {
     }
 
     /// Returns the set of the places of the rows.
-    pub fn all(&self) -> PlaceSet {
+    pub fn all(&self) -> Bitmap {
         match &self.rows {
-            RowBlock::Range(_) => PlaceSet::all(self.places()),
+            RowBlock::Range(_) => Bitmap::all(self.places()),
             RowBlock::List(rows) => {
-                let mut all = PlaceSet::none(self.places());
+                let mut all = Bitmap::none(self.places());
                 rows.iter().for_each(|row| all.fill(self.places_of(*row)));
                 all
             }
@@ -63,9 +63,9 @@ impl SpanBlock<'_> {
     }
 
     /// Returns the positions of those of the rows that have a place in a set.
-    pub fn rows_with(&self, set: &PlaceSet) -> PlaceSet {
+    pub fn rows_with(&self, set: &Bitmap) -> Bitmap {
         if set.is_empty() {
-            return PlaceSet::none(0..self.rows.len());
+            return Bitmap::none(0..self.rows.len());
         }
         match &self.rows {
             RowBlock::Range(_) => self.rows_with_counts(set, 1..=u64::MAX),
@@ -74,18 +74,18 @@ impl SpanBlock<'_> {
     }
 
     /// Returns the positions of those of the rows that have so many places in a set.
-    pub fn rows_with_counts(&self, set: &PlaceSet, counts: RangeInclusive<u64>) -> PlaceSet {
+    pub fn rows_with_counts(&self, set: &Bitmap, counts: RangeInclusive<u64>) -> Bitmap {
         match &self.rows {
             RowBlock::Range(range) => {
                 let bounds = &self.table.firsts[range.start as usize..=range.end as usize];
-                PlaceSet::of_words(0..range.len(), set.neighbours_with_counts(bounds, &counts))
+                Bitmap::of_words(0..range.len(), set.neighbours_with_counts(bounds, &counts))
             }
             RowBlock::List(_) => self.rows_of(|places| counts.contains(&set.count(places))),
         }
     }
 
     /// Returns the positions of those of the rows of whose places a test is true.
-    pub fn rows_of(&self, test: impl Fn(Range<usize>) -> bool) -> PlaceSet {
+    pub fn rows_of(&self, test: impl Fn(Range<usize>) -> bool) -> Bitmap {
         let mut words = vec![0; self.rows.len().div_ceil(64)];
         let firsts = &self.table.firsts;
         let bit_of = |pair: &[u32]| u64::from(test(pair[0] as usize..pair[1] as usize));
@@ -104,11 +104,11 @@ impl SpanBlock<'_> {
                 }
             }
         }
-        PlaceSet::of_words(0..self.rows.len(), words)
+        Bitmap::of_words(0..self.rows.len(), words)
     }
 
     /// Returns the places that are asked and whose combination of words is in a set.
-    pub fn of_combinations(&self, set: &CodeSet, asked: &PlaceSet) -> PlaceSet {
+    pub fn of_combinations(&self, set: &CodeSet, asked: &Bitmap) -> Bitmap {
         asked.marked(|marked| self.table.codes.mark_codes(set, marked))
     }
 
@@ -117,15 +117,15 @@ impl SpanBlock<'_> {
         &self,
         column: usize,
         intervals: impl Iterator<Item = (i64, i64)>,
-        asked: &PlaceSet,
-    ) -> PlaceSet {
+        asked: &Bitmap,
+    ) -> Bitmap {
         let stored =
             |(least, greatest): (i64, i64)| (least.max(0).saturating_add(1), greatest.saturating_add(1));
         asked.marked(|marked| self.table.numbers[column].mark_within(intervals.map(stored), marked))
     }
 
     /// Returns the places that are asked and have a number of a column.
-    pub fn with_number(&self, column: usize, asked: &PlaceSet) -> PlaceSet {
+    pub fn with_number(&self, column: usize, asked: &Bitmap) -> Bitmap {
         asked.marked(|marked| self.table.numbers[column].mark_within([(1, i64::MAX)], marked))
     }
 
@@ -141,7 +141,7 @@ impl SpanBlock<'_> {
     }
 
     /// Returns the places that are asked and whose spans have no parent.
-    pub fn roots(&self, asked: &PlaceSet) -> PlaceSet {
+    pub fn roots(&self, asked: &Bitmap) -> Bitmap {
         asked.marked(|marked| self.table.parents.mark_within([(0, 0)], marked))
     }
 
@@ -177,14 +177,14 @@ impl SpanBlock<'_> {
 
     /// Returns the places that are asked and whose spans have ended after a duration in one of these closed intervals of
     /// milliseconds.
-    pub fn with_durations(&self, intervals: impl Iterator<Item = (i64, i64)>, asked: &PlaceSet) -> PlaceSet {
+    pub fn with_durations(&self, intervals: impl Iterator<Item = (i64, i64)>, asked: &Bitmap) -> Bitmap {
         let SpanTable { starts, ends, magnitudes, .. } = self.table;
         let durations = Durations { starts, ends, magnitudes };
         asked.marked(|marked| durations.mark(intervals, marked))
     }
 
     /// Returns the places that are asked and whose spans have ended.
-    pub fn ended(&self, asked: &PlaceSet) -> PlaceSet {
+    pub fn ended(&self, asked: &Bitmap) -> Bitmap {
         asked.marked(|marked| self.table.magnitudes.mark_within([(1, i64::MAX)], marked))
     }
 

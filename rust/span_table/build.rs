@@ -6,7 +6,7 @@ use std::io;
 use ahash::RandomState;
 
 use super::durations::magnitude;
-use super::layout::{Column, FIRST_NUMBER, FIRST_WORD, SPAN_TABLE, fields, identity_of, sorted_by};
+use super::layout::{FIRST_NUMBER, FIRST_WORD, SPAN_TABLE, SpanTableColumn, fields, identity_of, sorted_by};
 use super::words::WordsBuilder;
 use crate::error::Result;
 use crate::index::{SectionKind, SectionWriter};
@@ -47,7 +47,7 @@ pub(super) struct SpanRow {
 }
 
 /// What a table has of the fields of one span.
-struct Entry {
+struct SpanEntry {
     words: Box<[u32]>,
     numbers: Vec<u64>,
 }
@@ -97,11 +97,11 @@ impl SpanTableBuilder {
         self.push_row(self.bases.last().copied().unwrap_or_default(), false);
     }
 
-    fn entries(&mut self, view: &TraceView<'_>) -> Result<Vec<Entry>> {
+    fn entries(&mut self, view: &TraceView<'_>) -> Result<Vec<SpanEntry>> {
         (0..view.len()).map(|place| self.entry(view, place)).collect()
     }
 
-    fn entry(&mut self, view: &TraceView<'_>, place: usize) -> Result<Entry> {
+    fn entry(&mut self, view: &TraceView<'_>, place: usize) -> Result<SpanEntry> {
         let mut codes = Vec::with_capacity(self.words.len());
         for (position, field) in fields(SpanColumn::Word).enumerate() {
             codes.push(match field.value(view, place)? {
@@ -118,7 +118,7 @@ impl SpanTableBuilder {
                 _ => 0,
             });
         }
-        Ok(Entry { words: codes.into(), numbers })
+        Ok(SpanEntry { words: codes.into(), numbers })
     }
 
     /// Returns the code of a word of a field.
@@ -130,7 +130,7 @@ impl SpanTableBuilder {
         })
     }
 
-    fn add_spans(&mut self, view: &TraceView<'_>, entries: Vec<Entry>) {
+    fn add_spans(&mut self, view: &TraceView<'_>, entries: Vec<SpanEntry>) {
         let spans = (0..view.len()).map(|place| view.span(place));
         let ends = spans.clone().map(|span| span.end).filter(|end| *end != 0);
         let base = spans.map(|span| span.start).chain(ends).min().unwrap_or_default() / NANOS_PER_MICRO;
@@ -230,23 +230,23 @@ impl SpanTableBuilder {
         let times = || self.starts.iter().zip(self.ends.iter());
         let magnitudes =
             times().map(|(start, end)| magnitude(start.cast_unsigned(), end.cast_unsigned()).into());
-        writer.packed(Column::Magnitudes as usize, SectionKind::Whole, magnitudes)?;
+        writer.packed(SpanTableColumn::Magnitudes as usize, SectionKind::Whole, magnitudes)?;
         let codes = self.codes.iter().map(|code| sorted[usize::try_from(code).unwrap_or_default()]);
-        writer.packed(Column::Codes as usize, SectionKind::Whole, codes)?;
+        writer.packed(SpanTableColumn::Codes as usize, SectionKind::Whole, codes)?;
         let columns = [
-            (Column::Parents, self.parents),
-            (Column::Subtrees, self.subtrees),
-            (Column::Starts, self.starts),
-            (Column::Ends, self.ends),
+            (SpanTableColumn::Parents, self.parents),
+            (SpanTableColumn::Subtrees, self.subtrees),
+            (SpanTableColumn::Starts, self.starts),
+            (SpanTableColumn::Ends, self.ends),
         ];
         let columns = columns.into_iter().map(|(column, ints)| (column as usize, ints));
         for (column, ints) in columns.chain((FIRST_NUMBER..).zip(self.numbers)) {
             writer.packed(column, SectionKind::Whole, ints.iter())?;
         }
-        writer.plain(Column::Firsts as usize, SectionKind::Offsets, self.firsts)?;
-        writer.packed(Column::Bases as usize, SectionKind::Whole, self.bases.iter().copied())?;
-        writer.plain(Column::Unreadable as usize, SectionKind::Values, self.unreadable)?;
-        writer.plain(Column::Fractions as usize, SectionKind::FrequentBits, self.fractions)?;
+        writer.plain(SpanTableColumn::Firsts as usize, SectionKind::Offsets, self.firsts)?;
+        writer.packed(SpanTableColumn::Bases as usize, SectionKind::Whole, self.bases.iter().copied())?;
+        writer.plain(SpanTableColumn::Unreadable as usize, SectionKind::Values, self.unreadable)?;
+        writer.plain(SpanTableColumn::Fractions as usize, SectionKind::FrequentBits, self.fractions)?;
         writer.finish(&identity_of(source), rows)
     }
 }

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use super::table::SpanTable;
 use crate::trace::cost::{
-    CallCost, CallSpan, CallType, Counted, Price, Tokens, TraceCost, for_each_call, prices,
+    CallCost, CallSpan, CallType, Price, SpanUsage, Tokens, TraceCost, for_each_call, prices,
 };
 use crate::trace::node_type::NodeType;
 use crate::trace::view::SpanField;
@@ -56,7 +56,7 @@ impl TableCalls<'_> {
 
     /// Calls `visit` with the combination of words of each model call of a row, and with what it adds to the sums and to the
     /// cost of its trace. Returns false if the document of the row could not be read.
-    pub fn for_each(&self, row: u32, mut visit: impl FnMut(usize, Counted, CallCost)) -> bool {
+    pub fn for_each(&self, row: u32, mut visit: impl FnMut(usize, SpanUsage, CallCost)) -> bool {
         if self.table.is_unreadable(row) {
             return false;
         }

@@ -4,7 +4,7 @@
 //! An interval has whole magnitudes within, which decide spans 64 at a time; only those few of the magnitudes at its bounds are
 //! decided by their times.
 
-use crate::index::{MarkedRange, PackedInts, ones};
+use crate::index::{PackedInts, SelectionMask, ones};
 
 /// Microseconds in a millisecond: times are stored in the one, durations are asked in the other.
 const MICROS_PER_MILLI: u64 = 1_000;
@@ -35,8 +35,8 @@ fn magnitude_of(micros: u64) -> u16 {
 impl Durations<'_> {
     /// Sets the bit of each place that is asked and has ended after a duration in one of these closed intervals of
     /// milliseconds.
-    pub(super) fn mark(&self, intervals: impl Iterator<Item = (i64, i64)>, marked: MarkedRange<'_>) {
-        let MarkedRange { range, asked, words } = marked;
+    pub(super) fn mark(&self, intervals: impl Iterator<Item = (i64, i64)>, marked: SelectionMask<'_>) {
+        let SelectionMask { range, asked, words } = marked;
         for (least, greatest) in intervals.filter_map(in_micros) {
             let (low, high) = (magnitude_of(least), magnitude_of(greatest));
             let is_low_whole = least.checked_sub(1).is_none_or(|before| magnitude_of(before) < low);
@@ -45,7 +45,7 @@ impl Durations<'_> {
                 (i64::from(low) + i64::from(!is_low_whole), i64::from(high) - i64::from(!is_high_whole));
             let mark = |(low, high): (i64, i64), words: &mut [u64]| {
                 self.magnitudes
-                    .mark_within([(low + 1, high + 1)], MarkedRange { range: range.clone(), asked, words });
+                    .mark_within([(low + 1, high + 1)], SelectionMask { range: range.clone(), asked, words });
             };
             mark(whole, words);
             let mut at_bounds = vec![0; words.len()];
@@ -109,10 +109,10 @@ mod tests {
             let places = cut.min(spans.len())..spans.len();
             let length = places.end.div_ceil(64) - places.start / 64;
             let (mut within, mut of_asked) = (vec![0; length], vec![0; length]);
-            let every = MarkedRange { range: places.clone(), asked: None, words: &mut within };
+            let every = SelectionMask { range: places.clone(), asked: None, words: &mut within };
             durations.mark(bounds.iter().copied(), every);
             let asked = Some(asked.get(..length).expect("enough words"));
-            durations.mark(bounds.iter().copied(), MarkedRange { range: places.clone(), asked, words: &mut of_asked });
+            durations.mark(bounds.iter().copied(), SelectionMask { range: places.clone(), asked, words: &mut of_asked });
             let has = |words: &[u64], place: usize| words[place / 64 - places.start / 64] >> (place % 64) & 1 == 1;
             for place in places.clone() {
                 let (start, end) = spans[place];

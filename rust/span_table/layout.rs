@@ -8,7 +8,7 @@ pub(super) const SPAN_TABLE: FileKind = FileKind { magic: *b"SPANTAB\n", format:
 
 /// The columns that every table has; those of words and of numbers follow, in the order of their fields.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Column {
+pub(super) enum SpanTableColumn {
     Codes,
     Parents,
     Subtrees,

@@ -28,7 +28,7 @@ impl SpanTable {
         let mut codes: Vec<Vec<Option<u32>>> = tables.iter().map(combinations).collect();
         for (input, row) in rows.sources() {
             merged.copy(tables[input], row, &mut codes[input]);
-            priority::make_way();
+            priority::yield_cpu();
         }
         merged.finish(source, out)?;
         Ok(true)

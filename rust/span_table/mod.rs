@@ -24,13 +24,13 @@ mod cost_column;
 mod durations;
 mod layout;
 mod merge;
-mod place_set;
+mod bitmap;
 mod table;
 mod words;
 
+pub use bitmap::Bitmap;
 pub use block::SpanBlock;
 pub use build::SpanTableBuilder;
 pub use calls::TableCalls;
 pub use cost_column::CostColumn;
-pub use place_set::PlaceSet;
 pub use table::SpanTable;

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use arrow_buffer::{Buffer, ScalarBuffer};
 
-use super::layout::{Column, FIRST_NUMBER, FIRST_WORD, SPAN_TABLE, fields, identity_of};
+use super::layout::{FIRST_NUMBER, FIRST_WORD, SPAN_TABLE, SpanTableColumn, fields, identity_of};
 use super::words::Words;
 use crate::index::{PackedInts, SectionKind, Sections};
 use crate::trace::view::{SpanColumn, SpanField};
@@ -37,25 +37,26 @@ impl SpanTable {
             return None;
         }
         let rows = sections.rows() as usize;
-        let firsts: ScalarBuffer<u32> = sections.plain(Column::Firsts as usize, SectionKind::Offsets)?;
+        let firsts: ScalarBuffer<u32> =
+            sections.plain(SpanTableColumn::Firsts as usize, SectionKind::Offsets)?;
         let spans = *firsts.last().filter(|_| firsts.len() == rows + 1)? as usize;
         let packed = |column: usize, count| sections.packed(column, SectionKind::Whole, count);
         let words = (FIRST_WORD..).zip(fields(SpanColumn::Word));
         let numbers = (FIRST_NUMBER..).zip(fields(SpanColumn::Number));
-        let fractions = sections.plain(Column::Fractions as usize, SectionKind::FrequentBits)?;
+        let fractions = sections.plain(SpanTableColumn::Fractions as usize, SectionKind::FrequentBits)?;
         let fractions: ScalarBuffer<u64> =
             Some(fractions).filter(|words: &ScalarBuffer<u64>| words.len() == rows.div_ceil(64))?;
         Some(Self {
             words: words.map(|(column, _)| Words::open(&sections, column)).collect::<Option<_>>()?,
-            codes: packed(Column::Codes as usize, spans)?,
-            parents: packed(Column::Parents as usize, spans)?,
-            subtrees: packed(Column::Subtrees as usize, spans)?,
-            starts: packed(Column::Starts as usize, spans)?,
-            ends: packed(Column::Ends as usize, spans)?,
-            magnitudes: packed(Column::Magnitudes as usize, spans)?,
+            codes: packed(SpanTableColumn::Codes as usize, spans)?,
+            parents: packed(SpanTableColumn::Parents as usize, spans)?,
+            subtrees: packed(SpanTableColumn::Subtrees as usize, spans)?,
+            starts: packed(SpanTableColumn::Starts as usize, spans)?,
+            ends: packed(SpanTableColumn::Ends as usize, spans)?,
+            magnitudes: packed(SpanTableColumn::Magnitudes as usize, spans)?,
             numbers: numbers.map(|(column, _)| packed(column, spans)).collect::<Option<_>>()?,
-            bases: packed(Column::Bases as usize, rows)?,
-            unreadable: sections.plain(Column::Unreadable as usize, SectionKind::Values)?,
+            bases: packed(SpanTableColumn::Bases as usize, rows)?,
+            unreadable: sections.plain(SpanTableColumn::Unreadable as usize, SectionKind::Values)?,
             has_whole_times: fractions.iter().all(|word| *word == 0),
             fractions,
             firsts,

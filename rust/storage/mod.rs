@@ -62,6 +62,6 @@ pub use segment::PartIndexes;
 pub use shared_values::{SharedCodes, SharedValues};
 pub use snapshot::columns::PartColumns;
 pub use snapshot::value_order::ValueOrder;
-pub use snapshot::{Candidates, Snapshot, SnapshotPart};
+pub use snapshot::{ColumnMatch, Snapshot, SnapshotPart};
 pub use stats::Stats;
 pub use store::TraceStore;

@@ -10,4 +10,4 @@ pub(crate) use adjacent_search::AdjacentSearch;
 pub(crate) use case_folding::{CaseFolding, fold_all, has_case};
 pub(crate) use id_piece::{ID_BYTES, ID_DIGITS, IdPiece, digit, id_at};
 pub(crate) use pair_finder::{PairFinder, chunk_at};
-pub(crate) use searched::{find_in_searched, for_each_searched_word, is_apart};
+pub(crate) use searched::{find_in_searched, for_each_searched_word, is_token_boundary};

@@ -13,18 +13,18 @@ const CHUNK: usize = 64;
 pub(crate) struct PairFinder {
     level: Level,
     length: usize,
-    pair: [ByteTest; 2],
+    pair: [PairByte; 2],
 }
 
 /// A test of the byte at some distance from where the pattern would begin: `byte | ignored == wanted`.
 #[derive(Debug, Clone, Copy)]
-struct ByteTest {
+struct PairByte {
     distance: usize,
     ignored: u8,
     wanted: u8,
 }
 
-impl ByteTest {
+impl PairByte {
     fn of(pattern: &[u8], distance: usize) -> Self {
         let wanted = pattern.get(distance).copied().unwrap_or_default();
         Self { distance, ignored: 0, wanted }
@@ -47,14 +47,14 @@ impl ByteTest {
 impl PairFinder {
     /// Returns the finder of a pattern, which is not empty, as it is written.
     pub(crate) fn of(pattern: &[u8]) -> Self {
-        let pair = pair_of(pattern).map(|distance| ByteTest::of(pattern, distance));
+        let pair = pair_of(pattern).map(|distance| PairByte::of(pattern, distance));
         Self { level: Level::new(), length: pattern.len(), pair }
     }
 
     /// Returns the finder of a pattern, which is not empty, with letters in any case and each `-` or `_` as either of them.
     pub(crate) fn in_any_case(pattern: &[u8]) -> Self {
         let pair = pair_of(&pattern.to_ascii_lowercase());
-        let pair = pair.map(|distance| ByteTest::in_any_case(pattern, distance));
+        let pair = pair.map(|distance| PairByte::in_any_case(pattern, distance));
         Self { level: Level::new(), length: pattern.len(), pair }
     }
 

@@ -32,7 +32,7 @@ pub(crate) fn for_each_searched_word(text: &str, mut visit: impl FnMut(&str)) {
 }
 
 /// Whether no word, no escape and no run of data goes on over a byte.
-pub(crate) fn is_apart(byte: u8) -> bool {
+pub(crate) fn is_token_boundary(byte: u8) -> bool {
     byte.is_ascii() && !byte.is_ascii_alphanumeric() && !b"-_+/=\"\\".contains(&byte)
 }
 
@@ -65,8 +65,8 @@ fn unescaped_words(text: &str) -> String {
     let (mut out, mut rest) = (String::new(), text);
     while let Some(at) = rest.find('\\') {
         let (before, after) = rest.as_bytes().split_at(at);
-        let start = before.iter().rposition(|byte| is_apart(*byte)).map_or(0, |last| last + 1);
-        let length = after.iter().position(|byte| is_apart(*byte)).unwrap_or(after.len());
+        let start = before.iter().rposition(|byte| is_token_boundary(*byte)).map_or(0, |last| last + 1);
+        let length = after.iter().position(|byte| is_token_boundary(*byte)).unwrap_or(after.len());
         unescape(&rest[start..at + length], &mut out);
         out.push(' ');
         rest = &rest[at + length..];
@@ -147,8 +147,8 @@ mod tests {
     fn words(for_each: impl FnOnce(&mut dyn FnMut(&str))) -> BTreeSet<String> {
         let mut words = BTreeSet::new();
         for_each(&mut |part| {
-            let is_apart = |letter: char| letter.is_ascii() && is_apart(letter as u8);
-            words.extend(part.split(is_apart).map(String::from));
+            let is_token_boundary = |letter: char| letter.is_ascii() && is_token_boundary(letter as u8);
+            words.extend(part.split(is_token_boundary).map(String::from));
         });
         words.remove("");
         words

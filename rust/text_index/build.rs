@@ -4,7 +4,7 @@ use std::io;
 
 use super::postings::{CHANNELS, channel_bits};
 use super::run::{PackedRun, Run, merge};
-use super::said::Said;
+use super::seen_texts::Said;
 use super::write::TextIndexWriter;
 use crate::text::{fold_all, for_each_searched_word};
 use crate::trace::view::Channel;

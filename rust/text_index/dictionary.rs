@@ -60,13 +60,13 @@ impl DictionaryWriter {
 
 /// A dictionary of an open index.
 #[derive(Debug)]
-pub(super) struct Dictionary {
+pub(super) struct TokenDictionary {
     tokens: TokenBlocks,
     lists: Buffer,
     list_starts: ScalarBuffer<u64>,
 }
 
-impl Dictionary {
+impl TokenDictionary {
     pub(super) fn open(sections: &Sections, column: usize) -> Option<Self> {
         let dictionary = Self {
             tokens: TokenBlocks::open(sections, column)?,

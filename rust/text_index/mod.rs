@@ -15,7 +15,7 @@ mod postings;
 mod rare_tokens;
 mod rows;
 mod run;
-mod said;
+mod seen_texts;
 mod token_blocks;
 mod tokens;
 mod uuids;
@@ -28,7 +28,7 @@ pub use build::TextIndexBuilder;
 use crate::index::RowSet;
 use crate::index::layout::{SectionKind, Sections};
 use crate::trace::view::Channel;
-use dictionary::Dictionary;
+use dictionary::TokenDictionary;
 use layout::{FREQUENT_COLUMN, PRESENT_COLUMN, RARE_COLUMN, TEXT, UUID_COLUMN};
 use pieces::Pieces;
 use postings::{CHANNELS, channel_bits};
@@ -38,7 +38,7 @@ use uuids::Uuids;
 
 /// The rows that a search for a pattern leaves.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct PatternRows {
     /// Rows that have a text with the pattern.
     pub certain: RowSet,
     /// All rows that can have one: the certain ones, and those whose documents must be looked at.
@@ -50,7 +50,7 @@ pub struct Found {
 #[derive(Debug)]
 pub struct TextIndex {
     sections: Sections,
-    frequent: Dictionary,
+    frequent: TokenDictionary,
     rare: RareTokens,
     uuids: Uuids,
     /// For each channel, a bitmap of the rows that have a text.
@@ -65,7 +65,7 @@ impl TextIndex {
         let present: ScalarBuffer<u64> = sections.plain(PRESENT_COLUMN, SectionKind::FrequentBits)?;
         let is_whole = present.len() == (sections.rows() as usize).div_ceil(64) * CHANNELS;
         is_whole.then_some(Self {
-            frequent: Dictionary::open(&sections, FREQUENT_COLUMN)?,
+            frequent: TokenDictionary::open(&sections, FREQUENT_COLUMN)?,
             rare: RareTokens::open(&sections, RARE_COLUMN)?,
             uuids: Uuids::open(&sections, UUID_COLUMN)?,
             present,
@@ -112,10 +112,10 @@ impl TextIndex {
         channel: Channel,
         ignore_case: bool,
         is_cancelled: &dyn Fn() -> bool,
-    ) -> Option<Found> {
+    ) -> Option<PatternRows> {
         let Pieces { pieces, is_exact } = Pieces::of(pattern, ignore_case);
         if pieces.is_empty() {
-            return Some(Found { certain: RowSet::NONE, possible: self.present(channel) });
+            return Some(PatternRows { certain: RowSet::NONE, possible: self.present(channel) });
         }
         // Several pieces must be in one text, so in one channel.
         let bits = channel_bits(channel);
@@ -132,7 +132,7 @@ impl TextIndex {
         let sets: Vec<Vec<u64>> = sets.into_iter().map(ChannelRows::into_words).collect();
         let possible = RowSet::of_words(union(sets.iter().map(Vec::as_slice), self.words()));
         let certain = if is_exact { possible.clone() } else { RowSet::NONE };
-        Some(Found { certain, possible })
+        Some(PatternRows { certain, possible })
     }
 
     /// Adds the rows that have a token with `piece` to `sets`. `None` if the search was cancelled.

@@ -25,28 +25,28 @@ const COMPARISONS_PER_STRETCH: usize = 4_096;
 /// The tokens of neighbouring rows, in memory.
 #[derive(Debug, Default)]
 pub(super) struct Run {
-    short: HashMap<ShortToken, Entry, RandomState>,
-    long: HashMap<Box<[u8]>, Entry, RandomState>,
+    short: HashMap<ShortToken, RunEntry, RandomState>,
+    long: HashMap<Box<[u8]>, RunEntry, RandomState>,
     /// The postings but for the latest of each token.
-    postings: Vec<Posting>,
+    postings: Vec<TokenPosting>,
     long_bytes: usize,
     /// Tokens of a text that are still to be looked up.
     waiting: Vec<ShortToken>,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct RunEntry {
     token: u32,
     row: u32,
     channels: u8,
 }
 
 /// A token by its number, a row, and the channels in which it has the token.
-type Posting = (u32, u32, u8);
+type TokenPosting = (u32, u32, u8);
 
-impl Entry {
+impl RunEntry {
     /// Notes a row and channels; returns the posting before, if that is of another row.
-    fn note(&mut self, row: u32, channels: u8) -> Option<Posting> {
+    fn note(&mut self, row: u32, channels: u8) -> Option<TokenPosting> {
         if self.row == row {
             self.channels |= channels;
             return None;
@@ -56,7 +56,7 @@ impl Entry {
         Some(before)
     }
 
-    fn latest(&self) -> Posting {
+    fn latest(&self) -> TokenPosting {
         (self.token, self.row, self.channels)
     }
 }
@@ -105,16 +105,16 @@ impl Run {
     }
 
     /// Returns an entry with the next number. A run is packed long before it has more tokens than there are numbers.
-    fn new_entry(&self, row: u32, channels: u8) -> Entry {
+    fn new_entry(&self, row: u32, channels: u8) -> RunEntry {
         let token = u32::try_from(self.short.len() + self.long.len()).unwrap_or(u32::MAX);
-        Entry { token, row, channels }
+        RunEntry { token, row, channels }
     }
 
     /// Returns about how many bytes the run takes.
     pub(super) fn bytes(&self) -> usize {
         const BYTES_PER_TOKEN: usize = 64;
         let tokens = self.short.len() + self.long.len();
-        self.postings.len() * size_of::<Posting>() + tokens * BYTES_PER_TOKEN + self.long_bytes
+        self.postings.len() * size_of::<TokenPosting>() + tokens * BYTES_PER_TOKEN + self.long_bytes
     }
 
     /// Sorts the tokens and packs their rows.
@@ -123,13 +123,13 @@ impl Run {
             let length = key.iter().position(|byte| *byte == 0).unwrap_or(SHORT);
             (&key[..length], entry)
         });
-        let mut tokens: Vec<(&[u8], &Entry)> =
+        let mut tokens: Vec<(&[u8], &RunEntry)> =
             short.chain(self.long.iter().map(|(key, entry)| (&**key, entry))).collect();
         let mut compared = 0_usize;
         tokens.sort_unstable_by(|(one, _), (other, _)| {
             compared += 1;
             if compared.is_multiple_of(COMPARISONS_PER_STRETCH) {
-                priority::make_way();
+                priority::yield_cpu();
             }
             one.cmp(other)
         });
@@ -150,11 +150,11 @@ impl Run {
             sorted[*end] = (row, channels);
             *end += 1;
         }
-        priority::make_way();
+        priority::yield_cpu();
         let (mut packed, mut list, mut start) = (Vec::new(), PostingList::default(), 0);
         for (number, (token, entry)) in tokens.into_iter().enumerate() {
             if number.is_multiple_of(TOKENS_PER_STRETCH) {
-                priority::make_way();
+                priority::yield_cpu();
             }
             let end = ends[entry.token as usize];
             list.clear();
@@ -181,9 +181,9 @@ impl PackedRun {
 }
 
 /// The rest of a packed run.
-struct Cursor<'a>(&'a [u8]);
+struct RunCursor<'a>(&'a [u8]);
 
-impl<'a> Iterator for Cursor<'a> {
+impl<'a> Iterator for RunCursor<'a> {
     /// A token and its list.
     type Item = (&'a [u8], &'a [u8]);
 
@@ -204,14 +204,14 @@ impl<'a> Iterator for Cursor<'a> {
 /// Writes the tokens of runs of ascending rows.
 pub(super) fn merge(runs: &[PackedRun], writer: &mut TextIndexWriter) {
     let (mut list, mut tokens) = (PostingList::default(), 0_usize);
-    for_each_list(runs.iter().map(|run| Cursor(&run.0)).collect(), |token, lists| {
+    for_each_list(runs.iter().map(|run| RunCursor(&run.0)).collect(), |token, lists| {
         list.clear();
         let postings = lists.iter().flat_map(|(_, postings)| Postings::new(postings));
         postings.for_each(|(row, channels)| list.push(row, channels));
         writer.push(token, &list);
         tokens += 1;
         if tokens.is_multiple_of(TOKENS_PER_STRETCH) {
-            priority::make_way();
+            priority::yield_cpu();
         }
         true
     });

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::Value as Json;
 
 use super::conventions::{
-    Attribute, AttributeIndex, AttributeReader, NUMBERED, SYSTEM_INSTRUCTIONS, TABLE, VERBATIM, WHOLE,
+    Attribute, AttributePositions, AttributeReader, NUMBERED, SYSTEM_INSTRUCTIONS, TABLE, VERBATIM, WHOLE,
     may_hold,
 };
 use super::json::value_text;
@@ -154,7 +154,7 @@ impl Node<'_> {
     /// Returns content that older conventions put on a span event.
     fn content_of_event(&self, attribute: Attribute) -> Option<String> {
         self.message.events.iter().find_map(|event| {
-            let value = AttributeIndex::of(&event.attributes).value(&event.attributes, attribute)?;
+            let value = AttributePositions::of(&event.attributes).value(&event.attributes, attribute)?;
             Some(value_text(&value).into_owned())
         })
     }

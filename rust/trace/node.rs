@@ -4,7 +4,7 @@
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-use super::conventions::{Attribute, AttributeIndex};
+use super::conventions::{Attribute, AttributePositions};
 use serde_json::Value as Json;
 
 use super::json::{JsonWriter, present, value_text};
@@ -39,7 +39,7 @@ pub(super) struct TreeContext<'a> {
 pub(super) struct Node<'a> {
     pub(super) span: &'a Span,
     pub(super) message: proto::Span,
-    pub(super) index: AttributeIndex,
+    pub(super) index: AttributePositions,
     /// By attribute: whether the node has shown its value, which then is not repeated.
     is_shown: Vec<bool>,
     /// By attribute: the JSON that its text is, once it was read as messages.
@@ -50,7 +50,7 @@ impl<'a> Node<'a> {
     /// Returns the node of `span`.
     pub(super) fn of(span: &'a Span) -> Result<Self> {
         let message = span.message()?;
-        let index = AttributeIndex::of(&message.attributes);
+        let index = AttributePositions::of(&message.attributes);
         let is_shown = vec![false; message.attributes.len()];
         let json = vec![OnceCell::new(); message.attributes.len()];
         Ok(Self { span, message, index, is_shown, json })

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Span;
-use super::cost::{CallType, Counted, Tokens, counted_calls};
+use super::cost::{CallType, SpanUsage, Tokens, counted_calls};
 use super::node_type::NodeType;
 use super::tree::Forest;
 
@@ -33,7 +33,7 @@ impl Sums {
 }
 
 /// Returns what each span adds to the sums, as [`counted_calls`] does.
-pub(super) fn counted(spans: &[Arc<Span>], forest: &Forest) -> Vec<Counted> {
+pub(super) fn counted(spans: &[Arc<Span>], forest: &Forest) -> Vec<SpanUsage> {
     let call = |index: usize| {
         let summary = &spans[index].summary;
         Some((CallType::of(&summary.node_type)?, summary.tokens()))

@@ -17,7 +17,7 @@ const LAYERS: [&str; 22] = [
     "caller",
     "semaphore",
     "progress",
-    "cores",
+    "affinity",
     "priority",
     "schema",
     "text",

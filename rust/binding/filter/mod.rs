@@ -42,8 +42,8 @@ impl PyFilter {
     }
 
     /// Returns this filter as the question of a caller, to whom is charged what is kept of its results.
-    fn charged_to(&self, caller: &str) -> Self {
-        Self { filter: Arc::new(self.filter.charged_to(caller)) }
+    fn for_tenant(&self, caller: &str) -> Self {
+        Self { filter: Arc::new(self.filter.for_tenant(caller)) }
     }
 
     /// Returns this filter with its restrictions as a message, for `of_query`.

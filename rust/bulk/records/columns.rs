@@ -19,7 +19,7 @@ use super::{Checked, RecordSpans};
 use crate::error::{Error, Result};
 
 /// Rows that one thread makes spans of at once.
-const ROWS_AT_ONCE: usize = 256;
+const INLINE_ROW_BUDGET: usize = 256;
 
 /// Returns those of the columns `names` that are read of spans in columns.
 ///
@@ -69,8 +69,8 @@ fn encode<'a, R: Record<'a>>(names: &[&'a str], batch: &'a RecordBatch) -> Vec<E
         }
         record.into_span()
     };
-    let parts = (0..batch.num_rows()).into_par_iter().step_by(ROWS_AT_ONCE);
-    let rows = |first: usize| first..batch.num_rows().min(first + ROWS_AT_ONCE);
+    let parts = (0..batch.num_rows()).into_par_iter().step_by(INLINE_ROW_BUDGET);
+    let rows = |first: usize| first..batch.num_rows().min(first + INLINE_ROW_BUDGET);
     parts.map(|first| rows(first).map(&span_of).collect()).collect()
 }
 

@@ -16,7 +16,7 @@ use crate::time::NANOS_PER_MICRO;
 
 /// What a property becomes in a span, and the name of the attribute.
 #[derive(Debug, Clone, Copy)]
-enum Use {
+enum PropertyUse {
     /// A field of the span, or what only the code below knows.
     Field,
     /// An attribute with the value as it is.
@@ -38,7 +38,7 @@ const COST: &str = "langfuse.observation.cost_details";
 
 /// A property of an observation.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Property {
+pub(super) enum ObservationProperty {
     Id,
     TraceId,
     ParentId,
@@ -70,59 +70,63 @@ pub(super) enum Property {
 }
 
 /// Every property, at its position: its names, and what it becomes.
-const PROPERTIES: [(Property, &[&str], Use); 28] = [
-    (Property::Id, &["id"], Use::Field),
-    (Property::TraceId, &["trace_id", "traceId"], Use::Field),
-    (Property::ParentId, &["parent_observation_id", "parentObservationId"], Use::Field),
-    (Property::StartTime, &["start_time", "startTime"], Use::Field),
-    (Property::EndTime, &["end_time", "endTime"], Use::Field),
-    (Property::CreatedAt, &["created_at", "createdAt"], Use::Field),
-    (Property::Name, &["name"], Use::Field),
-    (Property::Type, &["type"], Use::Lowercase("langfuse.observation.type")),
-    (Property::Level, &["level"], Use::Plain("langfuse.observation.level")),
+const PROPERTIES: [(ObservationProperty, &[&str], PropertyUse); 28] = [
+    (ObservationProperty::Id, &["id"], PropertyUse::Field),
+    (ObservationProperty::TraceId, &["trace_id", "traceId"], PropertyUse::Field),
+    (ObservationProperty::ParentId, &["parent_observation_id", "parentObservationId"], PropertyUse::Field),
+    (ObservationProperty::StartTime, &["start_time", "startTime"], PropertyUse::Field),
+    (ObservationProperty::EndTime, &["end_time", "endTime"], PropertyUse::Field),
+    (ObservationProperty::CreatedAt, &["created_at", "createdAt"], PropertyUse::Field),
+    (ObservationProperty::Name, &["name"], PropertyUse::Field),
+    (ObservationProperty::Type, &["type"], PropertyUse::Lowercase("langfuse.observation.type")),
+    (ObservationProperty::Level, &["level"], PropertyUse::Plain("langfuse.observation.level")),
     (
-        Property::StatusMessage,
+        ObservationProperty::StatusMessage,
         &["status_message", "statusMessage"],
-        Use::Plain("langfuse.observation.status_message"),
+        PropertyUse::Plain("langfuse.observation.status_message"),
     ),
-    (Property::Input, &["input"], Use::Text("langfuse.observation.input")),
-    (Property::Output, &["output"], Use::Text("langfuse.observation.output")),
-    (Property::Metadata, &["metadata"], Use::Members("langfuse.observation.metadata")),
+    (ObservationProperty::Input, &["input"], PropertyUse::Text("langfuse.observation.input")),
+    (ObservationProperty::Output, &["output"], PropertyUse::Text("langfuse.observation.output")),
+    (ObservationProperty::Metadata, &["metadata"], PropertyUse::Members("langfuse.observation.metadata")),
     (
-        Property::Model,
+        ObservationProperty::Model,
         &["provided_model_name", "providedModelName", "model"],
-        Use::Plain("langfuse.observation.model.name"),
+        PropertyUse::Plain("langfuse.observation.model.name"),
     ),
     (
-        Property::ModelParameters,
+        ObservationProperty::ModelParameters,
         &["model_parameters", "modelParameters"],
-        Use::Text("langfuse.observation.model.parameters"),
+        PropertyUse::Text("langfuse.observation.model.parameters"),
     ),
     (
-        Property::Usage,
+        ObservationProperty::Usage,
         &["usage_details", "usageDetails", "usage"],
-        Use::Text("langfuse.observation.usage_details"),
+        PropertyUse::Text("langfuse.observation.usage_details"),
     ),
-    (Property::Cost, &["cost_details", "costDetails"], Use::Text(COST)),
-    (Property::TotalCost, &["total_cost", "totalCost", "calculatedTotalCost"], Use::Field),
+    (ObservationProperty::Cost, &["cost_details", "costDetails"], PropertyUse::Text(COST)),
+    (ObservationProperty::TotalCost, &["total_cost", "totalCost", "calculatedTotalCost"], PropertyUse::Field),
     (
-        Property::CompletionStart,
+        ObservationProperty::CompletionStart,
         &["completion_start_time", "completionStartTime"],
-        Use::Plain("langfuse.observation.completion_start_time"),
+        PropertyUse::Plain("langfuse.observation.completion_start_time"),
     ),
-    (Property::PromptName, &["prompt_name", "promptName"], Use::Plain("langfuse.observation.prompt.name")),
     (
-        Property::PromptVersion,
-        &["prompt_version", "promptVersion"],
-        Use::Plain("langfuse.observation.prompt.version"),
+        ObservationProperty::PromptName,
+        &["prompt_name", "promptName"],
+        PropertyUse::Plain("langfuse.observation.prompt.name"),
     ),
-    (Property::Version, &["version"], Use::Plain("langfuse.version")),
-    (Property::UserId, &["user_id", "userId"], Use::Plain("user.id")),
-    (Property::SessionId, &["session_id", "sessionId"], Use::Plain("session.id")),
-    (Property::TraceName, &["trace_name", "traceName"], Use::Plain("langfuse.trace.name")),
-    (Property::Tags, &["tags"], Use::Plain("langfuse.trace.tags")),
-    (Property::Environment, &["environment"], Use::Resource("langfuse.environment")),
-    (Property::Release, &["release"], Use::Resource("langfuse.release")),
+    (
+        ObservationProperty::PromptVersion,
+        &["prompt_version", "promptVersion"],
+        PropertyUse::Plain("langfuse.observation.prompt.version"),
+    ),
+    (ObservationProperty::Version, &["version"], PropertyUse::Plain("langfuse.version")),
+    (ObservationProperty::UserId, &["user_id", "userId"], PropertyUse::Plain("user.id")),
+    (ObservationProperty::SessionId, &["session_id", "sessionId"], PropertyUse::Plain("session.id")),
+    (ObservationProperty::TraceName, &["trace_name", "traceName"], PropertyUse::Plain("langfuse.trace.name")),
+    (ObservationProperty::Tags, &["tags"], PropertyUse::Plain("langfuse.trace.tags")),
+    (ObservationProperty::Environment, &["environment"], PropertyUse::Resource("langfuse.environment")),
+    (ObservationProperty::Release, &["release"], PropertyUse::Resource("langfuse.release")),
 ];
 
 const _: () = {
@@ -134,17 +138,17 @@ const _: () = {
 };
 
 /// What is said of a trace alone, in the names that it has there.
-const OF_TRACE: [(Property, &str); 6] = [
-    (Property::TraceName, "name"),
-    (Property::UserId, "userId"),
-    (Property::SessionId, "sessionId"),
-    (Property::Tags, "tags"),
-    (Property::Release, "release"),
-    (Property::Environment, "environment"),
+const OF_TRACE: [(ObservationProperty, &str); 6] = [
+    (ObservationProperty::TraceName, "name"),
+    (ObservationProperty::UserId, "userId"),
+    (ObservationProperty::SessionId, "sessionId"),
+    (ObservationProperty::Tags, "tags"),
+    (ObservationProperty::Release, "release"),
+    (ObservationProperty::Environment, "environment"),
 ];
 
 /// Returns the property that `name` says; none if it says none.
-fn property_named(name: &str) -> Option<Named<Property>> {
+fn property_named(name: &str) -> Option<Named<ObservationProperty>> {
     property_of(PROPERTIES.iter().map(|(property, names, _)| (*property, *names)), name)
 }
 
@@ -188,22 +192,22 @@ impl<'a> Observation<'a> {
         observation
     }
 
-    fn get(&self, property: Property) -> Option<&Value<'a>> {
+    fn get(&self, property: ObservationProperty) -> Option<&Value<'a>> {
         self.0.get(property as usize)
     }
 
-    fn text(&self, property: Property) -> Cow<'_, str> {
+    fn text(&self, property: ObservationProperty) -> Cow<'_, str> {
         self.get(property).map(Value::plain_text).unwrap_or_default()
     }
 
-    fn required(&self, property: Property) -> Checked<&Value<'a>> {
+    fn required(&self, property: ObservationProperty) -> Checked<&Value<'a>> {
         self.get(property).ok_or_else(|| {
             let (_, names, _) = PROPERTIES[property as usize];
             format!("expected a `{}`, found none", names[0])
         })
     }
 
-    fn nanos(&self, property: Property) -> Checked<Option<u64>> {
+    fn nanos(&self, property: ObservationProperty) -> Checked<Option<u64>> {
         let (_, names, _) = PROPERTIES[property as usize];
         self.get(property).map(|at| at.nanos(names[0])).transpose()
     }
@@ -213,23 +217,23 @@ impl<'a> Observation<'a> {
         for (property, _, used) in PROPERTIES {
             let Some(value) = self.get(property) else { continue };
             match (used, value) {
-                (Use::Field | Use::Resource(_), _) => {}
-                (Use::Plain(key), value) => attributes.push(key, value),
-                (Use::Lowercase(key), value) => {
+                (PropertyUse::Field | PropertyUse::Resource(_), _) => {}
+                (PropertyUse::Plain(key), value) => attributes.push(key, value),
+                (PropertyUse::Lowercase(key), value) => {
                     attributes.push(key, &Value::Text(value.plain_text().to_lowercase().into()));
                 }
-                (Use::Members(key), Value::Object(members)) => {
+                (PropertyUse::Members(key), Value::Object(members)) => {
                     for (name, value) in members.iter().filter(|(_, value)| is_present(value)) {
                         attributes.push(&format!("{key}.{name}"), &Value::Text(value.plain_text()));
                     }
                 }
-                (Use::Text(key) | Use::Members(key), value) => {
+                (PropertyUse::Text(key) | PropertyUse::Members(key), value) => {
                     attributes.push(key, &Value::Text(value.plain_text()));
                 }
             }
         }
-        if self.get(Property::Cost).is_none()
-            && let Some(total) = self.get(Property::TotalCost)
+        if self.get(ObservationProperty::Cost).is_none()
+            && let Some(total) = self.get(ObservationProperty::TotalCost)
             && !matches!(total, Value::Int(0))
             && *total != Value::Double(0.0)
         {
@@ -241,7 +245,7 @@ impl<'a> Observation<'a> {
 }
 
 impl<'a> Record<'a> for Observation<'a> {
-    type Name = Named<Property>;
+    type Name = Named<ObservationProperty>;
 
     fn name_of(name: &'a str) -> Option<Self::Name> {
         property_named(name)
@@ -254,24 +258,25 @@ impl<'a> Record<'a> for Observation<'a> {
     }
 
     fn into_span(self) -> Checked<EncodedSpan> {
-        let own_id = self.required(Property::Id)?.plain_text();
-        let own_trace = self.required(Property::TraceId)?.plain_text();
+        let own_id = self.required(ObservationProperty::Id)?.plain_text();
+        let own_trace = self.required(ObservationProperty::TraceId)?.plain_text();
         let ((span_id, is_id), (trace_id, is_trace)) = (derived::<8>(&own_id), derived::<16>(&own_trace));
-        let parent = self.get(Property::ParentId).map(|parent| derived::<8>(&parent.plain_text()).0);
-        let start = self.required(Property::StartTime)?.nanos("start_time")?;
-        let end = self.nanos(Property::EndTime)?;
-        let is_event = self.text(Property::Type).eq_ignore_ascii_case("EVENT");
+        let parent =
+            self.get(ObservationProperty::ParentId).map(|parent| derived::<8>(&parent.plain_text()).0);
+        let start = self.required(ObservationProperty::StartTime)?.nanos("start_time")?;
+        let end = self.nanos(ObservationProperty::EndTime)?;
+        let is_event = self.text(ObservationProperty::Type).eq_ignore_ascii_case("EVENT");
         let mut attributes = self.attributes();
         let ids = [(OBSERVATION_ID, &own_id, is_id), (TRACE_ID, &own_trace, is_trace)];
         for (key, id, _) in ids.into_iter().filter(|(_, _, is_same)| !is_same) {
             attributes.push(key, &Value::Text(id.clone()));
         }
-        let failed = self.text(Property::Level) == "ERROR";
+        let failed = self.text(ObservationProperty::Level) == "ERROR";
         let head = proto::Span {
             trace_id,
             span_id,
             parent_span_id: parent.unwrap_or_default(),
-            name: self.text(Property::Name).into_owned(),
+            name: self.text(ObservationProperty::Name).into_owned(),
             kind: proto::span::SpanKind::Internal as i32,
             start_time_unix_nano: start,
             end_time_unix_nano: end.unwrap_or(if is_event { start } else { 0 }),
@@ -280,18 +285,18 @@ impl<'a> Record<'a> for Observation<'a> {
         let tail = proto::Span {
             status: failed.then(|| proto::Status {
                 code: proto::status::StatusCode::Error as i32,
-                message: self.text(Property::StatusMessage).into_owned(),
+                message: self.text(ObservationProperty::StatusMessage).into_owned(),
             }),
             ..Default::default()
         };
         let mut resource = Attributes::of_resource();
         for (property, _, used) in PROPERTIES {
-            if let (Use::Resource(key), Some(value)) = (used, self.get(property)) {
+            if let (PropertyUse::Resource(key), Some(value)) = (used, self.get(property)) {
                 resource.push(key, value);
             }
         }
         let scope = proto::InstrumentationScope { name: SCOPE.to_owned(), ..Default::default() };
-        let received = self.nanos(Property::CreatedAt)?;
+        let received = self.nanos(ObservationProperty::CreatedAt)?;
         Ok(EncodedSpan {
             span: attributes.into_span(&head, &tail),
             resource: resource.into_resource(),

@@ -4,7 +4,7 @@ use arrow_array::OffsetSizeTrait;
 use fearless_simd::prelude::*;
 use fearless_simd::{Level, dispatch};
 
-use super::texts::{HEAD, Look, Text};
+use super::texts::{HEAD, TextProbe, TextSlice};
 use super::words::{Verdict, bits_of};
 
 /// Up to so many texts of a word are compared as a whole; of more all are looked at, without a branch for each.
@@ -20,7 +20,7 @@ pub(super) struct Adjacent<'t, O> {
 impl<'t, O: OffsetSizeTrait> Adjacent<'t, O> {
     /// Returns the text with a number.
     #[inline]
-    pub(super) fn text(self, number: usize) -> Text<'t> {
+    pub(super) fn text(self, number: usize) -> TextSlice<'t> {
         let start = self.offsets[number].as_usize();
         (self.bytes, start, self.offsets[number + 1].as_usize() - start)
     }
@@ -47,7 +47,12 @@ impl<'t, O: OffsetSizeTrait> Adjacent<'t, O> {
     /// Sets `found` to the texts of `open` that a look finds, and `possible` to those that are to be compared as a whole.
     ///
     /// Samples are taken by code for any processor: that for newer ones would gather them, which is much slower.
-    pub(super) fn each<L: Look>(self, open: &[u64], (found, possible): (&mut [u64], &mut [u64]), look: &L) {
+    pub(super) fn each<L: TextProbe>(
+        self,
+        open: &[u64],
+        (found, possible): (&mut [u64], &mut [u64]),
+        look: &L,
+    ) {
         for (number, ((open, found), possible)) in open.iter().zip(found).zip(possible).enumerate() {
             (*found, *possible) = (0, *open);
             if open.count_ones() <= FEW {
@@ -96,7 +101,7 @@ impl<'t, O: OffsetSizeTrait> Adjacent<'t, O> {
 /// Returns of which samples the verdict is `Yes`, and of which `Maybe`.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "it is compiled once for each kind of processor, inside its caller")]
-fn verdicts<S: Simd>(simd: S, samples: &[u64; 64], look: &impl Look) -> (u64, u64) {
+fn verdicts<S: Simd>(simd: S, samples: &[u64; 64], look: &impl TextProbe) -> (u64, u64) {
     let mut verdicts = [0; 64];
     verdicts.iter_mut().zip(samples).for_each(|(verdict, sample)| *verdict = look.verdict(*sample) as u8);
     (bits_of(simd, &verdicts, Verdict::Yes as u8), bits_of(simd, &verdicts, Verdict::Maybe as u8))

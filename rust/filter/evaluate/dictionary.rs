@@ -8,13 +8,17 @@ use arrow_buffer::{ArrowNativeType, ScalarBuffer};
 use super::super::columns::mistyped;
 use super::super::text::TextMatcher;
 use super::layouts;
-use super::test::{Test, values_of};
+use super::test::{ColumnTest, values_of};
 use super::words::{each_open, each_value, flags_of, has_any, is_dense, nulls, words_of};
 use crate::error::{Error, Result};
 use crate::schema::Field;
 
 /// Returns the test of a dictionary, unless it has more values than rows: then that of its rows as plain texts.
-pub(super) fn test(field: Field, array: &ArrayRef, matcher: &TextMatcher) -> Result<Option<Box<dyn Test>>> {
+pub(super) fn test(
+    field: Field,
+    array: &ArrayRef,
+    matcher: &TextMatcher,
+) -> Result<Option<Box<dyn ColumnTest>>> {
     let coded = array.as_any_dictionary();
     let distinct = coded.values();
     if distinct.len() > array.len() {
@@ -33,7 +37,7 @@ pub(super) fn test(field: Field, array: &ArrayRef, matcher: &TextMatcher) -> Res
     )))
 }
 
-fn code_test<K: ArrowDictionaryKeyType>(array: &DictionaryArray<K>, hits: &[u64]) -> Box<dyn Test>
+fn code_test<K: ArrowDictionaryKeyType>(array: &DictionaryArray<K>, hits: &[u64]) -> Box<dyn ColumnTest>
 where
     K::Native: Send + Sync,
 {
@@ -60,7 +64,7 @@ struct OneCode<N: ArrowNativeType> {
     code: N,
 }
 
-impl<N: ArrowNativeType + Send + Sync> Test for OneCode<N> {
+impl<N: ArrowNativeType + Send + Sync> ColumnTest for OneCode<N> {
     fn find(&self, first: usize, open: &[u64], found: &mut [u64]) {
         each_value(rows_of(&self.codes, first, open), found, |code| code == self.code);
     }
@@ -72,7 +76,7 @@ struct FewCodes<N: ArrowNativeType> {
     hits: u64,
 }
 
-impl<N: ArrowNativeType + Send + Sync> Test for FewCodes<N> {
+impl<N: ArrowNativeType + Send + Sync> ColumnTest for FewCodes<N> {
     #[allow(clippy::cast_possible_truncation, reason = "codes of present values are below 64")]
     fn find(&self, first: usize, open: &[u64], found: &mut [u64]) {
         let codes = rows_of(&self.codes, first, open);
@@ -84,7 +88,7 @@ impl<N: ArrowNativeType + Send + Sync> Test for FewCodes<N> {
 /// No value passes.
 struct NoCode;
 
-impl Test for NoCode {
+impl ColumnTest for NoCode {
     fn find(&self, _: usize, _: &[u64], found: &mut [u64]) {
         found.fill(0);
     }
@@ -96,7 +100,7 @@ struct ManyCodes<N: ArrowNativeType> {
     flags: Vec<u8>,
 }
 
-impl<N: ArrowNativeType + Send + Sync> Test for ManyCodes<N> {
+impl<N: ArrowNativeType + Send + Sync> ColumnTest for ManyCodes<N> {
     fn find(&self, first: usize, open: &[u64], found: &mut [u64]) {
         let codes = rows_of(&self.codes, first, open);
         // The slot of a missing value may hold any code.

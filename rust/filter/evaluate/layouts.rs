@@ -7,13 +7,17 @@ use arrow_schema::DataType;
 use super::super::columns::mistyped;
 use super::super::text::TextMatcher;
 use super::offsets::OffsetTest;
-use super::test::Test;
+use super::test::ColumnTest;
 use super::views::ViewTest;
 use crate::error::Result;
 use crate::schema::Field;
 
 /// Returns the test of a column of texts that is no dictionary; `None` of one without values.
-pub(super) fn test(field: Field, array: &ArrayRef, matcher: &TextMatcher) -> Result<Option<Box<dyn Test>>> {
+pub(super) fn test(
+    field: Field,
+    array: &ArrayRef,
+    matcher: &TextMatcher,
+) -> Result<Option<Box<dyn ColumnTest>>> {
     Ok(Some(match array.data_type() {
         DataType::Utf8 => Box::new(OffsetTest::new(array.as_string::<i32>(), matcher)),
         DataType::LargeUtf8 => Box::new(OffsetTest::new(array.as_string::<i64>(), matcher)),

@@ -11,7 +11,7 @@
 //! the next.
 
 mod adjacent;
-mod bound;
+mod column_predicate;
 mod dictionary;
 mod key_table;
 mod layouts;
@@ -34,9 +34,9 @@ use super::predicate::Predicate;
 use super::spans::{SpanTest, Truth};
 use crate::error::Result;
 use crate::index::ones;
-use bound::Bound;
+use column_predicate::ColumnPredicate;
 use share::each_block;
-use test::Test;
+use test::ColumnTest;
 use words::{BLOCK_WORDS, first_rows, has_any};
 
 /// Returns the rows of `batch` for which `predicate` is true. `spans` decides conditions on
@@ -47,9 +47,9 @@ pub(super) fn evaluate<'a>(
     spans: SpanSource<'a>,
 ) -> Result<BooleanBuffer> {
     let columns = Columns::find(predicate, batch, spans)?;
-    let bound = Bound::of(predicate, true, &columns)?;
+    let bound = ColumnPredicate::of(predicate, true, &columns)?;
     let rows = batch.num_rows();
-    if let Bound::Present { present, is_negated } = &bound {
+    if let ColumnPredicate::Present { present, is_negated } = &bound {
         return Ok(present_rows(present.as_ref(), *is_negated, rows));
     }
     let words = if bound.reads_spans() {
@@ -90,7 +90,7 @@ impl<'a> Block<'a> {
         Self { first, rows: (rows - first).min(BLOCK_WORDS * 64), spans }
     }
 
-    fn evaluate(&self, bound: &Bound, found: &mut [u64]) -> Result<()> {
+    fn evaluate(&self, bound: &ColumnPredicate, found: &mut [u64]) -> Result<()> {
         let mut open = [0; BLOCK_WORDS];
         let open = &mut open[..found.len()];
         first_rows(self.rows, open);
@@ -99,25 +99,25 @@ impl<'a> Block<'a> {
 
     /// Sets `found` to the rows of `open` for which the part is true. Recursion is bounded by the depth of the
     /// predicate, and so by that of the expression.
-    fn rows_of(&self, bound: &Bound, open: &[u64], found: &mut [u64]) -> Result<()> {
+    fn rows_of(&self, bound: &ColumnPredicate, open: &[u64], found: &mut [u64]) -> Result<()> {
         match bound {
-            Bound::All(parts) => self.rows_of_all(parts, open, found),
-            Bound::Any(parts) => self.rows_of_any(parts, open, found),
-            Bound::Present { present, is_negated } => {
+            ColumnPredicate::All(parts) => self.rows_of_all(parts, open, found),
+            ColumnPredicate::Any(parts) => self.rows_of_any(parts, open, found),
+            ColumnPredicate::Present { present, is_negated } => {
                 self.keep_present(present.as_ref(), *is_negated, open, found);
                 Ok(())
             }
-            Bound::Test { test, present, is_negated } => {
+            ColumnPredicate::Test { test, present, is_negated } => {
                 self.rows_of_test((test.as_ref(), present.as_ref(), *is_negated), open, found);
                 Ok(())
             }
-            Bound::Spans { test, truth, implied } => {
+            ColumnPredicate::Spans { test, truth, implied } => {
                 self.rows_of_spans((test, *truth, implied.as_deref()), open, found)
             }
         }
     }
 
-    fn rows_of_all(&self, parts: &[Bound], open: &[u64], found: &mut [u64]) -> Result<()> {
+    fn rows_of_all(&self, parts: &[ColumnPredicate], open: &[u64], found: &mut [u64]) -> Result<()> {
         let mut left = [0; BLOCK_WORDS];
         let left = &mut left[..open.len()];
         found.copy_from_slice(open);
@@ -131,7 +131,7 @@ impl<'a> Block<'a> {
         Ok(())
     }
 
-    fn rows_of_any(&self, parts: &[Bound], open: &[u64], found: &mut [u64]) -> Result<()> {
+    fn rows_of_any(&self, parts: &[ColumnPredicate], open: &[u64], found: &mut [u64]) -> Result<()> {
         let (mut left, mut hits) = ([0; BLOCK_WORDS], [0; BLOCK_WORDS]);
         let (left, hits) = (&mut left[..open.len()], &mut hits[..open.len()]);
         left.copy_from_slice(open);
@@ -149,7 +149,12 @@ impl<'a> Block<'a> {
         Ok(())
     }
 
-    fn rows_of_test(&self, part: (&dyn Test, Option<&BooleanBuffer>, bool), open: &[u64], found: &mut [u64]) {
+    fn rows_of_test(
+        &self,
+        part: (&dyn ColumnTest, Option<&BooleanBuffer>, bool),
+        open: &[u64],
+        found: &mut [u64],
+    ) {
         let (test, present, is_negated) = part;
         let mut asked = [0; BLOCK_WORDS];
         let asked = &mut asked[..open.len()];
@@ -187,7 +192,7 @@ impl<'a> Block<'a> {
     /// Looks at the trace of each row that the columns leave open, if traces are there.
     fn rows_of_spans(
         &self,
-        part: (&SpanTest, bool, Option<&Bound>),
+        part: (&SpanTest, bool, Option<&ColumnPredicate>),
         open: &[u64],
         found: &mut [u64],
     ) -> Result<()> {

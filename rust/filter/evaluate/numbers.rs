@@ -13,7 +13,7 @@ use super::super::columns::mistyped;
 use super::super::intervals::IntervalSet;
 use super::super::leaf::NumberSet;
 use super::key_table::KeyTable;
-use super::test::Test;
+use super::test::ColumnTest;
 use super::words::{each_open, each_value, is_dense, keep};
 use crate::error::Result;
 use crate::schema::Field;
@@ -29,7 +29,7 @@ pub(super) fn number_test(
     field: Field,
     array: &ArrayRef,
     numbers: &NumberSet,
-) -> Result<Option<Box<dyn Test>>> {
+) -> Result<Option<Box<dyn ColumnTest>>> {
     Ok(Some(downcast_integer_array!(
         array => whole_test(array, &numbers.whole, 1),
         DataType::Float64 => {
@@ -51,12 +51,12 @@ pub(super) fn number_test(
 }
 
 /// Returns the test whether a value is `NaN`; `None` of a column in which none can be.
-pub(super) fn nan_test(array: &ArrayRef) -> Option<Box<dyn Test>> {
+pub(super) fn nan_test(array: &ArrayRef) -> Option<Box<dyn ColumnTest>> {
     if let Some(floats) = array.as_primitive_opt::<Float64Type>() {
-        return Some(Box::new(Values { values: floats.values().clone(), is_hit: f64::is_nan }));
+        return Some(Box::new(NumberTestOf { values: floats.values().clone(), is_hit: f64::is_nan }));
     }
     let floats = array.as_primitive_opt::<Float32Type>()?;
-    Some(Box::new(Values { values: floats.values().clone(), is_hit: f32::is_nan }))
+    Some(Box::new(NumberTestOf { values: floats.values().clone(), is_hit: f32::is_nan }))
 }
 
 /// Returns the test of a column of instants; `None` of one without values.
@@ -64,7 +64,7 @@ pub(super) fn time_test(
     field: Field,
     array: &ArrayRef,
     instants: &IntervalSet<i128>,
-) -> Result<Option<Box<dyn Test>>> {
+) -> Result<Option<Box<dyn ColumnTest>>> {
     Ok(Some(match array.data_type() {
         DataType::Timestamp(TimeUnit::Second, _) => {
             whole_test(array.as_primitive::<TimestampSecondType>(), instants, SECOND)
@@ -90,7 +90,7 @@ fn whole_test<T: ArrowPrimitiveType>(
     array: &PrimitiveArray<T>,
     intervals: &IntervalSet<i128>,
     unit: i128,
-) -> Box<dyn Test>
+) -> Box<dyn ColumnTest>
 where
     T::Native: TryFrom<i128>,
     i128: From<T::Native>,
@@ -136,26 +136,26 @@ fn interval_test<N>(
     all: (N, N),
     points: Option<Vec<N>>,
     key: impl Fn(N) -> u64 + Copy + Send + Sync + 'static,
-) -> Box<dyn Test>
+) -> Box<dyn ColumnTest>
 where
     N: ArrowNativeType + PartialOrd,
 {
     let list: Vec<_> = intervals.iter().collect();
     if let [(first, last)] = *list.as_slice() {
-        return Box::new(Values { values, is_hit: move |value| within(value, first, last) });
+        return Box::new(NumberTestOf { values, is_hit: move |value| within(value, first, last) });
     }
     // All but a number, or an interval: two comparisons, and none with the least and the greatest value there is.
     if let [(first, before), (after, last)] = *list.as_slice()
         && (first, last) == all
     {
-        return Box::new(Values { values, is_hit: move |value| (value <= before) | (after <= value) });
+        return Box::new(NumberTestOf { values, is_hit: move |value| (value <= before) | (after <= value) });
     }
     if let Some(points) = points {
         let keys: Vec<_> = points.into_iter().map(key).collect();
         return Box::new(Listed { values, table: KeyTable::new(&keys), key });
     }
     let intervals = intervals.clone();
-    Box::new(Values { values, is_hit: move |value| intervals.contains(value) })
+    Box::new(NumberTestOf { values, is_hit: move |value| intervals.contains(value) })
 }
 
 #[inline]
@@ -165,12 +165,12 @@ fn within<N: Copy + PartialOrd>(value: N, first: N, last: N) -> bool {
 }
 
 /// The test is true of the values of which `is_hit` is.
-struct Values<N: ArrowNativeType, F> {
+struct NumberTestOf<N: ArrowNativeType, F> {
     values: ScalarBuffer<N>,
     is_hit: F,
 }
 
-impl<N: ArrowNativeType, F: Fn(N) -> bool + Send + Sync> Test for Values<N, F> {
+impl<N: ArrowNativeType, F: Fn(N) -> bool + Send + Sync> ColumnTest for NumberTestOf<N, F> {
     fn find(&self, first: usize, open: &[u64], found: &mut [u64]) {
         let values = rows_of(&self.values, first, open);
         if is_dense(open) {
@@ -188,7 +188,7 @@ struct Listed<N: ArrowNativeType, K> {
     key: K,
 }
 
-impl<N: ArrowNativeType, K: Fn(N) -> u64 + Send + Sync> Test for Listed<N, K> {
+impl<N: ArrowNativeType, K: Fn(N) -> u64 + Send + Sync> ColumnTest for Listed<N, K> {
     fn find(&self, first: usize, open: &[u64], found: &mut [u64]) {
         let values = rows_of(&self.values, first, open);
         let has = |row: usize| self.table.has((self.key)(values[row]), |_| true);

@@ -4,23 +4,23 @@ use arrow_array::{Array, GenericStringArray, OffsetSizeTrait};
 
 use super::super::text::TextMatcher;
 use super::adjacent::Adjacent;
-use super::test::Test;
-use super::texts::{ByteTest, InFilter, SameHead, SameTail};
+use super::test::ColumnTest;
+use super::texts::{BytePredicate, InFilter, SameHead, SameTail};
 use super::words::{BLOCK_WORDS, is_dense, keep, words_of};
 
 /// A test of a column of texts.
 pub(super) struct OffsetTest<O: OffsetSizeTrait> {
     texts: GenericStringArray<O>,
-    test: ByteTest,
+    test: BytePredicate,
 }
 
 impl<O: OffsetSizeTrait> OffsetTest<O> {
     pub(super) fn new(texts: &GenericStringArray<O>, matcher: &TextMatcher) -> Self {
-        Self { texts: texts.clone(), test: ByteTest::of(matcher) }
+        Self { texts: texts.clone(), test: BytePredicate::of(matcher) }
     }
 }
 
-impl<O: OffsetSizeTrait> Test for OffsetTest<O> {
+impl<O: OffsetSizeTrait> ColumnTest for OffsetTest<O> {
     fn find(&self, first: usize, open: &[u64], found: &mut [u64]) {
         let rows = (open.len() * 64).min(self.texts.len() - first);
         let offsets = &self.texts.value_offsets()[first..=first + rows];
@@ -29,20 +29,20 @@ impl<O: OffsetSizeTrait> Test for OffsetTest<O> {
         let possible = &mut possible[..open.len()];
         found.fill(0);
         match &self.test {
-            ByteTest::Equals(literal) => {
+            BytePredicate::Equals(literal) => {
                 let mut asked = [0; BLOCK_WORDS];
                 let asked = &mut asked[..open.len()];
                 asked.copy_from_slice(open);
                 texts.keep_of_length(literal.bytes.len(), asked);
                 texts.each(asked, (found, possible), &SameTail(literal));
             }
-            ByteTest::StartsWith(literal) => texts.each(open, (found, possible), &SameHead(literal)),
-            ByteTest::Between(range) => texts.each(open, (found, possible), range),
-            ByteTest::OneOf(set) => match set.quick_filter() {
+            BytePredicate::StartsWith(literal) => texts.each(open, (found, possible), &SameHead(literal)),
+            BytePredicate::Between(range) => texts.each(open, (found, possible), range),
+            BytePredicate::OneOf(set) => match set.quick_filter() {
                 Some(filter) => texts.each(open, (found, possible), &InFilter(filter)),
                 None => possible.copy_from_slice(open),
             },
-            ByteTest::Matches(matcher) => {
+            BytePredicate::Matches(matcher) => {
                 let contained = || matcher.texts_that_contain(texts.bytes, offsets, false);
                 if let Some(hits) = is_dense(open).then(contained).flatten() {
                     found.copy_from_slice(&words_of(&hits));

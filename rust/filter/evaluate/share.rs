@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use super::words::{BLOCK_WORDS, Words};
+use super::words::{BLOCK_WORDS, BlockWords};
 use crate::error::Result;
 
 /// Other threads are woken for work that takes at least this long: about as long as it takes until one is awake.
@@ -18,7 +18,7 @@ const WORTH_WAKING: Duration = Duration::from_micros(100);
 ///
 /// # Errors
 /// The first one of `evaluate` that the caller sees.
-pub(super) fn each_block<F>(rows: usize, evaluate: F) -> Result<Words>
+pub(super) fn each_block<F>(rows: usize, evaluate: F) -> Result<BlockWords>
 where
     F: Fn(usize, &mut [u64]) -> Result<()> + Send + Sync + 'static,
 {
@@ -72,7 +72,7 @@ impl<F: Fn(usize, &mut [u64]) -> Result<()>> Shared<F> {
         (number * BLOCK_WORDS * 64 < self.rows).then_some(number)
     }
 
-    fn found(&self, number: usize) -> Result<Words> {
+    fn found(&self, number: usize) -> Result<BlockWords> {
         let words = self.rows.div_ceil(64) - number * BLOCK_WORDS;
         let mut found = vec![0; words.min(BLOCK_WORDS)];
         (self.evaluate)(number, &mut found)?;

@@ -1,11 +1,11 @@
 //! What is asked of the values of a column.
 
 use super::share::each_block;
-use super::words::{BLOCK_WORDS, Words, first_rows};
+use super::words::{BLOCK_WORDS, BlockWords, first_rows};
 use crate::error::Result;
 
 /// A test of the values of one column.
-pub(super) trait Test: Send + Sync {
+pub(super) trait ColumnTest: Send + Sync {
     /// Sets `found` to the rows of `open` of which the test is true; other bits are unspecified.
     ///
     /// The rows are counted from `first`, a bit each. Every row of `open` has a value.
@@ -13,7 +13,7 @@ pub(super) trait Test: Send + Sync {
 }
 
 /// Returns the values that `test` is true of; all of them have to be there.
-pub(super) fn values_of(test: Box<dyn Test>, count: usize) -> Result<Words> {
+pub(super) fn values_of(test: Box<dyn ColumnTest>, count: usize) -> Result<BlockWords> {
     each_block(count, move |number, found| {
         let first = number * BLOCK_WORDS * 64;
         let mut open = [0; BLOCK_WORDS];

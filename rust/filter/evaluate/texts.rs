@@ -12,26 +12,26 @@ const MAX_SAME_KEYS: usize = 8;
 
 /// What is asked of a text, by the operators that compare its bytes.
 #[derive(Debug)]
-pub(super) enum ByteTest {
+pub(super) enum BytePredicate {
     /// The text is this one.
-    Equals(Literal),
+    Equals(ComparedText),
     /// The text is one of these.
     OneOf(TextSet),
     /// The text starts with this one.
-    StartsWith(Literal),
+    StartsWith(ComparedText),
     /// The text lies between two others.
     Between(TextRange),
     /// The matcher decides.
     Matches(TextMatcher),
 }
 
-impl ByteTest {
+impl BytePredicate {
     /// Returns the test of `matcher`.
     pub(super) fn of(matcher: &TextMatcher) -> Self {
         let Some(intervals) = matcher.intervals(false) else { return Self::Matches(matcher.clone()) };
         match intervals.as_slice() {
-            [ByteInterval::Exactly(text)] => Self::Equals(Literal::new(text)),
-            [ByteInterval::StartsWith(text)] => Self::StartsWith(Literal::new(text)),
+            [ByteInterval::Exactly(text)] => Self::Equals(ComparedText::new(text)),
+            [ByteInterval::StartsWith(text)] => Self::StartsWith(ComparedText::new(text)),
             [ByteInterval::Between(from, to)] => Self::Between(TextRange::new(*from, *to)),
             texts => Self::OneOf(TextSet::new(texts)),
         }
@@ -39,7 +39,7 @@ impl ByteTest {
 
     /// Whether the test is true of the text at `start` in `bytes`, of this length. `scratch` is a reusable buffer.
     #[inline]
-    pub(super) fn is_true_of(&self, (bytes, start, length): Text<'_>, scratch: &mut String) -> bool {
+    pub(super) fn is_true_of(&self, (bytes, start, length): TextSlice<'_>, scratch: &mut String) -> bool {
         match self {
             Self::Equals(literal) => length == literal.bytes.len() && literal.is_at(bytes, start),
             Self::StartsWith(literal) => length >= literal.bytes.len() && literal.is_at(bytes, start),
@@ -54,19 +54,19 @@ impl ByteTest {
 }
 
 /// Bytes, and where in them a text starts and how long it is.
-pub(super) type Text<'t> = (&'t [u8], usize, usize);
+pub(super) type TextSlice<'t> = (&'t [u8], usize, usize);
 
 /// So many bytes of a text are looked at first.
 pub(super) const HEAD: usize = 8;
 
 /// A look at some bytes of texts, without branches, so that many texts are looked at at once. It is compiled inside its caller:
 /// what is vectors there must not be a call here.
-pub(super) trait Look {
+pub(super) trait TextProbe {
     /// Whether it is worth its time for texts of several lengths, whose places are only known one by one.
     const IS_FOR_ANY_LENGTH: bool = true;
 
     /// Returns what is to be known of a text.
-    fn sample(&self, text: Text<'_>) -> u64;
+    fn sample(&self, text: TextSlice<'_>) -> u64;
 
     /// Returns what that says of it.
     fn verdict(&self, sample: u64) -> Verdict;
@@ -74,7 +74,7 @@ pub(super) trait Look {
 
 /// The eight bytes at `start`, the first in the lowest; `None` at the end of `bytes`.
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "see `Look`")]
+#[allow(clippy::inline_always, reason = "see `TextProbe`")]
 fn eight_at(bytes: &[u8], start: usize) -> Option<u64> {
     let eight = bytes.get(start..start + HEAD)?;
     Some(u64::from_le_bytes(eight.try_into().ok()?))
@@ -82,15 +82,15 @@ fn eight_at(bytes: &[u8], start: usize) -> Option<u64> {
 
 /// The bits of the first `length` bytes of a word.
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "see `Look`")]
+#[allow(clippy::inline_always, reason = "see `TextProbe`")]
 fn mask_of(length: usize) -> u64 {
     if length >= HEAD { u64::MAX } else { (1 << (length * 8)) - 1 }
 }
 
 /// The first eight bytes of a text, zero beyond its end.
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "see `Look`")]
-fn head_of((bytes, start, length): Text<'_>) -> u64 {
+#[allow(clippy::inline_always, reason = "see `TextProbe`")]
+fn head_of((bytes, start, length): TextSlice<'_>) -> u64 {
     match eight_at(bytes, start) {
         Some(eight) => eight & mask_of(length),
         None => head_at_end(&bytes[start..start + length.min(HEAD)]),
@@ -99,8 +99,8 @@ fn head_of((bytes, start, length): Text<'_>) -> u64 {
 
 /// The last eight bytes of a text; the head of one that has no more.
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "see `Look`")]
-fn tail_of((bytes, start, length): Text<'_>) -> u64 {
+#[allow(clippy::inline_always, reason = "see `TextProbe`")]
+fn tail_of((bytes, start, length): TextSlice<'_>) -> u64 {
     let before = length.saturating_sub(HEAD);
     head_of((bytes, start + before, length - before))
 }
@@ -114,7 +114,7 @@ fn head_at_end(text: &[u8]) -> u64 {
 
 /// A text to compare with: most are told apart by their first or last eight bytes.
 #[derive(Debug)]
-pub(super) struct Literal {
+pub(super) struct ComparedText {
     pub(super) bytes: Box<[u8]>,
     head: u64,
     tail: u64,
@@ -123,7 +123,7 @@ pub(super) struct Literal {
     likely: Verdict,
 }
 
-impl Literal {
+impl ComparedText {
     pub(super) fn new(bytes: &[u8]) -> Self {
         let text = (bytes, 0, bytes.len());
         let likely = if bytes.len() <= HEAD { Verdict::Yes } else { Verdict::Maybe };
@@ -148,14 +148,14 @@ impl Literal {
 }
 
 /// The look for a text among those of its length, by their last eight bytes: ids of one kind often begin alike.
-pub(super) struct SameTail<'l>(pub(super) &'l Literal);
+pub(super) struct SameTail<'l>(pub(super) &'l ComparedText);
 
-#[allow(clippy::inline_always, reason = "see `Look`")]
-impl Look for SameTail<'_> {
+#[allow(clippy::inline_always, reason = "see `TextProbe`")]
+impl TextProbe for SameTail<'_> {
     const IS_FOR_ANY_LENGTH: bool = false;
 
     #[inline(always)]
-    fn sample(&self, text: Text<'_>) -> u64 {
+    fn sample(&self, text: TextSlice<'_>) -> u64 {
         tail_of(text)
     }
 
@@ -166,12 +166,12 @@ impl Look for SameTail<'_> {
 }
 
 /// The look for texts that begin with another one.
-pub(super) struct SameHead<'l>(pub(super) &'l Literal);
+pub(super) struct SameHead<'l>(pub(super) &'l ComparedText);
 
-#[allow(clippy::inline_always, reason = "see `Look`")]
-impl Look for SameHead<'_> {
+#[allow(clippy::inline_always, reason = "see `TextProbe`")]
+impl TextProbe for SameHead<'_> {
     #[inline(always)]
-    fn sample(&self, text: Text<'_>) -> u64 {
+    fn sample(&self, text: TextSlice<'_>) -> u64 {
         if text.2 >= self.0.bytes.len() { head_of(text) } else { !self.0.head }
     }
 
@@ -208,17 +208,17 @@ impl TextRange {
     }
 
     /// Whether a text is between them.
-    fn has(&self, (bytes, start, length): Text<'_>) -> bool {
+    fn has(&self, (bytes, start, length): TextSlice<'_>) -> bool {
         let bounds: (Bound<&[u8]>, Bound<&[u8]>) =
             (self.from.as_ref().map(AsRef::as_ref), self.to.as_ref().map(AsRef::as_ref));
         RangeBounds::<[u8]>::contains(&bounds, &bytes[start..start + length])
     }
 }
 
-#[allow(clippy::inline_always, reason = "see `Look`")]
-impl Look for TextRange {
+#[allow(clippy::inline_always, reason = "see `TextProbe`")]
+impl TextProbe for TextRange {
     #[inline(always)]
-    fn sample(&self, text: Text<'_>) -> u64 {
+    fn sample(&self, text: TextSlice<'_>) -> u64 {
         head_of(text).swap_bytes()
     }
 
@@ -230,7 +230,7 @@ impl Look for TextRange {
 
 /// Whether a text is between two others of which only the beginnings are known.
 #[inline(always)]
-#[allow(clippy::inline_always, clippy::needless_bitwise_bool, reason = "see `Look`")]
+#[allow(clippy::inline_always, clippy::needless_bitwise_bool, reason = "see `TextProbe`")]
 fn is_between(beginning: u64, [from, to]: [Option<u64>; 2]) -> Verdict {
     let is_edge = from.is_some_and(|from| beginning == from) | to.is_some_and(|to| beginning == to);
     let is_inside = from.is_none_or(|from| beginning > from) & to.is_none_or(|to| beginning < to);
@@ -244,7 +244,7 @@ fn is_between(beginning: u64, [from, to]: [Option<u64>; 2]) -> Verdict {
 /// A set of texts.
 #[derive(Debug)]
 pub(super) struct TextSet {
-    texts: Vec<Literal>,
+    texts: Vec<ComparedText>,
     table: KeyTable,
     /// Whether a text with `n` bytes can be in the set, by bit; the last one is for all longer texts.
     lengths: u64,
@@ -255,11 +255,11 @@ pub(super) struct TextSet {
 impl TextSet {
     fn new(texts: &[ByteInterval<'_>]) -> Self {
         let exact = |text: &ByteInterval<'_>| match text {
-            ByteInterval::Exactly(text) => Some(Literal::new(text)),
+            ByteInterval::Exactly(text) => Some(ComparedText::new(text)),
             ByteInterval::Between(_, _) | ByteInterval::StartsWith(_) => None,
         };
         let texts: Vec<_> = texts.iter().filter_map(exact).collect();
-        let whole = |literal: &Literal| quick_key((&literal.bytes, 0, literal.bytes.len()));
+        let whole = |literal: &ComparedText| quick_key((&literal.bytes, 0, literal.bytes.len()));
         let mut same: HashMap<u64, usize> = HashMap::new();
         for text in &texts {
             *same.entry(whole(text)).or_default() += 1;
@@ -288,7 +288,7 @@ impl TextSet {
 
     /// Whether a text is in the set.
     #[inline]
-    pub(super) fn has(&self, text: Text<'_>) -> bool {
+    pub(super) fn has(&self, text: TextSlice<'_>) -> bool {
         let (bytes, start, length) = text;
         if self.lengths >> length.min(63) & 1 == 0 {
             return false;
@@ -307,10 +307,10 @@ impl TextSet {
 /// The look for texts of a set by their quick keys.
 pub(super) struct InFilter<'s>(pub(super) &'s KeyFilter);
 
-#[allow(clippy::inline_always, reason = "see `Look`")]
-impl Look for InFilter<'_> {
+#[allow(clippy::inline_always, reason = "see `TextProbe`")]
+impl TextProbe for InFilter<'_> {
     #[inline(always)]
-    fn sample(&self, text: Text<'_>) -> u64 {
+    fn sample(&self, text: TextSlice<'_>) -> u64 {
         self.0.may_have(quick_key(text)).into()
     }
 
@@ -322,8 +322,8 @@ impl Look for InFilter<'_> {
 
 /// A key of how a text begins and ends, and of its length.
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "see `Look`")]
-fn quick_key(text: Text<'_>) -> u64 {
+#[allow(clippy::inline_always, reason = "see `TextProbe`")]
+fn quick_key(text: TextSlice<'_>) -> u64 {
     let (head, tail) = (head_of(text), tail_of(text));
     let mixed =
         head.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ tail.wrapping_mul(0xc2b2_ae3d_27d4_eb4f).rotate_left(31);

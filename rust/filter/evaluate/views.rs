@@ -4,8 +4,8 @@ use arrow_array::{Array, StringViewArray};
 
 use super::super::text::TextMatcher;
 use super::key_table::KeyFilter;
-use super::test::Test;
-use super::texts::{ByteTest, Text};
+use super::test::ColumnTest;
+use super::texts::{BytePredicate, TextSlice};
 use super::words::{BLOCK_WORDS, Verdict, each_verdict, is_dense, keep, words_of};
 
 /// The longest text that stands in its view.
@@ -14,16 +14,16 @@ const MAX_INLINE: usize = 12;
 /// A test of a column of views.
 pub(super) struct ViewTest {
     texts: StringViewArray,
-    test: ByteTest,
+    test: BytePredicate,
     /// The texts of a list by what their views say.
     listed: Option<KeyFilter>,
 }
 
 impl ViewTest {
     pub(super) fn new(texts: &StringViewArray, matcher: &TextMatcher) -> Self {
-        let test = ByteTest::of(matcher);
+        let test = BytePredicate::of(matcher);
         let listed = match &test {
-            ByteTest::OneOf(set) => Some(set.filter_by(|text| key_of(view_of(text)))),
+            BytePredicate::OneOf(set) => Some(set.filter_by(|text| key_of(view_of(text)))),
             _ => None,
         };
         Self { texts: texts.clone(), test, listed }
@@ -43,7 +43,7 @@ impl ViewTest {
 
     #[inline]
     #[allow(clippy::cast_possible_truncation, reason = "parts of the view are 32 bits")]
-    fn place_of(&self, view: u128, length: usize) -> Text<'_> {
+    fn place_of(&self, view: u128, length: usize) -> TextSlice<'_> {
         let (buffer, start) = ((view >> 64) as u32 as usize, (view >> 96) as u32 as usize);
         (self.texts.data_buffers()[buffer].as_slice(), start, length)
     }
@@ -65,7 +65,7 @@ impl ViewTest {
     }
 }
 
-impl Test for ViewTest {
+impl ColumnTest for ViewTest {
     #[allow(clippy::cast_possible_truncation, reason = "a part of the view is meant")]
     fn find(&self, first: usize, open: &[u64], found: &mut [u64]) {
         let rows = (open.len() * 64).min(self.texts.len() - first);
@@ -75,23 +75,23 @@ impl Test for ViewTest {
         if is_dense(open) {
             let sets = (&mut *found, &mut *possible);
             match (&self.test, &self.listed) {
-                (ByteTest::Equals(literal), _) => {
+                (BytePredicate::Equals(literal), _) => {
                     let low = view_of(&literal.bytes) as u64;
                     each_verdict(views, sets, |view| Verdict::may_be(view as u64 == low));
                 }
-                (ByteTest::StartsWith(literal), _) => {
+                (BytePredicate::StartsWith(literal), _) => {
                     let (prefix, mask) = prefix_of(&literal.bytes);
                     each_verdict(views, sets, |view| Verdict::may_be((view >> 32) as u32 & mask == prefix));
                 }
-                (ByteTest::OneOf(_), Some(listed)) => {
+                (BytePredicate::OneOf(_), Some(listed)) => {
                     each_verdict(views, sets, |view| Verdict::may_be(listed.may_have(key_of(view))));
                 }
-                (ByteTest::Between(range), _) => {
+                (BytePredicate::Between(range), _) => {
                     each_verdict(views, sets, |view| {
                         range.has_likely_prefix(((view >> 32) as u32).swap_bytes())
                     });
                 }
-                (ByteTest::Matches(matcher), _) if self.find_contained(matcher, first, rows, found) => {}
+                (BytePredicate::Matches(matcher), _) if self.find_contained(matcher, first, rows, found) => {}
                 _ => {
                     found.fill(0);
                     possible.fill(u64::MAX);

@@ -9,10 +9,10 @@ use fearless_simd::{Level, dispatch, u8x64};
 pub(super) const BLOCK_WORDS: usize = 256;
 
 /// A set of rows, or of values of a dictionary.
-pub(super) type Words = Vec<u64>;
+pub(super) type BlockWords = Vec<u64>;
 
 /// Returns the bits of `buffer` as words.
-pub(super) fn words_of(buffer: &BooleanBuffer) -> Words {
+pub(super) fn words_of(buffer: &BooleanBuffer) -> BlockWords {
     buffer.bit_chunks().iter_padded().take(buffer.len().div_ceil(64)).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
-use crate::filter::spans::{Found, MAX_PIECES, Piece};
+use crate::filter::spans::{MAX_PIECES, Piece, SpanMatches};
 use crate::trace::view::TraceView;
 
 /// Maximum number of ids that are returned of spans with one name.
@@ -44,7 +44,7 @@ pub struct MatchedText {
 
 impl Matches {
     /// Returns what is shown of what was found in a trace.
-    pub(super) fn of(found: Found, view: &TraceView<'_>) -> Self {
+    pub(super) fn of(found: SpanMatches, view: &TraceView<'_>) -> Self {
         let id = |place: usize| view.span(place).span_id.to_string();
         let spans = found.spans.into_iter().map(|(name, places)| {
             let span_ids = places.iter().take(MAX_SPAN_IDS).map(|place| id(*place)).collect();

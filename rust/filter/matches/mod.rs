@@ -16,7 +16,7 @@ use super::evaluate::evaluate;
 use super::expr::Expr;
 use super::json::Json;
 use super::predicate::Predicate;
-use super::spans::{Found, Names, PatternMatcher, SpanFilter, SpanMatcher};
+use super::spans::{Names, PatternMatcher, SpanFilter, SpanMatcher, SpanMatches};
 use crate::error::{FilterError, Result};
 use crate::trace::row::to_batch;
 use crate::trace::view::TraceView;
@@ -24,13 +24,13 @@ use crate::trace::{Trace, TraceRow};
 
 /// Finds what makes a filter match a trace.
 #[derive(Debug)]
-pub struct Matcher(Part);
+pub struct Matcher(FilterPart);
 
 impl Matcher {
     /// Returns the matcher of an expression; `None` matches everything, for no reason that could be shown.
     pub(super) fn of(expr: Option<&Expr>) -> std::result::Result<Self, LocatedError> {
-        let part = expr.map(|expr| Part::of(expr, &mut Names::of(expr)));
-        Ok(Self(part.transpose()?.unwrap_or(Part::Nothing)))
+        let part = expr.map(|expr| FilterPart::of(expr, &mut Names::of(expr)));
+        Ok(Self(part.transpose()?.unwrap_or(FilterPart::Nothing)))
     }
 
     /// Returns what makes the filter match a trace that it matches.
@@ -42,8 +42,8 @@ impl Matcher {
             return Ok(Matches::default());
         }
         let trace = &*trace.assembled();
-        let asked = AskedTrace { trace, view: TraceView::of(trace), row: OnceCell::new() };
-        let mut found = Found::default();
+        let asked = MatchedTrace { trace, view: TraceView::of(trace), row: OnceCell::new() };
+        let mut found = SpanMatches::default();
         self.0.find(&asked, &mut found)?;
         Ok(Matches::of(found, &asked.view))
     }
@@ -68,7 +68,7 @@ impl OneSpanMatcher {
     /// # Errors
     /// [`crate::error::Error::Decode`] if a stored span cannot be decoded.
     pub fn matches(&self, view: &TraceView<'_>, place: usize) -> Result<Matches> {
-        let mut found = Found::default();
+        let mut found = SpanMatches::default();
         if let Some(matcher) = &self.0 {
             matcher.find_of(view, place, &mut found)?;
         }
@@ -77,13 +77,13 @@ impl OneSpanMatcher {
 }
 
 /// A trace of which parts of a filter are asked.
-struct AskedTrace<'t> {
+struct MatchedTrace<'t> {
     trace: &'t Trace,
     view: TraceView<'t>,
     row: OnceCell<RecordBatch>,
 }
 
-impl AskedTrace<'_> {
+impl MatchedTrace<'_> {
     fn is_match(&self, predicate: &Predicate) -> Result<bool> {
         let row = self.row.get_or_init(|| to_batch(&[TraceRow::of(self.trace)]));
         Ok(evaluate(predicate, row, SpanSource::Traces(&|_| self.trace))?.value(0))
@@ -92,18 +92,18 @@ impl AskedTrace<'_> {
 
 /// The parts of a filter that have something to show.
 #[derive(Debug)]
-enum Part {
+enum FilterPart {
     /// All are true.
-    All(Vec<Part>),
+    All(Vec<FilterPart>),
     /// Each with what says whether it is true.
-    Any(Vec<(Predicate, Part)>),
+    Any(Vec<(Predicate, FilterPart)>),
     Span(SpanMatcher),
     Pattern(PatternMatcher),
     /// Nothing to show: columns, attributes, and what stands under `NOT`.
     Nothing,
 }
 
-impl Part {
+impl FilterPart {
     /// Recursion is bounded by the depth of the expression.
     fn of(expr: &Expr, names: &mut Names) -> std::result::Result<Self, LocatedError> {
         Ok(match expr {
@@ -133,7 +133,7 @@ impl Part {
     }
 
     /// Adds what makes it true of a trace of which it is true.
-    fn find(&self, asked: &AskedTrace<'_>, found: &mut Found) -> Result<()> {
+    fn find(&self, asked: &MatchedTrace<'_>, found: &mut SpanMatches) -> Result<()> {
         match self {
             Self::All(parts) => parts.iter().try_for_each(|part| part.find(asked, found)),
             Self::Any(parts) => parts.iter().try_for_each(|(predicate, part)| {

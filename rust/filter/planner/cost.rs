@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::resolved::{Codes, Resolved};
+use super::plan_node::{CodeRanges, PlanNode};
 use crate::filter::intervals::IntervalSet;
 use crate::filter::text::TextMatcher;
 use crate::index::{Ids, RowSet, Texts};
@@ -36,7 +36,7 @@ const FOLDED_BYTES: usize = 4;
 const COMPARED_IDS: usize = 2;
 
 /// So many rows are tested in about the time in which another thread is woken.
-pub const ROWS_AT_ONCE: usize = 1 << 10;
+pub const INLINE_ROW_BUDGET: usize = 1 << 10;
 
 /// Returns the cost of that many binary searches among `values` values.
 pub(super) fn of_lookups(count: usize, values: usize) -> usize {
@@ -60,44 +60,44 @@ pub(super) fn of_reading_ids(ids: &Ids, matcher: &TextMatcher) -> usize {
 }
 
 /// Returns an upper bound of the rows that `node` matches, of `rows`.
-pub(super) fn max_rows(node: &Resolved, rows: u32) -> usize {
+pub(super) fn max_rows(node: &PlanNode, rows: u32) -> usize {
     let all_rows = rows as usize;
     match node {
-        Resolved::All(parts) => parts.iter().map(|part| max_rows(part, rows)).min().unwrap_or(all_rows),
-        Resolved::Any(parts) => parts.iter().map(|part| max_rows(part, rows)).sum::<usize>().min(all_rows),
-        Resolved::Ranges(ranges) => ranges.iter().map(ExactSizeIterator::len).sum(),
-        Resolved::Texts(_, codes) => codes.rows,
-        Resolved::Ordered { positions, .. } | Resolved::Ids(_, positions) => {
+        PlanNode::All(parts) => parts.iter().map(|part| max_rows(part, rows)).min().unwrap_or(all_rows),
+        PlanNode::Any(parts) => parts.iter().map(|part| max_rows(part, rows)).sum::<usize>().min(all_rows),
+        PlanNode::Ranges(ranges) => ranges.iter().map(ExactSizeIterator::len).sum(),
+        PlanNode::Texts(_, codes) => codes.rows,
+        PlanNode::Ordered { positions, .. } | PlanNode::Ids(_, positions) => {
             positions.iter().map(ExactSizeIterator::len).sum()
         }
-        Resolved::Rows(rows) => rows.count(),
-        Resolved::Scanned(_, _) => all_rows,
+        PlanNode::Rows(rows) => rows.count(),
+        PlanNode::Scanned(_, _) => all_rows,
     }
 }
 
 /// Returns a lower bound of the rows that `node` matches, of `rows`.
-pub(super) fn min_rows(node: &Resolved, rows: u32) -> usize {
+pub(super) fn min_rows(node: &PlanNode, rows: u32) -> usize {
     let all_rows = rows as usize;
     match node {
-        Resolved::All(parts) => {
+        PlanNode::All(parts) => {
             let left_out: usize = parts.iter().map(|part| all_rows - min_rows(part, rows)).sum();
             all_rows.saturating_sub(left_out)
         }
-        Resolved::Any(parts) => parts.iter().map(|part| min_rows(part, rows)).max().unwrap_or(0),
-        Resolved::Scanned(_, _) => 0,
+        PlanNode::Any(parts) => parts.iter().map(|part| min_rows(part, rows)).max().unwrap_or(0),
+        PlanNode::Scanned(_, _) => 0,
         exact => max_rows(exact, rows),
     }
 }
 
 /// Whether `node` is known to match each of `rows` rows.
-pub(super) fn is_every_row(node: &Resolved, rows: u32) -> bool {
+pub(super) fn is_every_row(node: &PlanNode, rows: u32) -> bool {
     min_rows(node, rows) == rows as usize
 }
 
 /// Returns how many rows a condition on one column matches, if they are too many for a list.
-pub(super) fn counted(node: &Resolved, rows: u32) -> Option<usize> {
+pub(super) fn counted(node: &PlanNode, rows: u32) -> Option<usize> {
     match node {
-        Resolved::Ranges(_) | Resolved::Texts(_, _) | Resolved::Ordered { .. } | Resolved::Ids(_, _) => {
+        PlanNode::Ranges(_) | PlanNode::Texts(_, _) | PlanNode::Ordered { .. } | PlanNode::Ids(_, _) => {
             Some(max_rows(node, rows)).filter(|count| *count >= rows as usize / SPARSE_RATIO)
         }
         _ => None,
@@ -105,7 +105,7 @@ pub(super) fn counted(node: &Resolved, rows: u32) -> Option<usize> {
 }
 
 /// Returns an upper bound of the rows that are read to find those that `node` matches, of `rows`.
-pub(super) fn max_rows_read(node: &Resolved, rows: u32) -> usize {
+pub(super) fn max_rows_read(node: &PlanNode, rows: u32) -> usize {
     match node {
         node if lies_in_index(node) || counted(node, rows).is_some() => 0,
         node => max_rows(node, rows).min(rows as usize - min_rows(node, rows)),
@@ -113,22 +113,22 @@ pub(super) fn max_rows_read(node: &Resolved, rows: u32) -> usize {
 }
 
 /// Whether the rows of `node` are found without reading any: lists or a range as they lie in the index, or ranges alone.
-fn lies_in_index(node: &Resolved) -> bool {
+fn lies_in_index(node: &PlanNode) -> bool {
     match node {
-        Resolved::Ranges(_) | Resolved::Rows(_) => true,
-        Resolved::Texts(_, codes) => codes.count() <= MAX_MERGED_LISTS,
-        Resolved::All(parts) => {
+        PlanNode::Ranges(_) | PlanNode::Rows(_) => true,
+        PlanNode::Texts(_, codes) => codes.count() <= MAX_MERGED_LISTS,
+        PlanNode::All(parts) => {
             let lists = parts.iter().filter(|part| as_range(part).is_none()).count();
             lists <= 1 && parts.iter().all(lies_in_index)
         }
-        Resolved::Any(_) | Resolved::Ordered { .. } | Resolved::Scanned(_, _) | Resolved::Ids(_, _) => false,
+        PlanNode::Any(_) | PlanNode::Ordered { .. } | PlanNode::Scanned(_, _) | PlanNode::Ids(_, _) => false,
     }
 }
 
 /// Returns the range of a node that is one, or none at all.
-pub(super) fn as_range(node: &Resolved) -> Option<Range<u32>> {
+pub(super) fn as_range(node: &PlanNode) -> Option<Range<u32>> {
     match node {
-        Resolved::Ranges(ranges) => match ranges.as_slice() {
+        PlanNode::Ranges(ranges) => match ranges.as_slice() {
             [] => Some(0..0),
             [range] => Some(range.clone()),
             _ => None,
@@ -140,22 +140,22 @@ pub(super) fn as_range(node: &Resolved) -> Option<Range<u32>> {
 /// The parts of an `AND`: the row range that its ranges intersect to, and the other parts, smallest first.
 pub(super) struct Conjunction<'p> {
     pub(super) window: Range<u32>,
-    pub(super) parts: Vec<&'p Resolved>,
+    pub(super) parts: Vec<&'p PlanNode>,
     rows: u32,
 }
 
 /// How to intersect the parts as bitmaps.
 pub(super) struct IntersectionPlan<'p> {
     /// Parts that become bitmaps, in this order.
-    pub(super) bitmaps: Vec<&'p Resolved>,
+    pub(super) bitmaps: Vec<&'p PlanNode>,
     /// Parts in which every remaining row is probed.
-    pub(super) probed: Vec<&'p Resolved>,
+    pub(super) probed: Vec<&'p PlanNode>,
     pub(super) cost: usize,
 }
 
 impl<'p> Conjunction<'p> {
     /// Returns the conjunction of `parts` over `rows` rows.
-    pub(super) fn new(parts: &'p [Resolved], rows: u32) -> Self {
+    pub(super) fn new(parts: &'p [PlanNode], rows: u32) -> Self {
         let (mut window, mut others) = (0..rows, Vec::with_capacity(parts.len()));
         for part in parts {
             match part {
@@ -208,15 +208,15 @@ impl<'p> Conjunction<'p> {
         plan
     }
 
-    fn cost_of_window(&self, first: &Resolved) -> usize {
+    fn cost_of_window(&self, first: &PlanNode) -> usize {
         self.window.len() * probe_cost(first)
     }
 
-    fn cost_of_gathering(&self, first: &Resolved) -> usize {
+    fn cost_of_gathering(&self, first: &PlanNode) -> usize {
         let all = max_rows(first, self.rows);
         match first {
             // Each of its lists is cut to the window.
-            Resolved::Texts(_, codes) if codes.count() <= MAX_MERGED_LISTS => {
+            PlanNode::Texts(_, codes) if codes.count() <= MAX_MERGED_LISTS => {
                 ROW_COST * expected_rows(self.window.len(), first, self.rows)
             }
             _ => ROW_COST * all,
@@ -225,43 +225,43 @@ impl<'p> Conjunction<'p> {
 }
 
 /// Estimates how many of `rows_in` rows a part matches.
-fn expected_rows(rows_in: usize, part: &Resolved, rows: u32) -> usize {
+fn expected_rows(rows_in: usize, part: &PlanNode, rows: u32) -> usize {
     rows_in * max_rows(part, rows) / (rows as usize).max(1)
 }
 
 /// Returns the cost of probing one row in a node.
-fn probe_cost(node: &Resolved) -> usize {
+fn probe_cost(node: &PlanNode) -> usize {
     match node {
-        Resolved::All(parts) | Resolved::Any(parts) => parts.iter().map(probe_cost).sum(),
-        Resolved::Ranges(_) => 1,
-        Resolved::Texts(_, _)
-        | Resolved::Ordered { .. }
-        | Resolved::Ids(_, _)
-        | Resolved::Rows(_)
-        | Resolved::Scanned(_, _) => PROBE_COST,
+        PlanNode::All(parts) | PlanNode::Any(parts) => parts.iter().map(probe_cost).sum(),
+        PlanNode::Ranges(_) => 1,
+        PlanNode::Texts(_, _)
+        | PlanNode::Ordered { .. }
+        | PlanNode::Ids(_, _)
+        | PlanNode::Rows(_)
+        | PlanNode::Scanned(_, _) => PROBE_COST,
     }
 }
 
 /// Returns the cost of building the bitmap of a node.
-pub(super) fn cost(node: &Resolved, count: u32) -> usize {
+pub(super) fn cost(node: &PlanNode, count: u32) -> usize {
     let rows = count as usize;
     let words = rows / 64 + 1;
     match node {
-        Resolved::All(parts) => {
+        PlanNode::All(parts) => {
             let parts = Conjunction::new(parts, count);
             words + parts.cost_one_by_one().min(parts.plan().cost)
         }
-        Resolved::Any(parts) => parts.iter().map(|part| cost(part, count)).sum(),
-        Resolved::Ranges(_) | Resolved::Rows(RowSet::Bits(_) | RowSet::Range(_)) => words,
-        Resolved::Texts(texts, codes) => words + cost_of_codes(texts, codes, rows),
-        Resolved::Ordered { positions, intervals, .. } => {
+        PlanNode::Any(parts) => parts.iter().map(|part| cost(part, count)).sum(),
+        PlanNode::Ranges(_) | PlanNode::Rows(RowSet::Bits(_) | RowSet::Range(_)) => words,
+        PlanNode::Texts(texts, codes) => words + cost_of_codes(texts, codes, rows),
+        PlanNode::Ordered { positions, intervals, .. } => {
             let listed: usize = positions.iter().map(ExactSizeIterator::len).sum();
             words + cost_of_rows(listed, rows).min(cost_of_scans(intervals, rows))
         }
-        Resolved::Ids(_, _) => words + cost_of_rows(max_rows(node, count), rows),
-        Resolved::Rows(RowSet::Tested(tested)) => words + cost_of_rows(tested.count(), rows),
-        Resolved::Rows(_) => words + ROW_COST * max_rows(node, count),
-        Resolved::Scanned(_, intervals) => words + cost_of_scans(intervals, rows),
+        PlanNode::Ids(_, _) => words + cost_of_rows(max_rows(node, count), rows),
+        PlanNode::Rows(RowSet::Tested(tested)) => words + cost_of_rows(tested.count(), rows),
+        PlanNode::Rows(_) => words + ROW_COST * max_rows(node, count),
+        PlanNode::Scanned(_, intervals) => words + cost_of_scans(intervals, rows),
     }
 }
 
@@ -278,7 +278,7 @@ pub(super) fn cost_of_rows(changed: usize, rows: usize) -> usize {
 
 /// Returns the cost of adding the rows of some codes, or of removing those of the other codes if these are the
 /// majority.
-fn cost_of_codes(texts: &Texts, codes: &Codes, rows: usize) -> usize {
+fn cost_of_codes(texts: &Texts, codes: &CodeRanges, rows: usize) -> usize {
     let is_majority = codes.rows > rows / 2;
     let frequent = texts.frequent(&(0..texts.distinct() + 1));
     let changed = frequent.iter().filter(|code| codes.contains(**code) != is_majority);

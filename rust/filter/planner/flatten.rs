@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use super::cost::{is_every_row, max_rows};
-use super::resolved::{Resolved, joined};
+use super::plan_node::{PlanNode, joined};
 
 /// Flattens nested nodes of the same kind, joins conditions on one column, and puts the smallest part first.
-pub(super) fn flattened(node: Resolved, rows: u32) -> Resolved {
+pub(super) fn flattened(node: PlanNode, rows: u32) -> PlanNode {
     let (parts, is_all) = match node {
-        Resolved::All(parts) => (parts, true),
-        Resolved::Any(parts) => (parts, false),
+        PlanNode::All(parts) => (parts, true),
+        PlanNode::Any(parts) => (parts, false),
         leaf => return leaf,
     };
-    let mut flat: Vec<Resolved> = Vec::with_capacity(parts.len());
+    let mut flat: Vec<PlanNode> = Vec::with_capacity(parts.len());
     for part in parts {
         match (flattened(part, rows), is_all) {
-            (Resolved::All(inner), true) | (Resolved::Any(inner), false) => {
+            (PlanNode::All(inner), true) | (PlanNode::Any(inner), false) => {
                 for part in inner {
                     add(&mut flat, part, (rows, is_all));
                 }
@@ -28,24 +28,24 @@ pub(super) fn flattened(node: Resolved, rows: u32) -> Resolved {
     }
     flat.sort_by_key(|part| max_rows(part, rows));
     match (flat.len(), is_all) {
-        (0, true) => Resolved::one_range(0..rows),
+        (0, true) => PlanNode::one_range(0..rows),
         (1, _) => flat.remove(0),
-        (_, true) => Resolved::All(flat),
-        (_, false) => Resolved::Any(flat),
+        (_, true) => PlanNode::All(flat),
+        (_, false) => PlanNode::Any(flat),
     }
 }
 
 /// Adds a part to an `AND` or an `OR`: joined with one on the same column, if there is any.
-fn add(parts: &mut Vec<Resolved>, part: Resolved, (rows, is_all): (u32, bool)) {
+fn add(parts: &mut Vec<PlanNode>, part: PlanNode, (rows, is_all): (u32, bool)) {
     for known in parts.iter_mut() {
         match (known, &part) {
-            (Resolved::Ranges(ranges), Resolved::Ranges(more)) => {
+            (PlanNode::Ranges(ranges), PlanNode::Ranges(more)) => {
                 *ranges = joined([ranges, more], rows, is_all);
             }
-            (Resolved::Texts(texts, codes), Resolved::Texts(own, more)) if Arc::ptr_eq(texts, own) => {
+            (PlanNode::Texts(texts, codes), PlanNode::Texts(own, more)) if Arc::ptr_eq(texts, own) => {
                 *codes = codes.joined(more, texts, is_all);
             }
-            (Resolved::Ids(ids, positions), Resolved::Ids(_, more)) => {
+            (PlanNode::Ids(ids, positions), PlanNode::Ids(_, more)) => {
                 *positions = joined([positions, more], ids.order().len(), is_all);
             }
             _ => continue,

@@ -7,8 +7,8 @@
 use super::cost::{cost, max_rows};
 use super::flatten::flattened;
 use super::plan::Planner;
-use super::resolve::{Parts, Question};
-use super::resolved::{Resolved, opposite};
+use super::plan_node::{PlanNode, opposite};
+use super::resolve::{Operands, PartialPlan};
 use crate::index::RowSet;
 
 /// What is resolved is evaluated before the rest is looked up if it costs less than one part in so many of that.
@@ -16,15 +16,15 @@ const SOONER: usize = 4;
 
 impl Planner<'_> {
     /// Returns those of `rows` that match.
-    pub(super) fn narrowed(self, question: Question<'_, '_>, rows: RowSet) -> RowSet {
+    pub(super) fn narrowed(self, question: PartialPlan<'_, '_>, rows: RowSet) -> RowSet {
         match question {
             _ if rows.count() == 0 || (self.is_cancelled)() => RowSet::NONE,
-            Question::Resolved(node) => self.among(node, rows),
-            Question::Unread(leaf) if leaf.is_sooner_tested(rows.count()) => leaf.tested(&rows),
-            Question::Unread(leaf) => self.among(leaf.read(), rows),
-            Question::All(parts) => self.all_of(parts, rows),
-            Question::Any(Parts { resolved, open }) => {
-                let others = opposite(&Resolved::Any(resolved), self.rows);
+            PartialPlan::Resolved(node) => self.among(node, rows),
+            PartialPlan::Deferred(leaf) if leaf.is_sooner_tested(rows.count()) => leaf.tested(&rows),
+            PartialPlan::Deferred(leaf) => self.among(leaf.read(), rows),
+            PartialPlan::All(parts) => self.all_of(parts, rows),
+            PartialPlan::Any(Operands { resolved, open }) => {
+                let others = opposite(&PlanNode::Any(resolved), self.rows);
                 let mut left = self.among(others, rows.clone());
                 for part in open {
                     left = left.without(&self.narrowed(part, left.clone()));
@@ -34,28 +34,28 @@ impl Planner<'_> {
         }
     }
 
-    fn all_of(self, parts: Parts<'_, '_>, rows: RowSet) -> RowSet {
+    fn all_of(self, parts: Operands<'_, '_>, rows: RowSet) -> RowSet {
         let reading_cost = parts.cost();
-        let Parts { resolved, open } = parts;
-        let node = flattened(Resolved::All(resolved.into_iter().chain([of_rows(rows)]).collect()), self.rows);
+        let Operands { resolved, open } = parts;
+        let node = flattened(PlanNode::All(resolved.into_iter().chain([of_rows(rows)]).collect()), self.rows);
         let most = max_rows(&node, self.rows);
         let are_sooner_tested = open.iter().all(|part| part.is_sooner_tested(most));
         if !are_sooner_tested && cost(&node, self.rows) > reading_cost / SOONER {
-            let open = open.into_iter().map(Question::read);
-            return self.rows(flattened(Resolved::All(open.chain([node]).collect()), self.rows));
+            let open = open.into_iter().map(PartialPlan::read);
+            return self.rows(flattened(PlanNode::All(open.chain([node]).collect()), self.rows));
         }
         open.into_iter().fold(self.rows(node), |left, part| self.narrowed(part, left))
     }
 
     /// Returns those of `rows` that a node matches.
-    fn among(self, node: Resolved, rows: RowSet) -> RowSet {
-        self.rows(flattened(Resolved::All(vec![node, of_rows(rows)]), self.rows))
+    fn among(self, node: PlanNode, rows: RowSet) -> RowSet {
+        self.rows(flattened(PlanNode::All(vec![node, of_rows(rows)]), self.rows))
     }
 }
 
-fn of_rows(rows: RowSet) -> Resolved {
+fn of_rows(rows: RowSet) -> PlanNode {
     match rows {
-        RowSet::Range(range) => Resolved::one_range(range),
-        rows => Resolved::Rows(rows),
+        RowSet::Range(range) => PlanNode::one_range(range),
+        rows => PlanNode::Rows(rows),
     }
 }

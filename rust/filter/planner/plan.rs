@@ -11,11 +11,11 @@ use super::cost::{
     cost_of_scans, counted, max_rows, min_rows,
 };
 use super::flatten::flattened;
+use super::plan_node::{CodeRanges, PlanNode, complement, opposite};
 use super::resolve::{ResolveContext, SpanRows, resolve};
-use super::resolved::{Codes, Resolved, complement, opposite};
 use super::text_rows::TextRows;
 use crate::filter::predicate::Predicate;
-use crate::index::{Bits, Ids, Index, Numbers, RowList, RowSet, RowTest, TestedRows, Texts, fill};
+use crate::index::{Bits, Ids, Index, LazyRowSet, Numbers, RowList, RowSet, RowTest, Texts, fill};
 
 /// Returns the rows of `index` for which `predicate` is true, by what `texts` has of conditions on texts, and by what
 /// `span_rows` takes other conditions on spans for; `None` if the search is cancelled first.
@@ -35,7 +35,7 @@ pub(in crate::filter) fn rows(
 
 /// Returns the rows as [`rows`] does, and an upper bound of how many were read to find them; `None` if that might be more
 /// than `most`, which are read in about the time in which another thread is woken. Only for predicates that read no spans.
-pub(in crate::filter) fn soon_rows(
+pub(in crate::filter) fn try_cheap_rows(
     predicate: &Predicate,
     index: &Index,
     most: usize,
@@ -49,24 +49,24 @@ pub(in crate::filter) fn soon_rows(
 }
 
 /// Whether a node matches a row.
-pub(super) fn contains(node: &Resolved, row: u32) -> bool {
+pub(super) fn contains(node: &PlanNode, row: u32) -> bool {
     let index = row as usize;
     match node {
-        Resolved::All(parts) => parts.iter().all(|part| contains(part, row)),
-        Resolved::Any(parts) => parts.iter().any(|part| contains(part, row)),
-        Resolved::Ranges(ranges) => ranges[..ranges.partition_point(|range| range.start <= row)]
+        PlanNode::All(parts) => parts.iter().all(|part| contains(part, row)),
+        PlanNode::Any(parts) => parts.iter().any(|part| contains(part, row)),
+        PlanNode::Ranges(ranges) => ranges[..ranges.partition_point(|range| range.start <= row)]
             .last()
             .is_some_and(|last| row < last.end),
-        Resolved::Texts(texts, codes) => codes.contains(texts.code(index)),
-        Resolved::Ordered { numbers, intervals, .. } | Resolved::Scanned(numbers, intervals) => {
+        PlanNode::Texts(texts, codes) => codes.contains(texts.code(index)),
+        PlanNode::Ordered { numbers, intervals, .. } | PlanNode::Scanned(numbers, intervals) => {
             intervals.contains(numbers.value(index))
         }
-        Resolved::Ids(ids, positions) => has_id_within(ids, positions, index),
-        Resolved::Rows(rows) => rows.contains(row),
+        PlanNode::Ids(ids, positions) => has_id_within(ids, positions, index),
+        PlanNode::Rows(rows) => rows.contains(row),
     }
 }
 
-impl RowTest for Resolved {
+impl RowTest for PlanNode {
     fn selects(&self, row: u32) -> bool {
         contains(self, row)
     }
@@ -87,7 +87,7 @@ fn has_id_within(ids: &Ids, positions: &[Range<usize>], row: usize) -> bool {
 
 /// Leaves those of `rows` that a node matches. What comes next does not depend on whether a row matches, so that the
 /// processor waits for the values of many at once.
-fn retain_matches(node: &Resolved, rows: &mut Vec<u32>) {
+fn retain_matches(node: &PlanNode, rows: &mut Vec<u32>) {
     let mut kept = 0;
     for place in 0..rows.len() {
         let row = rows[place];
@@ -105,19 +105,19 @@ pub(super) struct Planner<'w> {
 }
 
 impl Planner<'_> {
-    pub(super) fn rows(self, node: Resolved) -> RowSet {
+    pub(super) fn rows(self, node: PlanNode) -> RowSet {
         match node {
             node if let Some(range) = as_range(&node) => RowSet::Range(range),
-            Resolved::Rows(rows) => rows,
-            Resolved::Texts(texts, codes) if codes.count() <= MAX_MERGED_LISTS => {
+            PlanNode::Rows(rows) => rows,
+            PlanNode::Texts(texts, codes) if codes.count() <= MAX_MERGED_LISTS => {
                 lists(&texts, &codes, &(0..self.rows))
             }
             node if let Some(others) = cheaper_opposite(&node, self.rows) => {
                 RowSet::Range(0..self.rows).without(&self.rows(others))
             }
-            Resolved::All(parts) => self.all(&parts),
+            PlanNode::All(parts) => self.all(&parts),
             node if let Some(count) = counted(&node, self.rows) => {
-                RowSet::Tested(TestedRows::new(node, count, self.rows))
+                RowSet::Tested(LazyRowSet::new(node, count, self.rows))
             }
             node if max_rows(&node, self.rows) < self.rows as usize / SPARSE_RATIO => self.sparse(&node),
             node => RowSet::Bits(Bits::new(self.bits(&node))),
@@ -125,46 +125,46 @@ impl Planner<'_> {
     }
 
     /// Returns the rows of a node that matches few, sorted.
-    fn sparse(self, node: &Resolved) -> RowSet {
+    fn sparse(self, node: &PlanNode) -> RowSet {
         let mut found = Vec::new();
         self.gather(node, &(0..self.rows), &mut found);
         sorted(found)
     }
 
     /// Appends the rows of a node in no particular order; rows may repeat, and some may lie outside of `window`.
-    fn gather(self, node: &Resolved, window: &Range<u32>, found: &mut Vec<u32>) {
+    fn gather(self, node: &PlanNode, window: &Range<u32>, found: &mut Vec<u32>) {
         match node {
-            Resolved::Any(parts) => parts.iter().for_each(|part| self.gather(part, window, found)),
-            Resolved::All(parts) => self.all(parts).for_each(|row| found.push(row)),
-            Resolved::Ranges(ranges) => found.extend(ranges.iter().flat_map(Clone::clone)),
-            Resolved::Texts(texts, codes) if codes.count() <= MAX_MERGED_LISTS => {
+            PlanNode::Any(parts) => parts.iter().for_each(|part| self.gather(part, window, found)),
+            PlanNode::All(parts) => self.all(parts).for_each(|row| found.push(row)),
+            PlanNode::Ranges(ranges) => found.extend(ranges.iter().flat_map(Clone::clone)),
+            PlanNode::Texts(texts, codes) if codes.count() <= MAX_MERGED_LISTS => {
                 lists(texts, codes, window).for_each(|row| found.push(row));
             }
-            Resolved::Texts(texts, codes) => {
+            PlanNode::Texts(texts, codes) => {
                 codes.ranges.iter().for_each(|range| found.extend_from_slice(texts.rows(range)));
             }
-            Resolved::Ordered { order, positions, .. } => {
+            PlanNode::Ordered { order, positions, .. } => {
                 found.extend(positions.iter().flat_map(|range| &order[range.clone()]));
             }
-            Resolved::Ids(ids, positions) => {
+            PlanNode::Ids(ids, positions) => {
                 found.extend(positions.iter().flat_map(|range| &ids.order()[range.clone()]));
             }
-            Resolved::Rows(rows) => rows.for_each(|row| found.push(row)),
-            Resolved::Scanned(_, _) => {
+            PlanNode::Rows(rows) => rows.for_each(|row| found.push(row)),
+            PlanNode::Scanned(_, _) => {
                 RowSet::Bits(Bits::new(self.bits(node))).for_each(|row| found.push(row));
             }
         }
     }
 
     /// Returns the rows that match all parts; the smallest part comes first.
-    fn all(self, parts: &[Resolved]) -> RowSet {
+    fn all(self, parts: &[PlanNode]) -> RowSet {
         let conjunction = Conjunction::new(parts, self.rows);
         let window = conjunction.window.clone();
         let Some((smallest, others)) = conjunction.parts.split_first() else { return RowSet::Range(window) };
         if max_rows(smallest, self.rows) == 0 || (self.is_cancelled)() {
             return RowSet::NONE;
         }
-        if let (Resolved::Texts(texts, codes), []) = (smallest, others)
+        if let (PlanNode::Texts(texts, codes), []) = (smallest, others)
             && codes.count() <= MAX_MERGED_LISTS
         {
             return lists(texts, codes, &window);
@@ -209,15 +209,15 @@ impl Planner<'_> {
     }
 
     /// Returns the rows of a node as a bitmap.
-    fn bits(self, node: &Resolved) -> Vec<u64> {
+    fn bits(self, node: &PlanNode) -> Vec<u64> {
         let mut words = vec![0; (self.rows as usize).div_ceil(64)];
         self.unite(node, &mut words);
         words
     }
 
     /// Keeps in `words` only rows that match the node.
-    fn intersect(self, node: &Resolved, words: &mut [u64]) {
-        if let Resolved::Texts(texts, codes) = node
+    fn intersect(self, node: &PlanNode, words: &mut [u64]) {
+        if let PlanNode::Texts(texts, codes) = node
             && codes.count() == 1
             && let Some(bits) = texts.bits(codes.ranges[0].start)
         {
@@ -229,19 +229,19 @@ impl Planner<'_> {
     }
 
     /// Adds the rows of a node to `words`.
-    fn unite(self, node: &Resolved, words: &mut [u64]) {
+    fn unite(self, node: &PlanNode, words: &mut [u64]) {
         match node {
             _ if (self.is_cancelled)() => {}
-            Resolved::Any(parts) => parts.iter().for_each(|part| self.unite(part, words)),
-            Resolved::All(parts) => unite_rows(&self.all(parts), words),
-            Resolved::Rows(rows) => unite_rows(rows, words),
-            Resolved::Ranges(ranges) => {
+            PlanNode::Any(parts) => parts.iter().for_each(|part| self.unite(part, words)),
+            PlanNode::All(parts) => unite_rows(&self.all(parts), words),
+            PlanNode::Rows(rows) => unite_rows(rows, words),
+            PlanNode::Ranges(ranges) => {
                 for range in ranges {
                     fill(words, range.start as usize..range.end as usize);
                 }
             }
-            Resolved::Texts(texts, codes) => self.unite_texts(texts, codes, words),
-            Resolved::Ordered { numbers, order, positions, intervals } => {
+            PlanNode::Texts(texts, codes) => self.unite_texts(texts, codes, words),
+            PlanNode::Ordered { numbers, order, positions, intervals } => {
                 let (count, rows) = (positions.iter().map(ExactSizeIterator::len).sum(), order.len());
                 if cost_of_scans(intervals, rows) < cost_of_rows(count, rows) {
                     scan(numbers, intervals.iter(), words);
@@ -249,13 +249,13 @@ impl Planner<'_> {
                     unite_positions(order, positions, words);
                 }
             }
-            Resolved::Scanned(numbers, intervals) => scan(numbers, intervals.iter(), words),
-            Resolved::Ids(ids, positions) => unite_positions(ids.order(), positions, words),
+            PlanNode::Scanned(numbers, intervals) => scan(numbers, intervals.iter(), words),
+            PlanNode::Ids(ids, positions) => unite_positions(ids.order(), positions, words),
         }
     }
 
     /// Adds the rows of some codes; if they are the majority, adds all rows and removes those of the other codes.
-    fn unite_texts(self, texts: &Texts, codes: &Codes, words: &mut [u64]) {
+    fn unite_texts(self, texts: &Texts, codes: &CodeRanges, words: &mut [u64]) {
         if codes.rows <= self.rows as usize / 2 {
             return change(texts, &codes.ranges, words, |word, bits| *word |= bits);
         }
@@ -267,8 +267,8 @@ impl Planner<'_> {
 }
 
 /// Returns what matches all other rows than a node with parts, if these are fewer and sooner found.
-fn cheaper_opposite(node: &Resolved, rows: u32) -> Option<Resolved> {
-    let has_parts = matches!(node, Resolved::All(_) | Resolved::Any(_));
+fn cheaper_opposite(node: &PlanNode, rows: u32) -> Option<PlanNode> {
+    let has_parts = matches!(node, PlanNode::All(_) | PlanNode::Any(_));
     if !has_parts || min_rows(node, rows) <= rows as usize / 2 {
         return None;
     }
@@ -333,7 +333,7 @@ fn set(words: &mut [u64], row: u32) {
 }
 
 /// Returns the rows of a few codes within a range, as they lie in the index.
-fn lists(texts: &Texts, codes: &Codes, window: &Range<u32>) -> RowSet {
+fn lists(texts: &Texts, codes: &CodeRanges, window: &Range<u32>) -> RowSet {
     let each = codes.ranges.iter().flat_map(Clone::clone);
     let mut lists: Vec<_> = each.map(|code| within(texts.row_list(code), window)).collect();
     if lists.len() == 1 { RowSet::List(lists.remove(0)) } else { RowSet::Lists(lists) }

@@ -2,16 +2,16 @@
 //!
 //! What few values decide is decided here: a text becomes the codes that match, a number a range of the rows in order of
 //! that number, a start time a range of rows. So the number of rows of such a leaf is known before a row is read. Leaves
-//! that take long to look up are left [`Unread`]. `NOT` is pushed down into the leaves, where it leaves out the rows
+//! that take long to look up are left [`DeferredLookup`]. `NOT` is pushed down into the leaves, where it leaves out the rows
 //! without a value, as in `evaluate`.
 
 use std::borrow::Cow;
 
 use super::cost::{MAX_COST_AT_ONCE, is_every_row, max_rows, max_rows_read};
+use super::deferred_lookup::DeferredLookup;
 use super::flatten::flattened;
-use super::resolved::{Codes, Resolved, union};
+use super::plan_node::{CodeRanges, PlanNode, union};
 use super::text_rows::TextRows;
-use super::unread::Unread;
 use crate::filter::intervals::IntervalSet;
 use crate::filter::predicate::Predicate;
 use crate::index::Index;
@@ -22,28 +22,28 @@ const NANOS_PER_MICRO: i128 = 1_000;
 
 /// A predicate in terms of one index, as far as it is resolved at once.
 #[derive(Debug)]
-pub(super) enum Question<'i, 'p> {
+pub(super) enum PartialPlan<'i, 'p> {
     /// Nothing is left to look up.
-    Resolved(Resolved),
+    Resolved(PlanNode),
     /// All of it is.
-    Unread(Unread<'i, 'p>),
+    Deferred(DeferredLookup<'i, 'p>),
     /// Every part holds.
-    All(Parts<'i, 'p>),
+    All(Operands<'i, 'p>),
     /// At least one part holds.
-    Any(Parts<'i, 'p>),
+    Any(Operands<'i, 'p>),
 }
 
 /// The parts of an `AND` or an `OR`.
 #[derive(Debug, Default)]
-pub(super) struct Parts<'i, 'p> {
-    pub(super) resolved: Vec<Resolved>,
+pub(super) struct Operands<'i, 'p> {
+    pub(super) resolved: Vec<PlanNode>,
     /// Those that are looked up soonest come first.
-    pub(super) open: Vec<Question<'i, 'p>>,
+    pub(super) open: Vec<PartialPlan<'i, 'p>>,
 }
 
-impl Question<'_, '_> {
+impl PartialPlan<'_, '_> {
     fn joined(parts: Vec<Self>, is_all: bool) -> Self {
-        let mut joined = Parts::default();
+        let mut joined = Operands::default();
         for part in parts {
             match (part, is_all) {
                 (Self::Resolved(part), _) => joined.resolved.push(part),
@@ -57,8 +57,8 @@ impl Question<'_, '_> {
         }
         joined.open.sort_by_key(Self::cost);
         match (joined.open.is_empty(), is_all) {
-            (true, true) => Self::Resolved(Resolved::All(joined.resolved)),
-            (true, false) => Self::Resolved(Resolved::Any(joined.resolved)),
+            (true, true) => Self::Resolved(PlanNode::All(joined.resolved)),
+            (true, false) => Self::Resolved(PlanNode::Any(joined.resolved)),
             (false, true) => Self::All(joined),
             (false, false) => Self::Any(joined),
         }
@@ -76,7 +76,7 @@ impl Question<'_, '_> {
     pub(super) fn cost(&self) -> usize {
         match self {
             Self::Resolved(_) => 0,
-            Self::Unread(leaf) => leaf.cost(),
+            Self::Deferred(leaf) => leaf.cost(),
             Self::All(parts) | Self::Any(parts) => parts.cost(),
         }
     }
@@ -85,7 +85,7 @@ impl Question<'_, '_> {
     pub(super) fn is_sooner_tested(&self, rows: usize) -> bool {
         match self {
             Self::Resolved(_) => true,
-            Self::Unread(leaf) => leaf.is_sooner_tested(rows),
+            Self::Deferred(leaf) => leaf.is_sooner_tested(rows),
             Self::All(parts) | Self::Any(parts) => parts.open.iter().all(|part| part.is_sooner_tested(rows)),
         }
     }
@@ -98,31 +98,31 @@ impl Question<'_, '_> {
             Self::All(parts) => {
                 parts.resolved.iter().map(|part| max_rows(part, rows)).min().unwrap_or(rows as usize)
             }
-            Self::Unread(_) | Self::Any(_) => rows as usize,
+            Self::Deferred(_) | Self::Any(_) => rows as usize,
         }
     }
 
     /// Looks up what is left.
-    pub(super) fn read(self) -> Resolved {
+    pub(super) fn read(self) -> PlanNode {
         match self {
             Self::Resolved(node) => node,
-            Self::Unread(leaf) => leaf.read(),
-            Self::All(parts) => Resolved::All(parts.read()),
-            Self::Any(parts) => Resolved::Any(parts.read()),
+            Self::Deferred(leaf) => leaf.read(),
+            Self::All(parts) => PlanNode::All(parts.read()),
+            Self::Any(parts) => PlanNode::Any(parts.read()),
         }
     }
 }
 
-impl Parts<'_, '_> {
+impl Operands<'_, '_> {
     /// Returns the cost of looking up what is left.
     pub(super) fn cost(&self) -> usize {
-        self.open.iter().map(Question::cost).sum()
+        self.open.iter().map(PartialPlan::cost).sum()
     }
 
     /// Looks up what is left.
-    pub(super) fn read(self) -> Vec<Resolved> {
+    pub(super) fn read(self) -> Vec<PlanNode> {
         let Self { mut resolved, open } = self;
-        resolved.extend(open.into_iter().map(Question::read));
+        resolved.extend(open.into_iter().map(PartialPlan::read));
         resolved
     }
 }
@@ -153,25 +153,25 @@ pub(super) fn resolve<'i, 'p>(
     predicate: &'p Predicate,
     truth: bool,
     context: &ResolveContext<'i, '_>,
-) -> Question<'i, 'p> {
+) -> PartialPlan<'i, 'p> {
     let ResolveContext { index, texts, is_cancelled, span_rows, rows_left } = *context;
     match predicate {
-        _ if is_cancelled() => Question::Resolved(Resolved::NONE),
+        _ if is_cancelled() => PartialPlan::Resolved(PlanNode::NONE),
         Predicate::And(parts) => resolve_parts(parts, (truth, truth), context),
         Predicate::Or(parts) => resolve_parts(parts, (truth, !truth), context),
         Predicate::Not(part) => resolve(part, !truth, context),
-        Predicate::Exists(field) => Question::Resolved(match index.texts(*field) {
+        Predicate::Exists(field) => PartialPlan::Resolved(match index.texts(*field) {
             Some(texts) => {
                 let present = texts.distinct();
                 let codes = if truth { 0..present } else { present..present + 1 };
-                Resolved::Texts(texts.clone(), Codes::new(texts, vec![codes]))
+                PlanNode::Texts(texts.clone(), CodeRanges::new(texts, vec![codes]))
             }
-            None => Resolved::one_range(0..if truth { index.rows() } else { 0 }),
+            None => PlanNode::one_range(0..if truth { index.rows() } else { 0 }),
         }),
         Predicate::Text(field, matcher) => {
             let leaf = match index.texts(*field) {
-                Some(texts) => Unread::Texts { texts, matcher, truth },
-                None => Unread::Ids { ids: index.ids(), matcher, truth },
+                Some(texts) => DeferredLookup::Texts { texts, matcher, truth },
+                None => DeferredLookup::Ids { ids: index.ids(), matcher, truth },
             };
             soon(leaf, rows_left)
         }
@@ -182,15 +182,15 @@ pub(super) fn resolve<'i, 'p>(
         Predicate::Spans(test) => match texts.bounds(test, truth, is_cancelled) {
             Some([certain, possible]) => {
                 let rows = if span_rows == SpanRows::Certain { certain } else { possible };
-                Question::Resolved(Resolved::Rows(rows))
+                PartialPlan::Resolved(PlanNode::Rows(rows))
             }
-            None if span_rows == SpanRows::Certain => Question::Resolved(Resolved::NONE),
+            None if span_rows == SpanRows::Certain => PartialPlan::Resolved(PlanNode::NONE),
             None if truth => {
                 let implied = [test.implied(), test.implied_texts()];
                 let parts = implied.iter().map(|part| resolve(part, true, context).read());
-                Question::Resolved(Resolved::All(parts.collect()))
+                PartialPlan::Resolved(PlanNode::All(parts.collect()))
             }
-            None => Question::Resolved(Resolved::one_range(0..index.rows())),
+            None => PartialPlan::Resolved(PlanNode::one_range(0..index.rows())),
         },
     }
 }
@@ -199,9 +199,9 @@ pub(super) fn resolve<'i, 'p>(
 const FEW_VALUES: usize = 4;
 
 /// How far down a part of an `AND` is resolved: first what most often has no row of a segment, and so spares the lookups of the rest.
-fn place_in_all(part: &Predicate, truth: bool) -> u8 {
+fn resolve_rank(part: &Predicate, truth: bool) -> u8 {
     match part {
-        Predicate::Not(part) => place_in_all(part, !truth),
+        Predicate::Not(part) => resolve_rank(part, !truth),
         // Nothing is read to know which rows have a value, or that no number is in no interval. An id has its row in one segment, a time
         // in few, other texts in some. A long list takes as many lookups as it has values.
         Predicate::Exists(_) => 0,
@@ -220,17 +220,17 @@ fn resolve_parts<'i, 'p>(
     parts: &'p [Predicate],
     (truth, is_all): (bool, bool),
     context: &ResolveContext<'i, '_>,
-) -> Question<'i, 'p> {
+) -> PartialPlan<'i, 'p> {
     let rows = context.index.rows();
     let mut parts: Vec<&Predicate> = parts.iter().collect();
     if is_all {
-        parts.sort_by_key(|part| place_in_all(part, truth));
+        parts.sort_by_key(|part| resolve_rank(part, truth));
     }
     let mut nodes = Vec::with_capacity(parts.len());
     let mut rows_left = context.rows_left;
     for part in parts {
         let question = resolve(part, truth, &ResolveContext { rows_left, ..*context });
-        if let Question::Resolved(node) = &question {
+        if let PartialPlan::Resolved(node) = &question {
             let (most, is_every) = (max_rows(node, rows), is_every_row(node, rows));
             let is_none = most == 0;
             if is_all {
@@ -246,15 +246,15 @@ fn resolve_parts<'i, 'p>(
         nodes.push(question);
     }
     if nodes.is_empty() {
-        return Question::Resolved(Resolved::one_range(0..if is_all { rows } else { 0 }));
+        return PartialPlan::Resolved(PlanNode::one_range(0..if is_all { rows } else { 0 }));
     }
-    Question::joined(nodes, is_all)
+    PartialPlan::joined(nodes, is_all)
 }
 
 /// Returns a leaf as it is, or read if that is soon done, sooner than to test the rows that are left.
-fn soon<'i, 'p>(leaf: Unread<'i, 'p>, rows_left: usize) -> Question<'i, 'p> {
+fn soon<'i, 'p>(leaf: DeferredLookup<'i, 'p>, rows_left: usize) -> PartialPlan<'i, 'p> {
     let is_soon = leaf.cost() <= MAX_COST_AT_ONCE && !leaf.is_sooner_tested(rows_left);
-    if is_soon { Question::Resolved(leaf.read()) } else { Question::Unread(leaf) }
+    if is_soon { PartialPlan::Resolved(leaf.read()) } else { PartialPlan::Deferred(leaf) }
 }
 
 fn resolve_intervals<'i, 'p>(
@@ -262,21 +262,21 @@ fn resolve_intervals<'i, 'p>(
     field: Field,
     intervals: &IntervalSet<i128>,
     (unit, truth): (i128, bool),
-) -> Question<'i, 'p> {
+) -> PartialPlan<'i, 'p> {
     let wanted = if truth { Cow::Borrowed(intervals) } else { Cow::Owned(intervals.not()) };
     let in_units = |wanted: &IntervalSet<i128>| wanted.in_units(unit, i64::MIN, i64::MAX);
     let numbers = index.numbers(field).expect("numbers and instants have a column");
     if field == Field::StartTime {
         // Rows are sorted newest first, so the last interval holds the first rows.
-        let Some(oldest) = index.rows().checked_sub(1) else { return Question::Resolved(Resolved::NONE) };
+        let Some(oldest) = index.rows().checked_sub(1) else { return PartialPlan::Resolved(PlanNode::NONE) };
         let [first, last] = [oldest as usize, 0].map(|row| i128::from(numbers.value(row)) * unit);
         let near = in_units(&wanted.overlapping(first, last));
         let ranges = numbers.rows_between_each(near.as_slice());
-        return Question::Resolved(Resolved::Ranges(union(ranges.into_iter().rev())));
+        return PartialPlan::Resolved(PlanNode::Ranges(union(ranges.into_iter().rev())));
     }
     let intervals = in_units(&wanted);
     match numbers.order() {
-        Some(order) => soon(Unread::Numbers { numbers, order, intervals }, rows_left),
-        None => Question::Resolved(Resolved::Scanned(numbers.clone(), intervals)),
+        Some(order) => soon(DeferredLookup::Numbers { numbers, order, intervals }, rows_left),
+        None => PartialPlan::Resolved(PlanNode::Scanned(numbers.clone(), intervals)),
     }
 }

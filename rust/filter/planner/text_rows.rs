@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use crate::filter::spans::{SpanTest, TextKey};
 use crate::index::RowSet;
-use crate::text_index::{Found, TextIndex};
+use crate::text_index::{PatternRows, TextIndex};
 
 /// What was looked up in the text index of a segment.
 #[derive(Debug, Default)]
@@ -63,7 +63,8 @@ impl<'i> TextRows<'i> {
         if let Some((_, known)) = self.found.borrow().iter().find(|(own, _)| *own == key) {
             return Some(known.clone());
         }
-        let Found { certain, possible } = index.find(pattern, key.channel, key.ignore_case, is_cancelled)?;
+        let PatternRows { certain, possible } =
+            index.find(pattern, key.channel, key.ignore_case, is_cancelled)?;
         let bounds = Rc::new(TextBounds { certain, possible, present: index.present(key.channel) });
         self.found.borrow_mut().push((key, bounds.clone()));
         Some(bounds)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use fearless_simd::{Level, dispatch};
 use rayon::prelude::*;
 
-use super::resolved::{Codes, Resolved, complement, union};
+use super::plan_node::{CodeRanges, PlanNode, complement, union};
 use crate::filter::text::{ByteInterval, TextMatcher};
 use crate::index::{Boundary, Ids, RowSet, Texts};
 use crate::otlp::TraceId;
@@ -17,7 +17,7 @@ use crate::text::{ID_DIGITS, IdPiece, digit};
 const TEXTS_AT_ONCE: u32 = 1 << 14;
 
 /// Returns the codes whose texts the matcher matches, or those it does not.
-pub(super) fn codes(texts: &Texts, matcher: &TextMatcher, truth: bool) -> Codes {
+pub(super) fn codes(texts: &Texts, matcher: &TextMatcher, truth: bool) -> CodeRanges {
     let found = if let Some(intervals) = matcher.intervals(texts.is_lower_case()) {
         let mut found = Vec::with_capacity(intervals.len());
         if let Some(wanted) = exact_texts(&intervals) {
@@ -38,7 +38,7 @@ pub(super) fn codes(texts: &Texts, matcher: &TextMatcher, truth: bool) -> Codes 
         union(found.collect::<Vec<_>>().into_iter())
     };
     let found = if truth { found } else { complement(&found, texts.distinct()) };
-    Codes::new(texts, found)
+    CodeRanges::new(texts, found)
 }
 
 /// Returns which of the codes have texts that the matcher matches, by testing each text.
@@ -62,9 +62,9 @@ fn code(position: usize) -> u32 {
 }
 
 /// Returns the ids that the matcher matches, or those it does not.
-pub(super) fn ids_that_match(ids: &Arc<Ids>, matcher: &TextMatcher, truth: bool) -> Resolved {
+pub(super) fn ids_that_match(ids: &Arc<Ids>, matcher: &TextMatcher, truth: bool) -> PlanNode {
     let Some(intervals) = matcher.intervals(true) else {
-        return Resolved::Rows(rows_that_contain(ids, matcher, truth));
+        return PlanNode::Rows(rows_that_contain(ids, matcher, truth));
     };
     if let Some(texts) = exact_texts(&intervals) {
         let wanted: Vec<TraceId> = texts.into_iter().filter_map(id).collect();
@@ -73,13 +73,13 @@ pub(super) fn ids_that_match(ids: &Arc<Ids>, matcher: &TextMatcher, truth: bool)
         rows.sort_unstable();
         let found = RowSet::List(rows.into());
         let all = RowSet::Range(0..code(ids.order().len()));
-        return Resolved::Rows(if truth { found } else { all.without(&found) });
+        return PlanNode::Rows(if truth { found } else { all.without(&found) });
     }
     let found =
         union(intervals.into_iter().map(|interval| {
             between(interval, 0..ids.order().len(), |boundary| first_id_after(ids, boundary))
         }));
-    Resolved::Ids(ids.clone(), if truth { found } else { complement(&found, ids.order().len()) })
+    PlanNode::Ids(ids.clone(), if truth { found } else { complement(&found, ids.order().len()) })
 }
 
 /// Returns the texts of intervals that are all of one text.

@@ -8,15 +8,15 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 
 use super::plan::contains;
+use super::plan_node::PlanNode;
 use super::resolve::{ResolveContext, SpanRows, resolve};
-use super::resolved::Resolved;
 use super::text_rows::TextRows;
 use crate::attribute_index::AttributeIndex;
 use crate::error::{Error, Result};
 use crate::filter::predicate::Predicate;
-use crate::filter::spans::{SpanIndexes, SpanTest, TableTest, Truth, Truths};
+use crate::filter::spans::{SpanIndexes, SpanTest, TableTest, TernaryMask, Truth};
 use crate::index::{Index, RowBlock};
-use crate::span_table::{PlaceSet, SpanTable};
+use crate::span_table::{Bitmap, SpanTable};
 use crate::text_index::TextIndex;
 use crate::trace::Trace;
 use crate::trace::view::{StoredTrace, TraceView};
@@ -51,24 +51,24 @@ impl<'i> From<&'i Index> for Indexes<'i> {
 
 /// A filter in terms of the indexes of one segment, for single rows.
 #[derive(Debug)]
-pub struct Verifier<'i>(Question<'i>);
+pub struct Verifier<'i>(RowPredicate<'i>);
 
 /// Some rows by what is known of them: their positions among those that were asked.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Decided {
+pub struct Verdict {
     /// Those that match.
-    pub matching: PlaceSet,
+    pub matching: Bitmap,
     /// Those whose traces must be looked at.
-    pub open: PlaceSet,
+    pub open: Bitmap,
 }
 
 /// A predicate, with `NOT` pushed down.
 #[derive(Debug)]
-enum Question<'i> {
-    All(Vec<Question<'i>>),
-    Any(Vec<Question<'i>>),
+enum RowPredicate<'i> {
+    All(Vec<RowPredicate<'i>>),
+    Any(Vec<RowPredicate<'i>>),
     /// A condition on columns.
-    Columns(Resolved),
+    Columns(PlanNode),
     /// A condition on spans.
     Spans(SpanQuestion<'i>),
 }
@@ -83,14 +83,14 @@ struct SpanQuestion<'i> {
 
 impl<'i> Verifier<'i> {
     pub(in crate::filter) fn new(predicate: &Predicate, indexes: Indexes<'i>) -> Self {
-        Self(Question::of(predicate, true, indexes))
+        Self(RowPredicate::of(predicate, true, indexes))
     }
 
     /// Returns which of `rows`, which ascend, match, and which are left open by the indexes.
-    pub fn decide(&self, rows: &RowBlock<'_>) -> Decided {
-        let Truths { yes, no } = self.0.truths(rows);
-        let open = PlaceSet::all(0..rows.len()).without(&yes).without(&no);
-        Decided { matching: yes, open }
+    pub fn decide(&self, rows: &RowBlock<'_>) -> Verdict {
+        let TernaryMask { yes, no } = self.0.truths(rows);
+        let open = Bitmap::all(0..rows.len()).without(&yes).without(&no);
+        Verdict { matching: yes, open }
     }
 
     /// Whether the filter matches a row. `read` returns its trace, or `None` if its document is damaged: then what
@@ -100,7 +100,7 @@ impl<'i> Verifier<'i> {
     /// Those of `read`; [`Error::Decode`] if a stored span cannot be decoded.
     pub fn holds(&self, row: u32, read: impl Fn() -> Result<Option<StoredTrace>>) -> Result<bool> {
         let (stored, trace, view) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
-        let look = Look {
+        let look = DocumentCheck {
             stored: &|| {
                 if stored.get().is_none() {
                     let _first = stored.set(read()?);
@@ -118,13 +118,13 @@ impl<'i> Verifier<'i> {
 }
 
 /// A look at the document of a row, each part of which is read when it is first asked for; `None` if it is damaged.
-struct Look<'l, 'v> {
+struct DocumentCheck<'l, 'v> {
     stored: &'l dyn Fn() -> Result<Option<&'v StoredTrace>>,
     view: &'l dyn Fn(&StoredTrace) -> Option<&'v TraceView<'v>>,
 }
 
 impl SpanQuestion<'_> {
-    fn holds(&self, look: &Look<'_, '_>) -> Result<bool> {
+    fn holds(&self, look: &DocumentCheck<'_, '_>) -> Result<bool> {
         let Some(stored) = (look.stored)()? else { return Ok(false) };
         match self.test.is_of_stored(stored, self.wanted) {
             Ok(Some(matches)) => Ok(matches),
@@ -137,7 +137,7 @@ impl SpanQuestion<'_> {
     }
 }
 
-impl<'i> Question<'i> {
+impl<'i> RowPredicate<'i> {
     /// Recursion is bounded by the depth of the predicate.
     fn of(predicate: &Predicate, truth: bool, indexes: Indexes<'i>) -> Self {
         match predicate {
@@ -165,23 +165,23 @@ impl<'i> Question<'i> {
     }
 
     /// Returns, for the position of each of `rows`, whether it matches; unknown if the indexes leave it open.
-    fn truths(&self, rows: &RowBlock<'_>) -> Truths {
+    fn truths(&self, rows: &RowBlock<'_>) -> TernaryMask {
         match self {
             Self::All(parts) => joined(parts, rows, false),
             Self::Any(parts) => joined(parts, rows, true),
             Self::Columns(node) => {
-                let mut truths = Truths::unknown(0..rows.len());
+                let mut truths = TernaryMask::unknown(0..rows.len());
                 for (position, row) in rows.iter().enumerate() {
                     truths.insert(position, Truth::of(contains(node, row)));
                 }
                 truths
             }
-            Self::Spans(SpanQuestion { in_table: None, .. }) => Truths::unknown(0..rows.len()),
+            Self::Spans(SpanQuestion { in_table: None, .. }) => TernaryMask::unknown(0..rows.len()),
             Self::Spans(SpanQuestion { in_table: Some(test), wanted, .. }) => test.matches(rows, *wanted),
         }
     }
 
-    fn holds(&self, row: u32, look: &Look<'_, '_>) -> Result<bool> {
+    fn holds(&self, row: u32, look: &DocumentCheck<'_, '_>) -> Result<bool> {
         match self {
             Self::All(parts) => all(parts, |part| part.holds(row, look)),
             Self::Any(parts) => Ok(!all(parts, |part| Ok(!part.holds(row, look)?))?),
@@ -193,11 +193,11 @@ impl<'i> Question<'i> {
 
 /// Joins the truths of parts: an `OR` is the opposite of the `AND` of opposites. A part is asked of the rows that the ones
 /// before it leave undecided.
-fn joined(parts: &[Question<'_>], rows: &RowBlock<'_>, is_or: bool) -> Truths {
+fn joined(parts: &[RowPredicate<'_>], rows: &RowBlock<'_>, is_or: bool) -> TernaryMask {
     let positions = 0..rows.len();
-    let mut found = Truths::all(positions.clone());
+    let mut found = TernaryMask::all(positions.clone());
     for part in parts {
-        let mut left = PlaceSet::all(positions.clone());
+        let mut left = Bitmap::all(positions.clone());
         left.subtract(&found.no);
         let left: Vec<usize> = left.iter(positions.clone()).collect();
         if left.len() == rows.len() {
@@ -206,7 +206,7 @@ fn joined(parts: &[Question<'_>], rows: &RowBlock<'_>, is_or: bool) -> Truths {
         }
         let asked: Vec<u32> = left.iter().map(|position| rows.row(*position)).collect();
         let own = part.truths(&RowBlock::List(&asked)).negated_if(is_or);
-        let mut truths = Truths::unknown(positions.clone());
+        let mut truths = TernaryMask::unknown(positions.clone());
         own.yes.iter(0..left.len()).for_each(|at| truths.yes.insert(left[at]));
         own.no.iter(0..left.len()).for_each(|at| truths.no.insert(left[at]));
         found.and(&truths);

@@ -14,7 +14,7 @@ use crate::filter::json::{Json, excerpt};
 use crate::filter::leaf::{FieldShape, Leaf, bind_leaf, each_value};
 use crate::otlp::span_ref::ValueRef;
 use crate::schema::{FieldType, Operator};
-use crate::trace::view::Scope;
+use crate::trace::view::AttributeScope;
 
 /// Maximum length of a key, in bytes.
 const MAX_KEY_BYTES: usize = 1_024;
@@ -22,7 +22,7 @@ const MAX_KEY_BYTES: usize = 1_024;
 /// A condition on an attribute.
 #[derive(Debug, Clone)]
 pub(in crate::filter) struct AttributeTest {
-    pub(super) scope: Scope,
+    pub(super) scope: AttributeScope,
     pub(super) key: String,
     /// `None` for `EXISTS`; else one for each type of value that it compares with.
     tests: Option<Vec<Leaf>>,
@@ -32,14 +32,14 @@ impl AttributeTest {
     /// Returns the condition if its key begins as that of an attribute does. `NEQ` becomes `EQ`; the caller negates it.
     pub(super) fn bind(condition: &Condition) -> Option<Result<Self, LocatedError>> {
         let (scope, key) = match condition.key.split_once('.')? {
-            ("attributes", key) => (Scope::Span, key),
-            ("resource", key) => (Scope::Resource, key),
+            ("attributes", key) => (AttributeScope::Span, key),
+            ("resource", key) => (AttributeScope::Resource, key),
             _ => return None,
         };
         Some(Self::of(scope, key, condition))
     }
 
-    fn of(scope: Scope, key: &str, condition: &Condition) -> Result<Self, LocatedError> {
+    fn of(scope: AttributeScope, key: &str, condition: &Condition) -> Result<Self, LocatedError> {
         if key.is_empty() || key.len() > MAX_KEY_BYTES {
             let found = excerpt(&condition.key);
             let message =

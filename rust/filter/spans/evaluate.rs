@@ -10,7 +10,7 @@ use super::predicate::{Relation, SpanPredicate, SpanTest};
 use super::truth::Truth;
 use crate::error::Result;
 use crate::filter::leaf::Leaf;
-use crate::span_table::PlaceSet;
+use crate::span_table::Bitmap;
 use crate::trace::view::{Channel, SpanField, SpanValue, TraceView};
 
 /// What must be told apart of what holds.
@@ -113,7 +113,7 @@ pub(super) fn on_axis(
     targets: &[bool],
 ) -> Result<Vec<bool>> {
     let places = |of: &[bool]| {
-        let mut places = PlaceSet::none(0..of.len());
+        let mut places = Bitmap::none(0..of.len());
         (0..of.len()).filter(|place| of[*place]).for_each(|place| places.insert(place));
         places
     };

@@ -71,7 +71,7 @@ impl Names {
 
 /// What was found in one trace.
 #[derive(Debug, Default)]
-pub(in crate::filter) struct Found {
+pub(in crate::filter) struct SpanMatches {
     /// Names, each with the places of its spans, in the order of the filter.
     pub(in crate::filter) spans: Vec<(String, Vec<usize>)>,
     /// Of each condition on texts, what it found.
@@ -93,7 +93,7 @@ pub(in crate::filter) struct Piece {
 pub(in crate::filter) struct SpanMatcher {
     name: String,
     predicate: SpanPredicate,
-    part: Part,
+    part: SpanPart,
 }
 
 impl SpanMatcher {
@@ -103,14 +103,14 @@ impl SpanMatcher {
     /// None for a filter that was compiled.
     pub(in crate::filter) fn of(span: &SpanExpr, name: String) -> std::result::Result<Self, LocatedError> {
         let predicate = SpanBinder::default().condition(&span.condition)?;
-        Ok(Self { name, predicate, part: Part::of(&span.condition)? })
+        Ok(Self { name, predicate, part: SpanPart::of(&span.condition)? })
     }
 
     /// Adds what makes it true of a trace of which it is true.
     ///
     /// # Errors
     /// [`crate::error::Error::Decode`] if a stored span cannot be decoded.
-    pub(in crate::filter) fn find(&self, view: &TraceView<'_>, found: &mut Found) -> Result<()> {
+    pub(in crate::filter) fn find(&self, view: &TraceView<'_>, found: &mut SpanMatches) -> Result<()> {
         let spans = true_of(&self.predicate, view, &vec![true; view.len()])?;
         found.spans.push((self.name.clone(), places(&spans)));
         self.part.find(view, &spans, found)
@@ -124,7 +124,7 @@ impl SpanMatcher {
         &self,
         view: &TraceView<'_>,
         place: usize,
-        found: &mut Found,
+        found: &mut SpanMatches,
     ) -> Result<()> {
         let spans: Vec<bool> = (0..view.len()).map(|other| other == place).collect();
         self.part.find(view, &spans, found)
@@ -155,7 +155,7 @@ impl PatternMatcher {
         &self,
         view: &TraceView<'_>,
         spans: impl IntoIterator<Item = usize>,
-        found: &mut Found,
+        found: &mut SpanMatches,
     ) -> Result<()> {
         let Self(channel, pattern) = self;
         let mut pieces: Vec<Piece> = Vec::new();
@@ -184,11 +184,11 @@ impl PatternMatcher {
 
 /// The parts of a condition on one span that have something to show.
 #[derive(Debug)]
-enum Part {
+enum SpanPart {
     /// All are true of a span.
-    All(Vec<Part>),
+    All(Vec<SpanPart>),
     /// Each with what says whether it is true of a span.
-    Any(Vec<(SpanPredicate, Part)>),
+    Any(Vec<(SpanPredicate, SpanPart)>),
     /// The spans on an axis.
     Axis(Box<AxisPart>),
     /// The texts with a pattern.
@@ -203,10 +203,10 @@ struct AxisPart {
     converse: Relation,
     name: Option<String>,
     predicate: SpanPredicate,
-    part: Part,
+    part: SpanPart,
 }
 
-impl Part {
+impl SpanPart {
     /// Recursion is bounded by the depth of the expression.
     fn of(expr: &Expr) -> std::result::Result<Self, LocatedError> {
         let bind = |expr| SpanBinder::default().condition(expr);
@@ -243,7 +243,7 @@ impl Part {
     }
 
     /// Adds what makes it true of `spans`, of all of which it is true.
-    fn find(&self, view: &TraceView<'_>, spans: &[bool], found: &mut Found) -> Result<()> {
+    fn find(&self, view: &TraceView<'_>, spans: &[bool], found: &mut SpanMatches) -> Result<()> {
         if !spans.contains(&true) {
             return Ok(());
         }

@@ -20,8 +20,8 @@ mod truth;
 
 pub use bind::MAX_PATTERNS;
 pub(super) use bind::{CONTENT_FIELDS, SpanBinder};
-pub(super) use matches::{Found, MAX_PIECES, Names, PatternMatcher, Piece, SpanMatcher};
+pub(super) use matches::{MAX_PIECES, Names, PatternMatcher, Piece, SpanMatcher, SpanMatches};
 pub(super) use predicate::{SpanTest, TextKey};
 pub use span_filter::SpanFilter;
 pub(super) use table::{SpanIndexes, SpansTest, TableTest};
-pub(super) use truth::{Truth, Truths};
+pub(super) use truth::{TernaryMask, Truth};

@@ -13,10 +13,10 @@ use crate::trace::view::TraceView;
 
 /// A compiled condition on one span: immutable, shared by threads.
 #[derive(Debug, Clone)]
-pub struct SpanFilter(Option<Arc<Bound>>);
+pub struct SpanFilter(Option<Arc<CompiledSpanFilter>>);
 
 #[derive(Debug)]
-struct Bound {
+struct CompiledSpanFilter {
     expr: Expr,
     predicate: SpanPredicate,
 }
@@ -42,7 +42,7 @@ impl SpanFilter {
             return Ok(Self(None));
         };
         let bound = SpanBinder::default().condition(&expr).map_err(|error| error.spelled_as(&json))?;
-        Ok(Self(Some(Arc::new(Bound { expr, predicate: bound }))))
+        Ok(Self(Some(Arc::new(CompiledSpanFilter { expr, predicate: bound }))))
     }
 
     /// Returns the condition as canonical JSON, `null` if it matches every span. Compiling the result gives an equal one.
@@ -74,7 +74,7 @@ impl SpanFilter {
 
     /// Returns what is true of a trace with such a span, as expression and as test; `None` if every trace has one.
     pub(in crate::filter) fn of_trace(&self) -> Option<(SpanExpr, SpanTest)> {
-        let Bound { expr, predicate } = self.0.as_deref()?;
+        let CompiledSpanFilter { expr, predicate } = self.0.as_deref()?;
         let span = SpanExpr { name: None, at_least: None, at_most: None, condition: expr.clone() };
         let test = SpanTest::Count { predicate: predicate.clone(), at_least: 1, at_most: None };
         Some((span, test))

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::span_table::PlaceSet;
+use crate::span_table::Bitmap;
 
 /// What holds: `AND` is the least, `OR` the greatest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,20 +31,20 @@ impl Truth {
 
 /// What holds of some places, or of rows by their position among those that are asked; of those in neither set it is unknown.
 #[derive(Debug)]
-pub(in crate::filter) struct Truths {
-    pub(in crate::filter) yes: PlaceSet,
-    pub(in crate::filter) no: PlaceSet,
+pub(in crate::filter) struct TernaryMask {
+    pub(in crate::filter) yes: Bitmap,
+    pub(in crate::filter) no: Bitmap,
 }
 
-impl Truths {
+impl TernaryMask {
     /// Returns that nothing is known.
     pub(in crate::filter) fn unknown(places: Range<usize>) -> Self {
-        Self { yes: PlaceSet::none(places.clone()), no: PlaceSet::none(places) }
+        Self { yes: Bitmap::none(places.clone()), no: Bitmap::none(places) }
     }
 
     /// Returns that it is true of all places.
     pub(in crate::filter) fn all(places: Range<usize>) -> Self {
-        Self { yes: PlaceSet::all(places.clone()), no: PlaceSet::none(places) }
+        Self { yes: Bitmap::all(places.clone()), no: Bitmap::none(places) }
     }
 
     /// Says what holds of a place of which nothing was known.

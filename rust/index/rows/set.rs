@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
+use super::lazy_row_set::LazyRowSet;
 use super::list::RowList;
-use super::tested::TestedRows;
 use crate::index::bits::{Bits, fill, ones};
 
 /// A set of words with fewer rows than one in so many is a list.
@@ -21,7 +21,7 @@ pub enum RowSet {
     /// A bitmap.
     Bits(Bits),
     /// Many rows that a test selects, without a bitmap as long as few are looked up.
-    Tested(TestedRows),
+    Tested(LazyRowSet),
 }
 
 impl RowSet {
@@ -202,7 +202,7 @@ fn left_of_all(all: &Range<u32>, others: &RowSet) -> Option<RowSet> {
     let few = |lists: &[RowList]| {
         let is_few = others.count() * ROWS_PER_LISTED_ROW <= all.len();
         let are_all_in = all.start == 0 && others.lies_in(all);
-        (is_few && are_all_in).then(|| RowSet::Tested(TestedRows::all_but(lists.to_vec(), all.end)))
+        (is_few && are_all_in).then(|| RowSet::Tested(LazyRowSet::all_but(lists.to_vec(), all.end)))
     };
     match others {
         RowSet::List(list) => few(std::slice::from_ref(list)),
@@ -247,7 +247,7 @@ fn select_in(lists: &[RowList], rank: usize) -> Option<u32> {
 pub(super) mod tests {
     use proptest::prelude::*;
 
-    use super::super::tested::RowTest;
+    use super::super::lazy_row_set::RowTest;
     use super::*;
 
     /// Selects the rows of a list.
@@ -276,8 +276,8 @@ pub(super) mod tests {
             RowSet::List(RowList::new(rows.to_vec().into(), Some(words.clone().into()))),
             RowSet::Lists(vec![even.into(), odd.into()]),
             RowSet::Bits(Bits::new(words)),
-            RowSet::Tested(TestedRows::new(OneOf(rows.to_vec()), rows.len(), width)),
-            RowSet::Tested(TestedRows::all_but(
+            RowSet::Tested(LazyRowSet::new(OneOf(rows.to_vec()), rows.len(), width)),
+            RowSet::Tested(LazyRowSet::all_but(
                 vec![(0..width).filter(|row| !rows.contains(row)).collect()],
                 width,
             )),

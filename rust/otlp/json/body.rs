@@ -8,25 +8,25 @@ use serde::Deserialize;
 use serde::de::{Deserializer as _, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::super::check::{Checked, clip};
-use super::value::Object;
+use super::super::check::{Validated, clip};
+use super::value::JsonObject;
 use crate::error::{Error, Result};
 
 /// The whole body; everything read through it is a slice of this text.
 #[derive(Clone, Copy)]
-pub(super) struct Body<'a> {
+pub(super) struct JsonBody<'a> {
     pub(super) text: &'a str,
 }
 
-impl<'a> Body<'a> {
+impl<'a> JsonBody<'a> {
     /// Returns the message that the object `part` holds.
-    pub(super) fn read<T: Deserialize<'a>>(self, part: &'a str) -> Checked<T> {
+    pub(super) fn read<T: Deserialize<'a>>(self, part: &'a str) -> Validated<T> {
         let object = serde_json::from_str(part).map_err(|error| self.locate(part, &error));
-        object.map(|Object(read)| read)
+        object.map(|JsonObject(read)| read)
     }
 
     /// Returns the member `name` of the object `part`, if it has one; null is none.
-    pub(super) fn member(self, part: &'a str, name: &'static str) -> Checked<Option<&'a RawValue>> {
+    pub(super) fn member(self, part: &'a str, name: &'static str) -> Validated<Option<&'a RawValue>> {
         let mut object = serde_json::Deserializer::from_str(part);
         let member = object.deserialize_map(Member { name, of: PhantomData });
         member.and_then(|member| object.end().map(|()| member)).map_err(|error| self.locate(part, &error))

@@ -8,18 +8,18 @@ use prost::Message;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::super::check::Checked;
+use super::super::check::Validated;
 use super::super::limits::MAX_ATTRIBUTES;
 use super::super::proto;
-use super::body::Body;
-use super::value::{Id, Integer, Object};
+use super::body::JsonBody;
+use super::value::{Id, Integer, JsonObject};
 
 /// A JSON message with a protobuf equivalent.
 pub(super) trait IntoProtobuf<'a> {
     type Protobuf: Message;
 
     /// Returns the equivalent message; `body` is the request body it was read from.
-    fn into_protobuf(self, body: Body<'a>) -> Checked<Self::Protobuf>;
+    fn into_protobuf(self, body: JsonBody<'a>) -> Validated<Self::Protobuf>;
 }
 
 /// A list of objects that stops collecting just past the limit, so that the excess can be reported.
@@ -40,7 +40,7 @@ pub(super) struct Resource<'a> {
     #[serde(borrow)]
     attributes: Option<List<KeyValue<'a>>>,
     dropped_attributes_count: Option<Integer<u32>>,
-    entity_refs: Option<Vec<Object<EntityRef>>>,
+    entity_refs: Option<Vec<JsonObject<EntityRef>>>,
 }
 
 #[derive(serde::Deserialize)]
@@ -84,7 +84,7 @@ pub(super) struct Span<'a> {
     #[serde(borrow)]
     links: Option<List<Link<'a>>>,
     dropped_links_count: Option<Integer<u32>>,
-    status: Option<Object<Status>>,
+    status: Option<JsonObject<Status>>,
 }
 
 #[derive(serde::Deserialize)]
@@ -136,7 +136,7 @@ struct Status {
 impl<'a> IntoProtobuf<'a> for Resource<'a> {
     type Protobuf = proto::Resource;
 
-    fn into_protobuf(self, body: Body<'a>) -> Checked<proto::Resource> {
+    fn into_protobuf(self, body: JsonBody<'a>) -> Validated<proto::Resource> {
         Ok(proto::Resource {
             attributes: attributes(self.attributes, body)?,
             dropped_attributes_count: integer(self.dropped_attributes_count),
@@ -144,7 +144,7 @@ impl<'a> IntoProtobuf<'a> for Resource<'a> {
                 .entity_refs
                 .into_iter()
                 .flatten()
-                .map(|Object(entity)| entity.into_protobuf())
+                .map(|JsonObject(entity)| entity.into_protobuf())
                 .collect(),
         })
     }
@@ -164,7 +164,7 @@ impl EntityRef {
 impl<'a> IntoProtobuf<'a> for Scope<'a> {
     type Protobuf = proto::InstrumentationScope;
 
-    fn into_protobuf(self, body: Body<'a>) -> Checked<proto::InstrumentationScope> {
+    fn into_protobuf(self, body: JsonBody<'a>) -> Validated<proto::InstrumentationScope> {
         Ok(proto::InstrumentationScope {
             name: self.name.unwrap_or_default(),
             version: self.version.unwrap_or_default(),
@@ -177,7 +177,7 @@ impl<'a> IntoProtobuf<'a> for Scope<'a> {
 impl<'a> IntoProtobuf<'a> for Span<'a> {
     type Protobuf = proto::Span;
 
-    fn into_protobuf(self, body: Body<'a>) -> Checked<proto::Span> {
+    fn into_protobuf(self, body: JsonBody<'a>) -> Validated<proto::Span> {
         Ok(proto::Span {
             trace_id: id(self.trace_id),
             span_id: id(self.span_id),
@@ -194,7 +194,7 @@ impl<'a> IntoProtobuf<'a> for Span<'a> {
             dropped_events_count: integer(self.dropped_events_count),
             links: each(self.links, |link| link.into_protobuf(body))?,
             dropped_links_count: integer(self.dropped_links_count),
-            status: self.status.map(|Object(status)| proto::Status {
+            status: self.status.map(|JsonObject(status)| proto::Status {
                 message: status.message.unwrap_or_default(),
                 code: status.code.unwrap_or_default(),
             }),
@@ -205,7 +205,7 @@ impl<'a> IntoProtobuf<'a> for Span<'a> {
 impl<'a> IntoProtobuf<'a> for LogRecord<'a> {
     type Protobuf = proto::LogRecord;
 
-    fn into_protobuf(self, body: Body<'a>) -> Checked<proto::LogRecord> {
+    fn into_protobuf(self, body: JsonBody<'a>) -> Validated<proto::LogRecord> {
         Ok(proto::LogRecord {
             time_unix_nano: integer(self.time_unix_nano),
             observed_time_unix_nano: integer(self.observed_time_unix_nano),
@@ -223,7 +223,7 @@ impl<'a> IntoProtobuf<'a> for LogRecord<'a> {
 }
 
 impl<'a> Event<'a> {
-    fn into_protobuf(self, body: Body<'a>) -> Checked<proto::span::Event> {
+    fn into_protobuf(self, body: JsonBody<'a>) -> Validated<proto::span::Event> {
         Ok(proto::span::Event {
             time_unix_nano: integer(self.time_unix_nano),
             name: self.name.unwrap_or_default(),
@@ -234,7 +234,7 @@ impl<'a> Event<'a> {
 }
 
 impl<'a> Link<'a> {
-    fn into_protobuf(self, body: Body<'a>) -> Checked<proto::span::Link> {
+    fn into_protobuf(self, body: JsonBody<'a>) -> Validated<proto::span::Link> {
         Ok(proto::span::Link {
             trace_id: id(self.trace_id),
             span_id: id(self.span_id),
@@ -246,14 +246,14 @@ impl<'a> Link<'a> {
     }
 }
 
-fn attributes<'a>(list: Option<List<KeyValue<'a>>>, body: Body<'a>) -> Checked<Vec<proto::KeyValue>> {
+fn attributes<'a>(list: Option<List<KeyValue<'a>>>, body: JsonBody<'a>) -> Validated<Vec<proto::KeyValue>> {
     each(list, |attribute| {
         let value = attribute.value.map(|value| body.read(value.get())).transpose()?;
         Ok(proto::KeyValue { key: attribute.key.unwrap_or_default(), value, key_strindex: 0 })
     })
 }
 
-fn each<T, M>(list: Option<List<T>>, into_protobuf: impl FnMut(T) -> Checked<M>) -> Checked<Vec<M>> {
+fn each<T, M>(list: Option<List<T>>, into_protobuf: impl FnMut(T) -> Validated<M>) -> Validated<Vec<M>> {
     list.map_or_else(Vec::new, |List(elements)| elements).into_iter().map(into_protobuf).collect()
 }
 
@@ -284,7 +284,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
         let mut elements = Vec::new();
         while elements.len() <= MAX_ATTRIBUTES {
             let Some(element) = list.next_element()? else { return Ok(elements) };
-            let Object(element) = element;
+            let JsonObject(element) = element;
             elements.push(element);
         }
         while list.next_element::<IgnoredAny>()?.is_some() {}

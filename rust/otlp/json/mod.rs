@@ -16,13 +16,13 @@ use prost::Message;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::check::Checked;
+use super::check::Validated;
 use super::limits::MAX_DECODED_BYTES;
 use super::{Origin, WireSpan, proto};
 use crate::error::Result;
-use body::{Body, malformed};
+use body::{JsonBody, malformed};
 use message::IntoProtobuf;
-use value::Object;
+use value::JsonObject;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -56,18 +56,18 @@ struct ScopeSpans<'a> {
 /// # Errors
 /// [`crate::error::Error::Decode`] if the body is not JSON or its resource and scope lists are malformed, or the
 /// error of `visit`; either ends the walk.
-pub(super) fn walk(body: &[u8], mut visit: impl FnMut(Checked<WireSpan>) -> Result<()>) -> Result<()> {
+pub(super) fn walk(body: &[u8], mut visit: impl FnMut(Validated<WireSpan>) -> Result<()>) -> Result<()> {
     let text = std::str::from_utf8(body).map_err(|error| malformed(&error.to_string()))?;
-    let body = Body { text };
+    let body = JsonBody { text };
     let data: TracesData<'_> = body.read(text).map_err(|reason| malformed(&reason))?;
-    body.each(data.resource_spans, |Object(group)| walk_resource(body, &group, &mut visit))
+    body.each(data.resource_spans, |JsonObject(group)| walk_resource(body, &group, &mut visit))
 }
 
 /// Calls `visit` with each log record of a JSON `LogsData`, in order: encoded as protobuf, or the reason it cannot be.
 ///
 /// # Errors
 /// As [`walk`].
-pub(super) fn walk_logs(body: &[u8], mut visit: impl FnMut(Checked<Bytes>) -> Result<()>) -> Result<()> {
+pub(super) fn walk_logs(body: &[u8], mut visit: impl FnMut(Validated<Bytes>) -> Result<()>) -> Result<()> {
     walk_records(body, ["resourceLogs", "scopeLogs", "logRecords"], |body, record| {
         visit(encode::<message::LogRecord<'_>>(body, record.get()))
     })
@@ -90,10 +90,10 @@ pub(super) fn walk_metrics(body: &[u8], mut visit: impl FnMut()) -> Result<()> {
 fn walk_records<'a>(
     body: &'a [u8],
     [resources, scopes, records]: [&'static str; 3],
-    mut visit: impl FnMut(Body<'a>, &'a RawValue) -> Result<()>,
+    mut visit: impl FnMut(JsonBody<'a>, &'a RawValue) -> Result<()>,
 ) -> Result<()> {
     let text = std::str::from_utf8(body).map_err(|error| malformed(&error.to_string()))?;
-    let body = Body { text };
+    let body = JsonBody { text };
     let list = |part: &'a str, name| body.member(part, name).map_err(|reason| malformed(&reason));
     body.each(list(text, resources)?, |group: &'a RawValue| {
         body.each(list(group.get(), scopes)?, |scope: &'a RawValue| {
@@ -103,17 +103,17 @@ fn walk_records<'a>(
 }
 
 fn walk_resource<'a>(
-    body: Body<'a>,
+    body: JsonBody<'a>,
     group: &ResourceSpans<'a>,
-    visit: &mut impl FnMut(Checked<WireSpan>) -> Result<()>,
+    visit: &mut impl FnMut(Validated<WireSpan>) -> Result<()>,
 ) -> Result<()> {
     let resource = encode_shared::<message::Resource<'a>>(body, group.resource, "resource");
     let resource_schema_url = group.schema_url.as_deref().unwrap_or_default();
-    body.each(group.scope_spans, |Object(spans): Object<ScopeSpans<'a>>| {
+    body.each(group.scope_spans, |JsonObject(spans): JsonObject<ScopeSpans<'a>>| {
         let scope = encode_shared::<message::Scope<'a>>(body, spans.scope, "scope");
         let scope_schema_url = spans.schema_url.as_deref().unwrap_or_default();
         // Created with the first span: a scope without spans costs its sender only three bytes.
-        let mut origin: Option<Checked<Arc<Origin>>> = None;
+        let mut origin: Option<Validated<Arc<Origin>>> = None;
         body.each(spans.spans, |span: &'a RawValue| {
             let origin = origin.get_or_insert_with(|| {
                 Ok(Arc::new(Origin {
@@ -131,7 +131,7 @@ fn walk_resource<'a>(
 }
 
 /// Returns the resource or scope that several spans share as protobuf; empty if there is none.
-fn encode_shared<'a, M>(body: Body<'a>, part: Option<&'a RawValue>, name: &str) -> Checked<Bytes>
+fn encode_shared<'a, M>(body: JsonBody<'a>, part: Option<&'a RawValue>, name: &str) -> Validated<Bytes>
 where
     M: Deserialize<'a> + IntoProtobuf<'a>,
 {
@@ -140,7 +140,7 @@ where
 }
 
 /// Returns the JSON message `part` as protobuf.
-fn encode<'a, M>(body: Body<'a>, part: &'a str) -> Checked<Bytes>
+fn encode<'a, M>(body: JsonBody<'a>, part: &'a str) -> Validated<Bytes>
 where
     M: Deserialize<'a> + IntoProtobuf<'a>,
 {

@@ -2,7 +2,7 @@
 
 use super::plan::{NumberField, Subset};
 use super::quantile::{Target, targets};
-use super::tally::{NumberLayout, NumberTally, Stats, Tally, TallyLayout};
+use super::tally::{NumberLayout, NumberStats, NumberTally, Tally, TallyLayout};
 
 /// The results of one subset in one bucket, or in all of them.
 #[derive(Debug)]
@@ -10,7 +10,7 @@ pub(super) struct Cells {
     /// Rows of each slot.
     pub(super) counts: Vec<u64>,
     /// For each field of numbers, those of each slot; empty if they are not wanted.
-    pub(super) stats: Vec<Vec<Stats>>,
+    pub(super) stats: Vec<Vec<NumberStats>>,
     /// For each field of numbers, two targets for each slot and quantile.
     pub(super) targets: Vec<Vec<Target>>,
     /// For each field whose distinct values are counted, the number of each slot.

@@ -7,7 +7,7 @@ use super::passes::CHUNKS_PER_THREAD;
 use super::plan::{NumberField, Subset};
 use super::quantile::{GrowingBins, MAX_INTERVAL_BINS, MAX_PASS_BINS, Target};
 use super::request::Aggregation;
-use super::tally::Stats;
+use super::tally::NumberStats;
 use crate::schema::Field;
 use crate::search::pool;
 use crate::span_table::CostColumn;
@@ -21,7 +21,7 @@ const NUMBERED_BYTES: usize = 24;
 const WORD: usize = size_of::<u64>();
 
 /// What the memory of an aggregation depends on.
-pub(super) struct Memory<'a> {
+pub(super) struct AggregationMemory<'a> {
     pub(super) aggregation: &'a Aggregation,
     pub(super) subsets: &'a [Subset],
     pub(super) parts: &'a [Part],
@@ -30,7 +30,7 @@ pub(super) struct Memory<'a> {
     pub(super) buckets: usize,
 }
 
-impl Memory<'_> {
+impl AggregationMemory<'_> {
     /// Returns the memory that an aggregation of traces takes at most, in bytes: of what is prepared, of its passes, and of
     /// its response.
     pub(super) fn max_bytes(&self) -> usize {
@@ -42,7 +42,7 @@ impl Memory<'_> {
             + self.response()
     }
 
-    /// As [`Memory::max_bytes`], for an aggregation of calls.
+    /// As [`AggregationMemory::max_bytes`], for an aggregation of calls.
     pub(super) fn max_bytes_of_calls(&self, calls: &CallGroups) -> usize {
         let of_calls = calls.max_bytes(self.slots, self.buckets, self.aggregation.measures.len());
         self.selected() + self.subset_rows() + of_calls
@@ -88,7 +88,8 @@ impl Memory<'_> {
         let of_subset = |subset: &Subset| {
             // A round of chunks, the sum of a bucket, the sum of all.
             let counted = in_flight * self.tally(subset, CHUNK_ROWS) + 2 * self.tally(subset, self.matched());
-            let kept = |number: &NumberField| size_of::<Stats>() + 2 * number.qs.len() * size_of::<Target>();
+            let kept =
+                |number: &NumberField| size_of::<NumberStats>() + 2 * number.qs.len() * size_of::<Target>();
             let kept: usize = subset.numbers.iter().map(kept).sum();
             counted + buckets * slots * (kept + WORD * (1 + subset.distinct.len()))
         };
@@ -106,7 +107,7 @@ impl Memory<'_> {
         let number = |number: &NumberField| {
             let bins = GrowingBins::new((i64::MIN, i64::MAX), MAX_PASS_BINS / slots.max(1)).count();
             let counters: usize = number.histograms.iter().map(|bins| bins.count + 2).sum();
-            WORD * (counters + if number.qs.is_empty() { 0 } else { bins }) + size_of::<Stats>()
+            WORD * (counters + if number.qs.is_empty() { 0 } else { bins }) + size_of::<NumberStats>()
         };
         let values = |field: &Field| {
             let values: usize = self.parts.iter().map(|part| part.columns.distinct(*field) as usize).sum();

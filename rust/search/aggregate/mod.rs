@@ -28,7 +28,7 @@ use calls::CallGroups;
 use cells::Results;
 use groups::Groups;
 pub use measure::MAX_BINS;
-use memory::Memory;
+use memory::AggregationMemory;
 use parts::{Part, bounds, chunks, select_parts};
 use passes::{Scan, rows_of_subsets};
 use plan::{Source, Subset, plan};
@@ -86,7 +86,7 @@ impl PreparedAggregation {
     pub fn max_bytes(&self) -> usize {
         let slots =
             self.calls.as_ref().map_or_else(|| self.groups.slots(), |calls| calls.kept.names.len() + 1);
-        let memory = Memory {
+        let memory = AggregationMemory {
             aggregation: &self.aggregation,
             subsets: self.calls.as_ref().map_or(&self.subsets, |calls| &calls.subsets),
             parts: &self.parts,

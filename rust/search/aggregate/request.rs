@@ -140,10 +140,10 @@ impl Aggregation {
 
     /// Returns this aggregation as the question of a caller: see [`Filter::charged_to`].
     #[must_use]
-    pub fn charged_to(&self, caller: &str) -> Self {
-        let mut charged = Self { filter: self.filter.charged_to(caller), ..self.clone() };
+    pub fn for_tenant(&self, caller: &str) -> Self {
+        let mut charged = Self { filter: self.filter.for_tenant(caller), ..self.clone() };
         for (condition, _) in charged.measures.iter_mut().filter_map(|measure| measure.condition.as_mut()) {
-            *condition = condition.charged_to(caller);
+            *condition = condition.for_tenant(caller);
         }
         charged
     }

@@ -28,7 +28,7 @@ pub(super) struct Response<'a> {
 }
 
 /// The value of a measure in a cell.
-enum Value {
+enum MeasureValue {
     Count(u64),
     Whole(i128),
     Floating(f64),
@@ -37,7 +37,7 @@ enum Value {
     None,
 }
 
-impl Serialize for Value {
+impl Serialize for MeasureValue {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Count(count) => count.serialize(serializer),
@@ -58,7 +58,7 @@ impl Serialize for Response<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         if self.aggregation.time.is_some() {
-            map.serialize_entry("time", &Axis(self.axis))?;
+            map.serialize_entry("time", &TimeAxisJson(self.axis))?;
         }
         let (groups, other) = self.slots();
         map.serialize_entry("groups", &groups)?;
@@ -114,29 +114,32 @@ impl<'a> Response<'a> {
 
     /// Returns the value of a measure; none for a histogram.
     #[allow(clippy::cast_precision_loss, reason = "an average is floating-point")]
-    fn value((measure, source): (&Measure, &Source), cells: &[Cells], slot: usize) -> Value {
+    fn value((measure, source): (&Measure, &Source), cells: &[Cells], slot: usize) -> MeasureValue {
         let cells = &cells[source.subset];
         let count = cells.counts[slot];
         let stats = |number: usize| &cells.stats[number][slot];
         let is_cost = measure.operation.number().is_some_and(|number| number.cost().is_some());
-        let whole = |number: i128| if is_cost { Value::Dollars(number) } else { Value::Whole(number) };
+        let whole =
+            |number: i128| if is_cost { MeasureValue::Dollars(number) } else { MeasureValue::Whole(number) };
         let unit = if is_cost { NANOS_PER_DOLLAR as f64 } else { 1.0 };
         match source.value {
-            SourceValue::Count => Value::Count(count),
-            SourceValue::Distinct(field) => Value::Count(cells.distinct[field][slot]),
+            SourceValue::Count => MeasureValue::Count(count),
+            SourceValue::Distinct(field) => MeasureValue::Count(cells.distinct[field][slot]),
             SourceValue::Sum(number) => whole(stats(number).sum),
-            _ if count == 0 => Value::None,
-            SourceValue::Avg(number) => Value::Floating(stats(number).sum as f64 / count as f64 / unit),
+            _ if count == 0 => MeasureValue::None,
+            SourceValue::Avg(number) => {
+                MeasureValue::Floating(stats(number).sum as f64 / count as f64 / unit)
+            }
             SourceValue::Min(number) => whole(stats(number).min.into()),
             SourceValue::Max(number) => whole(stats(number).max.into()),
             SourceValue::Quantile(number, quantile) => {
-                let Operation::Quantile(_, q) = measure.operation else { return Value::None };
+                let Operation::Quantile(_, q) = measure.operation else { return MeasureValue::None };
                 let targets = &cells.targets[number];
                 let per_slot = targets.len() / cells.counts.len();
                 let first = slot * per_slot + 2 * quantile;
-                Value::Floating(interpolated(q, count, [targets[first], targets[first + 1]]) / unit)
+                MeasureValue::Floating(interpolated(q, count, [targets[first], targets[first + 1]]) / unit)
             }
-            SourceValue::Histogram(..) => Value::None,
+            SourceValue::Histogram(..) => MeasureValue::None,
         }
     }
 
@@ -149,9 +152,9 @@ impl<'a> Response<'a> {
 }
 
 /// The axis of time; without rows that say where it lies, it has no buckets.
-pub(super) struct Axis<'a>(pub(super) Option<&'a TimeAxis>);
+pub(super) struct TimeAxisJson<'a>(pub(super) Option<&'a TimeAxis>);
 
-impl Serialize for Axis<'_> {
+impl Serialize for TimeAxisJson<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let instant = |micros: i64| {
             let mut text = String::new();

@@ -63,13 +63,13 @@ impl TallyLayout {
 
 /// Sum, least and greatest of some values.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Stats {
+pub(super) struct NumberStats {
     pub(super) sum: i128,
     pub(super) min: i64,
     pub(super) max: i64,
 }
 
-impl Stats {
+impl NumberStats {
     const NONE: Self = Self { sum: 0, min: i64::MAX, max: i64::MIN };
 
     #[inline]
@@ -99,7 +99,7 @@ pub(super) struct Tally {
 #[derive(Debug)]
 pub(super) struct NumberTally {
     /// For each slot.
-    pub(super) stats: Vec<Stats>,
+    pub(super) stats: Vec<NumberStats>,
     /// For each slot, the bins of the first pass.
     pub(super) bins: Vec<u64>,
     /// For each histogram and slot, its counters.
@@ -111,7 +111,7 @@ impl Tally {
     pub(super) fn new(layout: &TallyLayout) -> Self {
         let slots = layout.slots;
         let numbers = layout.numbers.iter().map(|number| NumberTally {
-            stats: if number.has_stats { vec![Stats::NONE; slots] } else { Vec::new() },
+            stats: if number.has_stats { vec![NumberStats::NONE; slots] } else { Vec::new() },
             bins: vec![0; slots * number.bins.map_or(0, GrowingBins::count)],
             histograms: number.histograms.iter().map(|edges| vec![0; slots * edges.counters()]).collect(),
         });

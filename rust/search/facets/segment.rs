@@ -77,7 +77,7 @@ impl Counted<'_> {
     }
 
     /// Whether other parts have the value of a code, too.
-    fn is_apart(&self, code: u32) -> bool {
+    fn is_token_boundary(&self, code: u32) -> bool {
         self.shared.binary_search(&code).is_ok() || self.in_head.binary_search(&code).is_ok()
     }
 }
@@ -137,7 +137,7 @@ fn count_all_but(texts: &Texts, absent: &[u32], counted: &Counted<'_>) -> Segmen
         let less = absent.binary_search_by_key(&code, |(absent, _)| *absent).map_or(0, |at| absent[at].1);
         u32::try_from(texts.count(&(code..code + 1))).unwrap_or(u32::MAX) - less
     };
-    let is_own = |code: &u32| counted.codes.contains(code) && !counted.is_apart(*code);
+    let is_own = |code: &u32| counted.codes.contains(code) && !counted.is_token_boundary(*code);
     let reduced: Vec<u32> = absent.iter().map(|(code, _)| *code).filter(is_own).collect();
     // All rows of the codes between these count.
     let mut single = [counted.shared, counted.in_head, reduced.as_slice()].concat();
@@ -188,7 +188,7 @@ fn count_unique(texts: &Texts, (rows, bits): (&[u32], &[u64]), counted: &Counted
     let missing = count_missing(texts, rows, bits);
     let apart = shared.len() as u64 + in_head.iter().copied().map(u64::from).sum::<u64>();
     let distinct = rows.len() as u64 - missing - apart;
-    let own = counted.codes.clone().filter(|code| is_selected(*code) && !counted.is_apart(*code));
+    let own = counted.codes.clone().filter(|code| is_selected(*code) && !counted.is_token_boundary(*code));
     let wanted = usize::try_from(distinct).unwrap_or(usize::MAX).min(counted.limit);
     SegmentCounts {
         top: own.take(wanted).map(|code| (1, code)).collect(),

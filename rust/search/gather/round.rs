@@ -213,7 +213,7 @@ impl Query {
     /// # Errors
     /// [`Error::Filter`].
     pub(super) fn filter(&self) -> Result<Filter> {
-        let filter = Filter::compile(self.filter.as_bytes())?.charged_to(&self.caller);
+        let filter = Filter::compile(self.filter.as_bytes())?.for_tenant(&self.caller);
         let mut restrictions = self.restrictions.iter();
         Ok(restrictions.try_fold(filter, |filter, own| filter.restrict(&own.field, &own.value))?)
     }
@@ -225,7 +225,7 @@ impl Query {
     pub(super) fn compiled_aggregation(&self) -> Result<Option<Aggregation>> {
         let Some(body) = &self.aggregation else { return Ok(None) };
         let mut restrictions = self.restrictions.iter();
-        let aggregation = Aggregation::compile(body)?.charged_to(&self.caller);
+        let aggregation = Aggregation::compile(body)?.for_tenant(&self.caller);
         restrictions.try_fold(aggregation, |own, by| own.restrict(&by.field, &by.value)).map(Some)
     }
 }

@@ -20,7 +20,7 @@ const MAX_IDLE: Duration = Duration::from_secs(3_600);
 
 /// Requests that are committed together.
 #[derive(Default)]
-struct Group {
+struct CommitGroup {
     requests: Vec<(GroupedRequest, Reply<IngestOutcome>)>,
     /// The bytes of their spans.
     bytes: usize,
@@ -50,7 +50,7 @@ impl Committer {
                 Wakeup::GroupFinished | Wakeup::Timeout => None,
                 Wakeup::Disconnected => return self.quiesce(),
             };
-            let mut group = Group::default();
+            let mut group = CommitGroup::default();
             while let Some(command) = next {
                 if self.execute(command, &mut group, commands).is_break() {
                     return self.close(commands);
@@ -68,7 +68,7 @@ impl Committer {
     fn execute(
         &mut self,
         command: Command,
-        group: &mut Group,
+        group: &mut CommitGroup,
         commands: &Receiver<Command>,
     ) -> ControlFlow<()> {
         match command {
@@ -118,7 +118,7 @@ impl Committer {
         ControlFlow::Continue(())
     }
 
-    fn commit_and_quiesce(&mut self, group: &mut Group) {
+    fn commit_and_quiesce(&mut self, group: &mut CommitGroup) {
         self.commit(std::mem::take(group));
         self.quiesce();
     }
@@ -187,7 +187,7 @@ impl Committer {
     }
 
     /// Starts to make a group durable; its requests are replied to whatever happens.
-    fn commit(&mut self, group: Group) {
+    fn commit(&mut self, group: CommitGroup) {
         if group.requests.is_empty() {
             return;
         }

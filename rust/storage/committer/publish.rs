@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::otlp::TraceId;
 use crate::storage::committer::Committer;
-use crate::storage::snapshot::published::Progress;
+use crate::storage::snapshot::published::CommitProgress;
 use crate::storage::state::StoreState;
 
 impl Committer {
@@ -26,13 +26,13 @@ impl Committer {
     }
 
     /// Returns the committer's progress once it is in `state`.
-    pub(super) fn progress_in(&self, state: &StoreState) -> Progress {
-        Progress {
+    pub(super) fn progress_in(&self, state: &StoreState) -> CommitProgress {
+        CommitProgress {
             stopped: self.stopped.clone(),
             seal_error: self.seal_error.as_ref().map(ToString::to_string),
             merge_error: self.compaction.error.as_ref().map(ToString::to_string),
             is_merging: self.compaction.running.is_some(),
-            ..Progress::of(state)
+            ..CommitProgress::of(state)
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::storage::objects::Objects;
 use crate::storage::objects::location::StoreLocation;
 use crate::storage::options::Options;
 use crate::storage::segment::indexes::cache::IndexCache;
-use crate::storage::snapshot::published::{Progress, Published};
+use crate::storage::snapshot::published::{CommitProgress, Published};
 use crate::storage::state::StoreState;
 
 /// Manifests are listed once in so many intervals of group commits: each list costs as much as a dozen reads.
@@ -60,7 +60,7 @@ pub(super) struct Following {
 }
 
 /// What a look at the manifests has found.
-enum Look {
+enum ManifestPoll {
     /// There is no newer one than that of the state.
     Newest,
     /// There is a newer one, which is being opened.
@@ -145,8 +145,8 @@ impl Following {
         }
         match self.list(&objects, began, read.is_ok())? {
             // What could not be read may have been there for the newer one.
-            Look::Newer => Ok(()),
-            Look::Newest => read.inspect(|()| self.freshness.confirm(began)),
+            ManifestPoll::Newer => Ok(()),
+            ManifestPoll::Newest => read.inspect(|()| self.freshness.confirm(began)),
         }
     }
 
@@ -188,17 +188,17 @@ impl Following {
 
     fn publish(&self, changed: &[TraceId]) {
         drop(self.published.replace_snapshot(self.state.snapshot(), changed));
-        self.published.progress.store(Arc::new(Progress::of(&self.state)));
+        self.published.progress.store(Arc::new(CommitProgress::of(&self.state)));
     }
 
     /// Lists the manifests, and begins to open a newer one, if none is being opened. `has_read`: the log was read up to its
     /// end before.
-    fn list(&mut self, objects: &Arc<dyn Objects>, began: Moment, has_read: bool) -> Result<Look> {
+    fn list(&mut self, objects: &Arc<dyn Objects>, began: Moment, has_read: bool) -> Result<ManifestPoll> {
         let known = self.state.manifest.number;
         let newest = Manifest::newest_number(objects.as_ref())?;
         self.listed = Some(began.instant);
         match newest {
-            Some(number) if number == known => return Ok(Look::Newest),
+            Some(number) if number == known => return Ok(ManifestPoll::Newest),
             Some(number) if number > known => {}
             None if known == 0 => {
                 expect_no_objects(objects.as_ref())?;
@@ -222,7 +222,7 @@ impl Following {
             };
             self.opening = Some(Opening::start(manifest, has_all.then_some(began), with)?);
         }
-        Ok(Look::Newer)
+        Ok(ManifestPoll::Newer)
     }
 
     /// Goes on with the state of a newer manifest, or looks for one that is newer still if it could not be opened.

@@ -106,10 +106,10 @@ pub(super) fn apply(
     Ok(())
 }
 
-type Found = Result<Option<(wal::WalObject, u64)>>;
+type FetchedObject = Result<Option<(wal::WalObject, u64)>>;
 
 /// Looks for several objects, at once where each look takes long.
-fn find_together(objects: &dyn Objects, numbers: std::ops::Range<u64>) -> Vec<(u64, Found)> {
+fn find_together(objects: &dyn Objects, numbers: std::ops::Range<u64>) -> Vec<(u64, FetchedObject)> {
     if objects.read_concurrency() < 2 || numbers.end - numbers.start < 2 {
         let mut found = Vec::new();
         for number in numbers {
@@ -136,7 +136,7 @@ fn find_together(objects: &dyn Objects, numbers: std::ops::Range<u64>) -> Vec<(u
 fn readable(
     objects: &dyn Objects,
     state: &mut StoreState,
-    (number, found): (u64, Found),
+    (number, found): (u64, FetchedObject),
     options: &Options,
 ) -> Result<Option<(Vec<WalEntry>, u64)>> {
     let error = match found {

@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::otlp::TraceId;
 use crate::priority;
 use crate::schema::{FIELDS, Field, trace_schema};
-use crate::storage::segment::documents::{DocumentLocation, Documents};
+use crate::storage::segment::documents::{DocumentLocation, SegmentDocuments};
 use crate::trace::row::to_batch;
 use crate::trace::{Trace, TraceRow};
 
@@ -49,7 +49,7 @@ pub(super) fn first_schema() -> SchemaRef {
 pub(super) fn complete(
     first: &RecordBatch,
     locations: [&arrow_array::PrimitiveArray<UInt64Type>; 3],
-    documents: &Documents,
+    documents: &SegmentDocuments,
 ) -> Result<RecordBatch> {
     let ids = first.column_by_name(Field::TraceId.key()).and_then(|column| column.as_string_opt::<i32>());
     let id = |row: usize| ids.filter(|ids| row < ids.len()).and_then(|ids| TraceId::from_hex(ids.value(row)));

@@ -86,7 +86,7 @@ impl DocumentWriter {
                     let document = document(item);
                     let compressor = compressor.as_mut().map_err(|error| error.to_string())?;
                     let frame = compressor.compress(document.as_ref()).map_err(|error| error.to_string())?;
-                    priority::make_way();
+                    priority::yield_cpu();
                     Ok((frame, document.as_ref().len() as u64))
                 },
             );
@@ -202,7 +202,7 @@ fn decompress(
 
 /// The documents of an open segment.
 #[derive(Debug)]
-pub(crate) struct Documents {
+pub(crate) struct SegmentDocuments {
     pub(crate) path: String,
     pub(crate) object: Arc<dyn ObjectReader>,
     pub(crate) dictionary: Option<Dictionary>,
@@ -237,7 +237,7 @@ impl fmt::Debug for Dictionary {
     }
 }
 
-impl Documents {
+impl SegmentDocuments {
     /// Returns the document at `location`, with its checksum verified.
     ///
     /// # Errors
@@ -270,7 +270,7 @@ impl Documents {
     /// Returns the stored frame at `location`, unverified.
     ///
     /// # Errors
-    /// As [`Documents::read`].
+    /// As [`SegmentDocuments::read`].
     pub(crate) fn frame(&self, location: DocumentLocation) -> Result<Vec<u8>> {
         let mut frame = Vec::new();
         self.read_frame(location, &mut frame)?;

@@ -9,7 +9,7 @@ mod costs;
 mod deletion_vector;
 pub(crate) mod documents;
 pub(crate) mod indexes;
-mod kept_rows;
+mod filter_cache;
 mod mmap;
 mod rows;
 pub(crate) mod verify;
@@ -25,12 +25,12 @@ use roaring::RoaringBitmap;
 
 pub(crate) use self::deletion_vector::read_deletion_vector;
 use self::deletion_vector::read_without_spans;
-use self::documents::{Dictionary, DocumentLocation, Documents};
+use self::documents::{Dictionary, DocumentLocation, SegmentDocuments};
+use self::filter_cache::KeptRows;
 use self::indexes::DocumentIndexes;
 pub use self::indexes::PartIndexes;
 use self::indexes::cache::{INDEX, IndexCache, identity, open_content};
 use self::indexes::objects::{IndexObjects, fetch};
-use self::kept_rows::KeptRows;
 pub(crate) use self::rows::encode_rows;
 use self::rows::read_rows;
 use self::verify::{read_file, verify_content, verify_size};
@@ -64,7 +64,7 @@ pub(crate) struct Segment {
     index_objects: IndexObjects,
     /// Held while the index is rebuilt.
     rebuilding: Mutex<()>,
-    documents: Documents,
+    documents: SegmentDocuments,
     /// The rows of traces that have fragments alone.
     without_spans: RoaringBitmap,
     kept: KeptRows,
@@ -84,7 +84,7 @@ impl Segment {
         verify_size(&path, rows.as_ref(), record.traces)?;
         let path = record.documents_path();
         let object = objects.open(&path)?;
-        let documents = Documents { path, object, dictionary: read_dictionary(objects, record)? };
+        let documents = SegmentDocuments { path, object, dictionary: read_dictionary(objects, record)? };
         verify_size(&documents.path, documents.object.as_ref(), record.documents)?;
         let index_objects = IndexObjects::of(record);
         let index = match open_index((objects, cache), record, &index_objects) {
@@ -171,7 +171,7 @@ impl Segment {
     }
 
     /// Returns what is kept of searches that looked at documents.
-    pub(crate) fn kept_rows(&self) -> &KeptRows {
+    pub(crate) fn filter_cache(&self) -> &KeptRows {
         &self.kept
     }
 

@@ -26,7 +26,7 @@ use crate::schema::trace_schema;
 use crate::storage::manifest::SegmentRecord;
 use crate::storage::objects::ObjectReader;
 use crate::storage::segment::completed_rows::{complete, first_schema};
-use crate::storage::segment::documents::{DocumentLocation, Documents};
+use crate::storage::segment::documents::{DocumentLocation, SegmentDocuments};
 use crate::storage::segment::verify::read_file;
 
 /// The columns after those of a trace batch.
@@ -54,7 +54,7 @@ pub(crate) struct SegmentRows {
 pub(crate) fn read_rows(
     object: &dyn ObjectReader,
     record: &SegmentRecord,
-    documents: &Documents,
+    documents: &SegmentDocuments,
 ) -> Result<SegmentRows> {
     let path = record.traces_path();
     let content = read_file(&path, object, record.traces)?;
@@ -140,7 +140,7 @@ fn decode_rows(path: &str, content: Bytes, expected_rows: u64) -> Result<RecordB
 ///
 /// # Errors
 /// [`Error::Damage`] for columns of another type, [`Error::Storage`] if documents are needed and cannot be read.
-fn split_columns(path: &str, whole: &RecordBatch, documents: &Documents) -> Result<SegmentRows> {
+fn split_columns(path: &str, whole: &RecordBatch, documents: &SegmentDocuments) -> Result<SegmentRows> {
     let searchable = whole.num_columns() - LOCATION_COLUMNS.len();
     let location = |column: usize| whole.column(searchable + column).as_primitive::<UInt64Type>().clone();
     let locations = [location(0), location(1), location(2)];

@@ -9,14 +9,14 @@ use roaring::RoaringBitmap;
 use super::part::{PartSource, RowKind, SnapshotPart};
 use super::read_ahead::ReadAhead;
 use crate::error::{Error, Result};
-use crate::filter::{Decided, Filter, Verifier};
+use crate::filter::{Filter, Verdict, Verifier};
 use crate::index::{Bits, LiveRows, Projection, RowBlock, RowSet};
-use crate::span_table::PlaceSet;
+use crate::span_table::Bitmap;
 use crate::storage::segment::PartIndexes;
 
 /// What columns say of a filter.
 #[derive(Debug)]
-pub struct Candidates {
+pub struct ColumnMatch {
     /// The rows that it matches.
     pub certain: RowSet,
     /// The rows that it may match, deleted ones included: an earlier snapshot has them.
@@ -40,11 +40,11 @@ impl SnapshotPart {
     ///
     /// # Errors
     /// Damage found while an index is rebuilt.
-    pub fn soon_rows(&self, filter: &Filter, most: usize) -> Result<Option<(LiveRows, usize)>> {
+    pub fn try_cheap_rows(&self, filter: &Filter, most: usize) -> Result<Option<(LiveRows, usize)>> {
         let found = match &self.source {
             PartSource::Sealed(segment) => {
                 let indexes = segment.indexes(filter.projection(Projection::SORT_KEY))?;
-                filter.soon_rows(indexes.of_filters().rows, most)
+                filter.try_cheap_rows(indexes.of_filters().rows, most)
             }
             PartSource::Head(_) => {
                 let read = self.count().div_ceil(ROWS_OF_A_MASK);
@@ -76,7 +76,7 @@ impl SnapshotPart {
     /// # Errors
     /// As [`SnapshotPart::rows`].
     pub fn matching(&self, filter: &Filter, is_cancelled: &dyn Fn() -> bool) -> Result<RowSet> {
-        let Candidates { certain, unverified } = self.candidates(filter, is_cancelled)?;
+        let ColumnMatch { certain, unverified } = self.candidates(filter, is_cancelled)?;
         if unverified.is_empty() {
             return Ok(certain);
         }
@@ -98,7 +98,7 @@ impl SnapshotPart {
         find: impl FnOnce() -> Result<RowSet>,
     ) -> Result<RowSet> {
         match &self.source {
-            PartSource::Sealed(segment) => segment.kept_rows().get_or_find(filter, is_cancelled, find),
+            PartSource::Sealed(segment) => segment.filter_cache().get_or_find(filter, is_cancelled, find),
             PartSource::Head(_) => find(),
         }
     }
@@ -106,7 +106,7 @@ impl SnapshotPart {
     /// Returns `rows`, all that `filter` matches in this part, and keeps them for when it is asked again.
     fn keep(&self, filter: &Filter, rows: RowSet) -> RowSet {
         if let PartSource::Sealed(segment) = &self.source {
-            segment.kept_rows().keep(filter, rows.clone());
+            segment.filter_cache().keep(filter, rows.clone());
         }
         rows
     }
@@ -115,19 +115,19 @@ impl SnapshotPart {
     ///
     /// # Errors
     /// As [`SnapshotPart::rows`].
-    pub fn candidates(&self, filter: &Filter, is_cancelled: &dyn Fn() -> bool) -> Result<Candidates> {
+    pub fn candidates(&self, filter: &Filter, is_cancelled: &dyn Fn() -> bool) -> Result<ColumnMatch> {
         let (certain, possible) = match &self.source {
             PartSource::Sealed(segment) => {
                 if filter.reads_spans()
-                    && let Some(certain) = segment.kept_rows().get(filter)
+                    && let Some(certain) = segment.filter_cache().get(filter)
                 {
-                    return Ok(Candidates { certain, unverified: Vec::new() });
+                    return Ok(ColumnMatch { certain, unverified: Vec::new() });
                 }
                 let indexes = segment.indexes(filter.projection(Projection::SORT_KEY))?;
                 if !filter.reads_spans() {
                     let certain = filter.rows(indexes.of_filters().rows, is_cancelled);
                     let certain = certain.ok_or(Error::Cancelled)?;
-                    return Ok(Candidates { certain, unverified: Vec::new() });
+                    return Ok(ColumnMatch { certain, unverified: Vec::new() });
                 }
                 let bounds = filter.bounds(indexes.of_filters(), is_cancelled);
                 return self.decided((filter, &indexes), bounds.ok_or(Error::Cancelled)?, is_cancelled);
@@ -143,7 +143,7 @@ impl SnapshotPart {
             }
         };
         let unverified = possible.without(&certain).from(0).collect();
-        Ok(Candidates { certain, unverified })
+        Ok(ColumnMatch { certain, unverified })
     }
 
     /// Decides the rows that the columns leave open by what else is indexed, and keeps what matches if that is all.
@@ -152,13 +152,13 @@ impl SnapshotPart {
         (filter, indexes): (&Filter, &PartIndexes),
         [certain, possible]: [RowSet; 2],
         is_cancelled: &dyn Fn() -> bool,
-    ) -> Result<Candidates> {
+    ) -> Result<ColumnMatch> {
         /// A range is decided sooner than a list of one in so many of its rows.
         const DENSE_RATIO: usize = 4;
         let verifier = filter.verifier(indexes.of_filters());
         let count = self.count();
-        let Candidates { certain, unverified } = if possible.count() * DENSE_RATIO >= count {
-            let [mut matching, mut open] = [(); 2].map(|()| PlaceSet::none(0..count));
+        let ColumnMatch { certain, unverified } = if possible.count() * DENSE_RATIO >= count {
+            let [mut matching, mut open] = [(); 2].map(|()| Bitmap::none(0..count));
             let all = RowBlock::Range(0..u32::try_from(count).unwrap_or(u32::MAX));
             decide(&verifier, &all, is_cancelled, |block, decided| {
                 matching.insert_words(block.row(0) as usize, decided.matching.words());
@@ -169,22 +169,22 @@ impl SnapshotPart {
             matching.unite(&certain);
             open.intersect(&possible.without(&certain));
             let unverified = open.iter(0..count).filter_map(|row| u32::try_from(row).ok());
-            Candidates { unverified: unverified.collect(), certain: RowSet::of_words(matching.into_words()) }
+            ColumnMatch { unverified: unverified.collect(), certain: RowSet::of_words(matching.into_words()) }
         } else {
             let asked: Vec<u32> = possible.without(&certain).from(0).collect();
             let (mut matching, mut unverified) = (Vec::new(), Vec::new());
             decide(&verifier, &RowBlock::List(&asked), is_cancelled, |block, decided| {
                 let rows =
-                    |set: &PlaceSet| set.iter(0..block.len()).map(|at| block.row(at)).collect::<Vec<_>>();
+                    |set: &Bitmap| set.iter(0..block.len()).map(|at| block.row(at)).collect::<Vec<_>>();
                 matching.extend(rows(&decided.matching));
                 unverified.extend(rows(&decided.open));
             })?;
-            Candidates { certain: certain.with(matching, count), unverified }
+            ColumnMatch { certain: certain.with(matching, count), unverified }
         };
         if unverified.is_empty() {
-            return Ok(Candidates { certain: self.keep(filter, certain), unverified });
+            return Ok(ColumnMatch { certain: self.keep(filter, certain), unverified });
         }
-        Ok(Candidates { certain, unverified })
+        Ok(ColumnMatch { certain, unverified })
     }
 
     /// Returns what a [`Verifier`] of `filter` reads; `None` of a batch of the head.
@@ -214,8 +214,8 @@ impl SnapshotPart {
             let found = rows.iter().zip(matches).filter_map(|(row, is_match)| is_match.then_some(*row));
             return Ok(found.collect());
         };
-        let Decided { matching, open } = verifier.decide(&RowBlock::List(rows));
-        let rows_at = |positions: &PlaceSet| positions.iter(0..rows.len()).map(|at| rows[at]).collect();
+        let Verdict { matching, open } = verifier.decide(&RowBlock::List(rows));
+        let rows_at = |positions: &Bitmap| positions.iter(0..rows.len()).map(|at| rows[at]).collect();
         let (mut found, open): (Vec<u32>, Vec<u32>) = (rows_at(&matching), rows_at(&open));
         let Some(segment) = self.segment() else { return Ok(found) };
         let ahead = ReadAhead::new(segment, &open);
@@ -278,8 +278,8 @@ impl SnapshotPart {
 }
 
 /// Returns rows of a part of `count` rows as a bitmap.
-fn place_set(rows: &RowSet, count: usize) -> PlaceSet {
-    let mut set = PlaceSet::none(0..count);
+fn place_set(rows: &RowSet, count: usize) -> Bitmap {
+    let mut set = Bitmap::none(0..count);
     match rows {
         RowSet::Range(range) => set.fill(range.start as usize..range.end as usize),
         rows if let Some(words) = rows.words() => set.insert_words(0, words),
@@ -296,15 +296,15 @@ fn decide(
     verifier: &Verifier<'_>,
     rows: &RowBlock<'_>,
     is_cancelled: &dyn Fn() -> bool,
-    mut visit: impl FnMut(&RowBlock<'_>, Decided),
+    mut visit: impl FnMut(&RowBlock<'_>, Verdict),
 ) -> Result<()> {
     /// Rows that are decided before the search is asked whether it is cancelled: some milliseconds.
-    const ROWS_AT_ONCE: usize = 65_536;
-    for first in (0..rows.len()).step_by(ROWS_AT_ONCE) {
+    const INLINE_ROW_BUDGET: usize = 65_536;
+    for first in (0..rows.len()).step_by(INLINE_ROW_BUDGET) {
         if is_cancelled() {
             return Err(Error::Cancelled);
         }
-        let block = rows.slice(first..rows.len().min(first + ROWS_AT_ONCE));
+        let block = rows.slice(first..rows.len().min(first + INLINE_ROW_BUDGET));
         visit(&block, verifier.decide(&block));
     }
     Ok(())

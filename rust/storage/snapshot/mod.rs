@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 
 use roaring::RoaringBitmap;
 
-pub use self::matching::Candidates;
+pub use self::matching::ColumnMatch;
 pub(crate) use self::part::RowKind;
 pub use self::part::SnapshotPart;
 use crate::error::Result;

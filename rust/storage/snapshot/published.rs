@@ -18,7 +18,7 @@ pub(crate) struct Published {
     pub(crate) snapshot: ArcSwap<Snapshot>,
     /// Never behind the snapshot.
     pub(crate) changes: Arc<Changes>,
-    pub(crate) progress: ArcSwap<Progress>,
+    pub(crate) progress: ArcSwap<CommitProgress>,
     /// Whether this process still holds the store.
     pub(crate) holding: Holding,
     /// Why retention failed last, if it did.
@@ -44,7 +44,7 @@ impl Published {
 
 /// How far the committer has come.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Progress {
+pub(crate) struct CommitProgress {
     /// Why nothing more is acknowledged.
     pub(crate) stopped: Option<String>,
     /// Why the last seal failed, if it did.
@@ -65,7 +65,7 @@ pub(crate) struct Progress {
     pub(crate) imports: Vec<ImportRecord>,
 }
 
-impl Progress {
+impl CommitProgress {
     /// Returns the progress of a store in this state, as far as the state says it.
     pub(crate) fn of(state: &StoreState) -> Self {
         let (unsealed_bytes, unsealed_objects) = state.unsealed();

@@ -54,9 +54,9 @@ pub(crate) fn salvage(objects: &dyn Objects, number: u64, last_writer: Ulid) -> 
         return Ok(Salvage { entries, lost: Some(0), bytes, ..Salvage::default() });
     }
     let named_writer = Ulid::from((&head[24..40]).get_u128());
-    let mut scan = Scan::of(&body, request_seed(number, named_writer));
+    let mut scan = SalvageScan::of(&body, request_seed(number, named_writer));
     if scan.whole.is_empty() {
-        scan = Scan::of(&body, request_seed(number, last_writer));
+        scan = SalvageScan::of(&body, request_seed(number, last_writer));
     }
     let lost = match &header {
         Some(header) => Some(u64::from(header.requests).saturating_sub(scan.whole.len() as u64)),
@@ -97,7 +97,7 @@ fn whole_body(header: Option<&Header>, head: &[u8; HEADER_BYTES], body: &Bytes) 
 
 /// The requests of a damaged body.
 #[derive(Default)]
-struct Scan {
+struct SalvageScan {
     whole: Vec<WalEntry>,
     /// The bytes of damaged requests, with their headers.
     damaged: Vec<Bytes>,
@@ -105,7 +105,7 @@ struct Scan {
     is_uncertain: bool,
 }
 
-impl Scan {
+impl SalvageScan {
     fn of(body: &Bytes, seed: u32) -> Self {
         let mut scan = Self::default();
         let (mut at, mut damaged_from) = (0, None);

@@ -95,7 +95,7 @@ fn merge(
     is_closing: &AtomicBool,
 ) -> Result<Option<NewSegment>> {
     let inputs = task.inputs.as_slice();
-    let kept = kept_rows(inputs);
+    let kept = filter_cache(inputs);
     if kept.is_empty() {
         return Ok(None);
     }
@@ -196,7 +196,7 @@ fn is_copied(task: &MergeTask, is_small: bool) -> Result<bool> {
 }
 
 /// Returns the rows that are kept, in the order of search results.
-fn kept_rows(inputs: &[MergeInput]) -> Vec<InputRow> {
+fn filter_cache(inputs: &[MergeInput]) -> Vec<InputRow> {
     let mut kept = Vec::new();
     for (position, input) in inputs.iter().enumerate() {
         let rows = (0..input.segment.count()).filter(|row| !input.dropped.contains(*row));
@@ -234,7 +234,7 @@ fn read_parallel<T: Send>(
     read: impl Fn(&Segment, usize) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
     let read_one = |(input, row): &InputRow| {
-        priority::make_way();
+        priority::yield_cpu();
         read(&inputs[*input].segment, *row)
     };
     if concurrency < 2 {

@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::otlp::TraceId;
 use crate::storage::objects::{Objects, PutOutcome, PutPayload, put_verified};
 use crate::storage::snapshot::Snapshot;
-use crate::storage::snapshot::published::{Progress, Published};
+use crate::storage::snapshot::published::{CommitProgress, Published};
 use crate::storage::state::command::{Reply, reply_all};
 use crate::storage::state::merge_spans::IngestOutcome;
 
@@ -24,7 +24,7 @@ pub(crate) struct WalWrite {
     pub(crate) snapshot: Snapshot,
     /// The traces that the group changes.
     pub(crate) changed: Vec<TraceId>,
-    pub(crate) progress: Progress,
+    pub(crate) progress: CommitProgress,
     pub(crate) outcomes: Vec<Result<IngestOutcome>>,
     pub(crate) replies: Vec<Reply<IngestOutcome>>,
 }

@@ -10,11 +10,11 @@ use crate::otlp::proto::{AnyValue, KeyValue, any_value::Value};
 
 /// Where the attributes of a span are in its list.
 #[derive(Debug, Clone)]
-pub struct AttributeIndex {
+pub struct AttributePositions {
     /// By attribute: the rank of its name in the table, and its position in the list.
     positions: [Option<(u16, usize)>; TABLE.len()],
     /// What must be read to be an attribute: attribute, rank, position in the list, part.
-    parts: Vec<(Attribute, u16, usize, Part)>,
+    parts: Vec<(Attribute, u16, usize, ValuePart)>,
     /// The attributes that may say the type: rank, position in the list.
     types: Vec<(u16, usize)>,
     /// Whether an attribute is agno's.
@@ -23,16 +23,16 @@ pub struct AttributeIndex {
 
 /// Where an attribute is found.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Source {
+pub(super) struct AttributeSource {
     /// The position in the list.
     pub(super) position: usize,
     /// What of it.
-    pub(super) part: Part,
+    pub(super) part: ValuePart,
 }
 
 /// What of a value is an attribute.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Part {
+pub(super) enum ValuePart {
     /// All of it.
     Whole,
     /// The member of the JSON object there, by its path.
@@ -41,7 +41,7 @@ pub(super) enum Part {
     Sum(&'static [Box<str>]),
 }
 
-impl AttributeIndex {
+impl AttributePositions {
     /// Indexes `attributes`.
     pub fn of(attributes: &[KeyValue]) -> Self {
         Self::from_presence(
@@ -77,10 +77,10 @@ impl AttributeIndex {
                 }
             }
             Use::Member { attribute, rank, path } => {
-                self.parts.push((*attribute, *rank, position, Part::Member(path)));
+                self.parts.push((*attribute, *rank, position, ValuePart::Member(path)));
             }
             Use::Sum { attribute, rank, others } => {
-                self.parts.push((*attribute, *rank, position, Part::Sum(others)));
+                self.parts.push((*attribute, *rank, position, ValuePart::Sum(others)));
             }
             Use::Type { rank } => self.types.push((*rank, position)),
         }
@@ -97,15 +97,15 @@ impl AttributeIndex {
     }
 
     /// Returns where `attribute` may be found, in order of precedence. A member need not be there.
-    pub(super) fn sources(&self, attribute: Attribute) -> impl Iterator<Item = Source> {
+    pub(super) fn sources(&self, attribute: Attribute) -> impl Iterator<Item = AttributeSource> {
         let whole = self.positions[attribute as usize];
         let parts = self.parts.iter().filter(move |(of, ..)| *of == attribute);
         let is_before = move |rank: u16| whole.is_none_or(|(of_whole, _)| rank < of_whole);
         let parts = parts
             .take_while(move |(_, rank, ..)| is_before(*rank))
-            .map(|(_, _, position, part)| Source { position: *position, part: *part });
+            .map(|(_, _, position, part)| AttributeSource { position: *position, part: *part });
         // Parts after the whole value are never reached: the whole value is there.
-        parts.chain(whole.map(|(_, position)| Source { position, part: Part::Whole }))
+        parts.chain(whole.map(|(_, position)| AttributeSource { position, part: ValuePart::Whole }))
     }
 
     /// Returns the word for the type of the span, of the first line that says one, with the line's name. `value` returns
@@ -132,12 +132,12 @@ impl AttributeIndex {
         self.sources(attribute).find_map(|source| {
             let value = attributes[source.position].value.as_ref()?.value.as_ref()?;
             match source.part {
-                Part::Whole => Some((Some(source.position), Cow::Borrowed(value))),
-                Part::Member(path) => {
+                ValuePart::Whole => Some((Some(source.position), Cow::Borrowed(value))),
+                ValuePart::Member(path) => {
                     let Value::StringValue(text) = value else { return None };
                     Some((None, Cow::Owned(JsonObject::of(text)?.value(path)?)))
                 }
-                Part::Sum(others) => {
+                ValuePart::Sum(others) => {
                     let is_named = |key: &str| others.iter().any(|other| **other == *key);
                     let others = attributes.iter().filter(|other| is_named(&other.key));
                     let others = others.filter_map(|other| other.value.as_ref()?.value.as_ref());

@@ -15,7 +15,7 @@ impl<'a> JsonObject<'a> {
     pub fn of(text: &'a str) -> Option<Self> {
         let is_object = text.trim_start().starts_with('{');
         let mut json = serde_json::Deserializer::from_str(text);
-        is_object.then(|| json.deserialize_map(Members).ok()).flatten().map(Self)
+        is_object.then(|| json.deserialize_map(MemberReader).ok()).flatten().map(Self)
     }
 
     /// Returns the members, in order.
@@ -75,9 +75,9 @@ fn value_of(json: &str) -> Option<Value> {
     }
 }
 
-struct Members;
+struct MemberReader;
 
-impl<'de> Visitor<'de> for Members {
+impl<'de> Visitor<'de> for MemberReader {
     type Value = Vec<(String, &'de RawValue)>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -14,7 +14,7 @@ mod table;
 mod types;
 
 pub use by_name::{conventions_identity, may_hold, set_conventions};
-pub use index::AttributeIndex;
+pub use index::AttributePositions;
 pub use member::JsonObject;
 pub use reader::AttributeReader;
 pub use resource::ResourceTexts;

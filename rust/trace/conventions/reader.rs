@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::index::{AttributeIndex, Part};
+use super::index::{AttributePositions, ValuePart};
 use super::member::JsonObject;
 use super::table::Attribute;
 use crate::otlp::span_ref::{AttributeRef, ValueRef};
@@ -13,7 +13,7 @@ const AGNO_SCOPE: &[u8] = b"openinference.instrumentation.agno";
 /// Reads the attributes of a span.
 pub struct AttributeReader<'r, 'a> {
     pub(super) attributes: &'r [AttributeRef<'a>],
-    pub(super) index: AttributeIndex,
+    pub(super) index: AttributePositions,
     /// The JSON objects that were read, by position; `None` for what is no object.
     objects: Vec<(usize, Option<JsonObject<'a>>)>,
 }
@@ -22,7 +22,7 @@ impl<'r, 'a> AttributeReader<'r, 'a> {
     /// Returns a reader of `attributes`.
     pub fn of(attributes: &'r [AttributeRef<'a>]) -> Self {
         let presence = attributes.iter().map(|attribute| (attribute.key, has_value(attribute.value)));
-        Self { attributes, index: AttributeIndex::from_presence(presence), objects: Vec::new() }
+        Self { attributes, index: AttributePositions::from_presence(presence), objects: Vec::new() }
     }
 
     /// Returns the value of `attribute` as text: numbers and booleans are formatted; other values have no text.
@@ -31,9 +31,11 @@ impl<'r, 'a> AttributeReader<'r, 'a> {
         index.sources(attribute).find_map(|source| {
             let text = text_of(attributes[source.position].value);
             match source.part {
-                Part::Whole => text,
-                Part::Member(path) => object_at(objects, source.position, &text?)?.text(path).map(Cow::Owned),
-                Part::Sum(names) => {
+                ValuePart::Whole => text,
+                ValuePart::Member(path) => {
+                    object_at(objects, source.position, &text?)?.text(path).map(Cow::Owned)
+                }
+                ValuePart::Sum(names) => {
                     let is_named = |key: &[u8]| names.iter().any(|name| name.as_bytes() == key);
                     let others = attributes.iter().filter(|other| is_named(other.key));
                     let others = others.filter_map(|other| text_of(other.value)).map(|text| count_of(&text));
@@ -52,7 +54,7 @@ impl<'r, 'a> AttributeReader<'r, 'a> {
     /// Returns the text that is found for `attribute` first, with its name, if it is a whole value and no part of one.
     pub fn whole_text(&self, attribute: Attribute) -> Option<(&'a [u8], &'a str)> {
         let source =
-            self.index.sources(attribute).next().filter(|source| matches!(source.part, Part::Whole))?;
+            self.index.sources(attribute).next().filter(|source| matches!(source.part, ValuePart::Whole))?;
         let AttributeRef { key, value } = self.attributes[source.position];
         let ValueRef::Text(text) = value else { return None };
         Some((key, simdutf8::basic::from_utf8(text).ok()?))

@@ -52,7 +52,7 @@ impl CallType {
 
 /// What a span adds to the sums of its trace.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Counted {
+pub struct SpanUsage {
     /// Its tokens, without those that calls inside it have.
     pub tokens: Tokens,
     /// Whether it is a model call with none of its type inside.
@@ -69,15 +69,15 @@ pub fn counted_calls(
     bottom_up: impl Iterator<Item = usize>,
     call: impl Fn(usize) -> Option<(CallType, Tokens)>,
     parent: impl Fn(usize) -> Option<usize>,
-) -> Vec<Counted> {
-    let mut counted = vec![Counted::default(); spans];
+) -> Vec<SpanUsage> {
+    let mut counted = vec![SpanUsage::default(); spans];
     // By span and type of call, whether there is a call below it, one that has input, and one that has output.
     let mut is_known = vec![[[false; 3]; 2]; spans];
     for index in bottom_up {
         let mut below = is_known[index];
         if let Some((call_type, own)) = call(index) {
             let [has_call, has_input, has_output] = &mut below[call_type as usize];
-            let Counted { tokens, is_innermost } = &mut counted[index];
+            let SpanUsage { tokens, is_innermost } = &mut counted[index];
             *is_innermost = !std::mem::replace(has_call, true);
             if !*has_input && own.input > 0 {
                 (tokens.input, tokens.cached) = (own.input, own.cached);

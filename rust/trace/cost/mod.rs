@@ -11,7 +11,7 @@ mod of_spans;
 mod prices;
 mod trace_cost;
 
-pub use calls::{CallType, Counted, Tokens, counted_calls};
+pub use calls::{CallType, SpanUsage, Tokens, counted_calls};
 pub use dollars::{NANOS_PER_DOLLAR, format_dollars, nanodollars_of};
 pub use field::{CostField, TraceNumber};
 pub(super) use of_spans::{cost_of_spans, cost_of_trace};

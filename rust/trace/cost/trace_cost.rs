@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::calls::{CallType, Counted, Tokens, counted_calls};
+use super::calls::{CallType, SpanUsage, Tokens, counted_calls};
 use super::prices::Price;
 
 /// A span as its costs are reckoned.
@@ -62,7 +62,7 @@ impl TraceCost {
 pub fn for_each_call<E>(
     spans: &[CallSpan],
     price: impl Fn(usize) -> Result<Option<Price>, E>,
-    mut visit: impl FnMut(usize, Counted, CallCost),
+    mut visit: impl FnMut(usize, SpanUsage, CallCost),
 ) -> Result<(), E> {
     let call = |span: usize| Some((spans[span].call_type?, spans[span].tokens));
     let counted = counted_calls(spans.len(), (0..spans.len()).rev(), call, |span| spans[span].parent);

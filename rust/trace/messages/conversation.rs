@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value as Json;
 
 use super::message::{Message, Role, Side, ToolCall, answer_start};
-use super::parts::{Parts, lines};
+use super::parts::{MessageParts, lines};
 use super::shapes;
 
 /// Members of a request that hold what the system says beside its messages.
@@ -77,7 +77,7 @@ pub(in super::super) fn conversation(
 
 /// Returns the message of the system with this content: a text, or parts.
 pub(in super::super) fn system_message(content: &Json) -> Option<ConversationMessage> {
-    let mut parts = Parts::default();
+    let mut parts = MessageParts::default();
     parts.read(content.get("parts").unwrap_or(content));
     let message = Message::of(Role::System, lines(parts.texts));
     (!message.text.is_empty()).then(|| shown(message))

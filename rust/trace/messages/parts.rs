@@ -12,7 +12,7 @@ const TOOL_NAMES: [&str; 3] = ["name", "toolName", "tool_name"];
 
 /// What the parts of a message say.
 #[derive(Debug, Default)]
-pub(super) struct Parts {
+pub(super) struct MessageParts {
     pub(super) texts: Vec<String>,
     /// What the model thought.
     pub(super) thoughts: Vec<String>,
@@ -20,7 +20,7 @@ pub(super) struct Parts {
     pub(super) results: Vec<ToolResult>,
 }
 
-impl Parts {
+impl MessageParts {
     /// Reads the content of a message: a text, a part, or a list of parts.
     pub(super) fn read(&mut self, content: &Json) {
         match content {
@@ -112,7 +112,7 @@ fn text_of_result(value: &Json) -> String {
 
 /// Returns the text of a list of parts that are nothing but texts.
 fn text_of_parts(value: &Json) -> Option<String> {
-    let mut parts = Parts::default();
+    let mut parts = MessageParts::default();
     value.as_array()?.iter().filter(|part| part.is_object()).for_each(|part| parts.read(part));
     let is_text = !parts.texts.is_empty() && parts.texts.len() == value.as_array()?.len();
     is_text.then(|| lines(parts.texts))
@@ -130,7 +130,7 @@ pub(super) fn call_named_by(result: &Map<String, Json>) -> (Option<String>, Opti
 pub(super) fn thought_of(part: &Map<String, Json>) -> Option<String> {
     let said =
         ["thinking", "text", "content", "reasoning", "summary"].iter().find_map(|key| part.get(*key))?;
-    let mut inside = Parts::default();
+    let mut inside = MessageParts::default();
     inside.read(said);
     Some(lines(inside.texts)).filter(|text| !text.is_empty())
 }

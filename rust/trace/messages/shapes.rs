@@ -3,7 +3,7 @@
 use serde_json::{Map, Value as Json};
 
 use super::message::{Message, Role, Side, ToolResult};
-use super::parts::{Parts, call_in, call_named_by, call_of, lines, thought_of};
+use super::parts::{MessageParts, call_in, call_named_by, call_of, lines, thought_of};
 
 /// Members of an object that hold messages or one message, by side, in order of precedence.
 const CONTAINERS: [(Side, &[&str]); 2] = [
@@ -186,7 +186,7 @@ fn message_of_event(event: &str, object: &Map<String, Json>, side: Side) -> Opti
 
 /// Returns the message of a role with the content and the calls of `object`.
 fn with_parts(role: Role, object: &Map<String, Json>) -> Message {
-    let mut parts = Parts::default();
+    let mut parts = MessageParts::default();
     let with_content = |key: &&&str| object.get(**key).is_some_and(|content| !is_empty(content));
     if let Some(key) = ["content", "contents", "parts", "blocks", "text"].iter().find(with_content) {
         parts.read(&object[*key]);
@@ -205,7 +205,7 @@ fn with_parts(role: Role, object: &Map<String, Json>) -> Message {
             object.get(key).and_then(Json::as_str).filter(|text| !text.is_empty()).map(str::to_owned),
         );
     }
-    let Parts { texts, thoughts, calls, mut results } = parts;
+    let MessageParts { texts, thoughts, calls, mut results } = parts;
     let is_other = matches!(role, Role::System | Role::Tool);
     let text = if is_other && texts.is_empty() {
         results.iter().map(|result| result.text.as_str()).collect::<Vec<_>>().join("\n")

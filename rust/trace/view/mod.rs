@@ -9,7 +9,7 @@ mod stored;
 mod texts;
 
 pub use fields::{Derived, SPAN_FIELDS, SpanColumn, SpanField, SpanValue};
-pub use places::{Scope, TraceView};
+pub use places::{AttributeScope, TraceView};
 pub use preview::write_span_preview;
 pub use probe::TextProbe;
 pub use stored::{DecodedSpan, StoredSpan, StoredTrace};

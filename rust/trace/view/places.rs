@@ -17,7 +17,7 @@ use crate::otlp::span_ref::{AttributeRef, ValueRef, attributes_of_resource};
 
 /// Where an attribute is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
+pub enum AttributeScope {
     /// On the span.
     Span,
     /// On the resource of the span.
@@ -121,14 +121,14 @@ impl<'t> TraceView<'t> {
     ///
     /// # Errors
     /// [`Error::Decode`] if the stored bytes are not a span, although they were one when they were stored.
-    pub fn attribute(&self, place: usize, scope: Scope, key: &str) -> Result<ValueRef<'t>> {
+    pub fn attribute(&self, place: usize, scope: AttributeScope, key: &str) -> Result<ValueRef<'t>> {
         let is_found = |own: &[u8], value: ValueRef<'_>| own == key.as_bytes() && value != ValueRef::Missing;
         let found = match scope {
-            Scope::Span => {
+            AttributeScope::Span => {
                 let mut attributes = self.attributes(place)?.iter();
                 attributes.find(|own| is_found(own.key, own.value)).copied()
             }
-            Scope::Resource => {
+            AttributeScope::Resource => {
                 let mut attributes = attributes_of_resource(self.resource(place));
                 attributes.find_map(|own| own.ok().filter(|own| is_found(own.key, own.value)))
             }

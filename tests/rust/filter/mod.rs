@@ -8,7 +8,7 @@ pub(crate) mod layouts;
 mod limits;
 pub(crate) mod oracle;
 mod restrict;
-mod soon;
+mod cheap_rows;
 pub(crate) mod spans;
 
 use arrow_array::{Array, RecordBatch};

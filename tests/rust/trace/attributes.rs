@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 use spanwise::otlp::SpanRef;
 use spanwise::otlp::proto::{self, KeyValue};
-use spanwise::trace::conventions::{ANY, AttributeIndex, SpanSummary, TABLE, TYPES};
+use spanwise::trace::conventions::{ANY, AttributePositions, SpanSummary, TABLE, TYPES};
 
 use super::made::{detail_of, message, otlp_value, text, trace};
 
@@ -91,7 +91,7 @@ fn the_earlier_name_in_the_table_wins() {
                 if attributes[0].key == attributes[1].key {
                     continue;
                 }
-                let index = AttributeIndex::of(&attributes);
+                let index = AttributePositions::of(&attributes);
                 let text = index.text(&attributes, line.attribute);
                 assert_eq!(text.as_deref(), Some("1"), "{}", line.word);
             }
@@ -104,7 +104,8 @@ fn every_name_of_the_table_is_read() {
     for line in TABLE {
         for name in line.names {
             let attributes = [named(name, "17")];
-            let text = AttributeIndex::of(&attributes).text(&attributes, line.attribute).map(Cow::into_owned);
+            let text =
+                AttributePositions::of(&attributes).text(&attributes, line.attribute).map(Cow::into_owned);
             assert_eq!(text.as_deref(), Some("17"), "{name}");
         }
     }

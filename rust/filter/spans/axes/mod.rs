@@ -4,19 +4,19 @@
 //! (`docs/reference/filter.md#axes`).
 
 mod narrowed;
-mod places;
+mod tree_order;
 mod same;
 
 use std::ops::Range;
 
 use crate::filter::axis::Axis;
-use crate::span_table::PlaceSet;
+use crate::span_table::Bitmap;
 use narrowed::mark_narrowed;
-use places::Places;
+use tree_order::TreeOrder;
 
 pub(super) use narrowed::Narrowing;
-pub(super) use places::{BlockPlaces, Ties};
 pub(super) use same::{SameInTable, classes_of_trace};
+pub(super) use tree_order::{BlockPlaces, Ties};
 
 /// In a trace of at most so many spans, targets are looked at one by one: nothing has to be allocated.
 const SHORT_TRACE: usize = 64;
@@ -25,12 +25,12 @@ const SHORT_TRACE: usize = 64;
 /// that has some.
 pub(super) fn related(
     (axis, narrowing, is_any): (Axis, &Narrowing, bool),
-    spans: &impl Places,
-    asked: &PlaceSet,
-    targets: &PlaceSet,
-) -> PlaceSet {
+    spans: &impl TreeOrder,
+    asked: &Bitmap,
+    targets: &Bitmap,
+) -> Bitmap {
     let all = asked.places();
-    let mut found = PlaceSet::none(all.clone());
+    let mut found = Bitmap::none(all.clone());
     if !narrowing.is_plain() {
         for trace in spans.traces() {
             if asked.has_any(trace.clone()) && targets.has_any(trace.clone()) {
@@ -89,8 +89,8 @@ pub(super) fn related(
 /// Returns an asked place of one trace that has a target on an axis of its tree.
 fn first_in_tree(
     axis: Axis,
-    spans: &impl Places,
-    (trace, asked, targets): (Range<usize>, &PlaceSet, &PlaceSet),
+    spans: &impl TreeOrder,
+    (trace, asked, targets): (Range<usize>, &Bitmap, &Bitmap),
 ) -> Option<usize> {
     let below = |place: usize| place + 1..spans.end_of_subtree(place);
     match axis {
@@ -107,9 +107,9 @@ fn first_in_tree(
 }
 
 /// Adds the asked places that have the parent of a target, and are not this alone.
-fn siblings(spans: &impl Places, asked: &PlaceSet, targets: &PlaceSet, found: &mut PlaceSet) {
+fn siblings(spans: &impl TreeOrder, asked: &Bitmap, targets: &Bitmap, found: &mut Bitmap) {
     let all = asked.places();
-    let (mut one, mut several) = (PlaceSet::none(all.clone()), PlaceSet::none(all.clone()));
+    let (mut one, mut several) = (Bitmap::none(all.clone()), Bitmap::none(all.clone()));
     for parent in targets.iter(all.clone()).filter_map(|place| spans.parent(place)) {
         let more = if one.contains(parent) { &mut several } else { &mut one };
         more.insert(parent);
@@ -128,9 +128,9 @@ fn siblings(spans: &impl Places, asked: &PlaceSet, targets: &PlaceSet, found: &m
 /// tree, the ones elsewhere are told apart.
 fn in_order(
     (is_followed, is_any): (bool, bool),
-    spans: &impl Places,
-    (trace, asked, targets): (Range<usize>, &PlaceSet, &PlaceSet),
-    found: &mut PlaceSet,
+    spans: &impl TreeOrder,
+    (trace, asked, targets): (Range<usize>, &Bitmap, &Bitmap),
+    found: &mut Bitmap,
 ) {
     // Of preceding ones the order is turned round, so that the greatest decides in both directions.
     let value = |place: usize| {
@@ -197,7 +197,7 @@ fn in_order(
 /// Of these, the ones before it in the tree have ended when the walk comes to it: they are no ancestors of it. The ones
 /// after it follow its subtree.
 fn greatest_elsewhere(
-    spans: &impl Places,
+    spans: &impl TreeOrder,
     trace: Range<usize>,
     value: impl Fn(usize) -> Option<u64>,
 ) -> Vec<Option<u64>> {

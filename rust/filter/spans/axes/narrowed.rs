@@ -7,9 +7,9 @@
 
 use std::ops::Range;
 
-use super::places::{Places, Ties};
+use super::tree_order::{Ties, TreeOrder};
 use crate::filter::axis::{Axis, OrderFrom, OrderScope};
-use crate::span_table::PlaceSet;
+use crate::span_table::Bitmap;
 
 /// What narrows an axis.
 #[derive(Debug, Clone, Default)]
@@ -19,7 +19,7 @@ pub(in crate::filter::spans) struct Narrowing {
     /// By place from the first one: equal numbers of spans that are the same; 0 of one that is the same as none.
     pub(in crate::filter::spans) classes: Option<Vec<u32>>,
     /// The places that must not be between two related spans.
-    pub(in crate::filter::spans) without: Option<PlaceSet>,
+    pub(in crate::filter::spans) without: Option<Bitmap>,
 }
 
 impl Narrowing {
@@ -33,12 +33,12 @@ impl Narrowing {
 }
 
 /// Spans of one trace of which each can be related to each other one.
-struct Group<'g, P> {
+struct SiblingGroup<'g, P> {
     axis: Axis,
     from: OrderFrom,
     spans: &'g P,
-    asked: &'g PlaceSet,
-    targets: &'g PlaceSet,
+    asked: &'g Bitmap,
+    targets: &'g Bitmap,
     /// Asked places and targets, ascending.
     places: Vec<usize>,
     /// What must not be between two related spans, in the order of starts.
@@ -46,11 +46,11 @@ struct Group<'g, P> {
 }
 
 /// Adds the asked places of one trace that have a place of `targets` on a narrowed axis.
-pub(super) fn mark_narrowed<P: Places>(
+pub(super) fn mark_narrowed<P: TreeOrder>(
     (axis, narrowing): (Axis, &Narrowing),
     spans: &P,
-    (trace, asked, targets): (Range<usize>, &PlaceSet, &PlaceSet),
-    found: &mut PlaceSet,
+    (trace, asked, targets): (Range<usize>, &Bitmap, &Bitmap),
+    found: &mut Bitmap,
 ) {
     let of_siblings = axis == Axis::Sibling || narrowing.scope == OrderScope::Siblings;
     let first = asked.places().start;
@@ -71,13 +71,13 @@ pub(super) fn mark_narrowed<P: Places>(
     for members in members.chunk_by(|one, next| (one.0, one.1) == (next.0, next.1)) {
         let places = members.iter().map(|member| member.2).collect();
         let without = without.as_deref();
-        Group { axis, from: narrowing.from, spans, asked, targets, places, without }.mark(found);
+        SiblingGroup { axis, from: narrowing.from, spans, asked, targets, places, without }.mark(found);
     }
 }
 
-impl<P: Places> Group<'_, P> {
+impl<P: TreeOrder> SiblingGroup<'_, P> {
     /// Adds the asked places that have a target.
-    fn mark(&self, found: &mut PlaceSet) {
+    fn mark(&self, found: &mut Bitmap) {
         let times = self.times();
         if times.is_empty() {
             return;
@@ -89,7 +89,7 @@ impl<P: Places> Group<'_, P> {
             }
         }
         // Targets that the walk has come to, and those of them whose subtree it has not left.
-        let (mut seen, mut above) = (Counts::of(times.len()), Counts::of(times.len()));
+        let (mut seen, mut above) = (FenwickTree::of(times.len()), FenwickTree::of(times.len()));
         let mut open: Vec<Open> = Vec::new();
         for (place, rank) in self.places.iter().copied().zip(ranks) {
             while let Some(span) = open.pop_if(|span| span.end <= place) {
@@ -208,7 +208,7 @@ struct Open {
 
 impl Open {
     /// Leaves its subtree: the targets that were not seen yet stand after it.
-    fn close(&self, seen: &Counts, above: &mut Counts, found: &mut PlaceSet) {
+    fn close(&self, seen: &FenwickTree, above: &mut FenwickTree, found: &mut Bitmap) {
         if let Some(rank) = self.rank {
             above.add(rank, -1);
         }
@@ -221,9 +221,9 @@ impl Open {
 
 /// Counts by rank, and the sum of a range of them. Source: Fenwick, 1994, "A new data structure for cumulative frequency
 /// tables".
-struct Counts(Vec<i64>);
+struct FenwickTree(Vec<i64>);
 
-impl Counts {
+impl FenwickTree {
     fn of(ranks: usize) -> Self {
         Self(vec![0; ranks + 1])
     }

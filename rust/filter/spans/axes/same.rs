@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::hash::Hash;
 
 use crate::error::Result;
-use crate::filter::spans::table::Numbers;
-use crate::span_table::{PlaceSet, SpanBlock, SpanTable};
+use crate::filter::spans::table::SpanNumbers;
+use crate::span_table::{Bitmap, SpanBlock, SpanTable};
 use crate::trace::view::{Derived, SpanColumn, SpanField, SpanValue, TraceView};
 
 /// The value of a field.
 #[derive(Debug, PartialEq, Eq, Hash)]
-enum Value {
+enum SharedValue {
     Text(String),
     Number(i128),
     /// All that was said.
@@ -44,22 +44,22 @@ pub(in crate::filter::spans) fn classes_of_trace(
     let mut classes = Classes::new();
     let of_place = |place: usize| {
         let values = fields.iter().map(|field| value(field, view, place));
-        let key = if asked(place) { values.collect::<Result<Option<Vec<Value>>>>()? } else { None };
+        let key = if asked(place) { values.collect::<Result<Option<Vec<SharedValue>>>>()? } else { None };
         Ok(classes.class(key))
     };
     (0..view.len()).map(of_place).collect()
 }
 
-fn value(field: &SpanField, view: &TraceView<'_>, place: usize) -> Result<Option<Value>> {
+fn value(field: &SpanField, view: &TraceView<'_>, place: usize) -> Result<Option<SharedValue>> {
     if let Some(channel) = field.channel() {
         let texts: Vec<String> = view.texts(place, channel)?.map(str::to_owned).collect();
-        return Ok((!texts.is_empty()).then_some(Value::Texts(texts)));
+        return Ok((!texts.is_empty()).then_some(SharedValue::Texts(texts)));
     }
     Ok(field.value(view, place)?.map(|value| match value {
-        SpanValue::Text(text) => Value::Text(text.into_owned()),
-        SpanValue::Whole(number) | SpanValue::Nanodollars(number) => Value::Number(number.into()),
-        SpanValue::Nanos(instant) => Value::Number(instant),
-        SpanValue::Boolean(truth) => Value::Number(truth.into()),
+        SpanValue::Text(text) => SharedValue::Text(text.into_owned()),
+        SpanValue::Whole(number) | SpanValue::Nanodollars(number) => SharedValue::Number(number.into()),
+        SpanValue::Nanos(instant) => SharedValue::Number(instant),
+        SpanValue::Boolean(truth) => SharedValue::Number(truth.into()),
     }))
 }
 
@@ -68,7 +68,7 @@ fn value(field: &SpanField, view: &TraceView<'_>, place: usize) -> Result<Option
 pub(in crate::filter::spans) struct SameInTable {
     /// By combination of words: its class in the fields that are words; `None` without such fields.
     words: Option<Vec<u32>>,
-    numbers: Vec<Numbers>,
+    numbers: Vec<SpanNumbers>,
     asks_roots: bool,
     /// Whether the table has all of the fields.
     pub(in crate::filter::spans) is_decided: bool,
@@ -81,14 +81,14 @@ impl SameInTable {
             match field.column {
                 SpanColumn::Word => same.add_word(field, table),
                 SpanColumn::Number => match SpanTable::number_column(field) {
-                    Some(column) => same.numbers.push(Numbers::Column(column)),
+                    Some(column) => same.numbers.push(SpanNumbers::Column(column)),
                     None => same.is_decided = false,
                 },
                 SpanColumn::Derived(Derived::IsRoot) => same.asks_roots = true,
-                SpanColumn::Derived(Derived::Duration) => same.numbers.push(Numbers::Duration),
-                SpanColumn::Derived(Derived::Start) => same.numbers.push(Numbers::Start),
-                SpanColumn::Derived(Derived::Depth) => same.numbers.push(Numbers::Depth),
-                SpanColumn::Derived(Derived::ChildCount) => same.numbers.push(Numbers::ChildCount),
+                SpanColumn::Derived(Derived::Duration) => same.numbers.push(SpanNumbers::Duration),
+                SpanColumn::Derived(Derived::Start) => same.numbers.push(SpanNumbers::Start),
+                SpanColumn::Derived(Derived::Depth) => same.numbers.push(SpanNumbers::Depth),
+                SpanColumn::Derived(Derived::ChildCount) => same.numbers.push(SpanNumbers::ChildCount),
                 SpanColumn::Absent => same.is_decided = false,
             }
         }
@@ -107,7 +107,7 @@ impl SameInTable {
     }
 
     /// Returns the classes of the places of a block, in the fields that the table has; 0 of those that are not `asked`.
-    pub(in crate::filter::spans) fn classes(&self, block: &SpanBlock<'_>, asked: &PlaceSet) -> Vec<u32> {
+    pub(in crate::filter::spans) fn classes(&self, block: &SpanBlock<'_>, asked: &Bitmap) -> Vec<u32> {
         let places = block.places();
         let first = places.start;
         let mut keys: Vec<Option<Vec<i64>>> = vec![None; places.len()];

@@ -3,7 +3,7 @@
 use super::node::SpanIndexes;
 use super::rows::SpansTest;
 use crate::filter::spans::predicate::SpanTest;
-use crate::filter::spans::truth::{Truth, Truths};
+use crate::filter::spans::truth::{TernaryMask, Truth};
 use crate::index::RowBlock;
 use crate::span_table::TableCalls;
 
@@ -31,13 +31,13 @@ impl SpanTest {
 impl TableTest<'_> {
     /// Returns whether what holds of each of these rows, which ascend, is `wanted`, true or false; unknown where the trace
     /// itself must be looked at.
-    pub(in crate::filter) fn matches(&self, rows: &RowBlock<'_>, wanted: Truth) -> Truths {
+    pub(in crate::filter) fn matches(&self, rows: &RowBlock<'_>, wanted: Truth) -> TernaryMask {
         match self {
             Self::Spans(test) => test.are(wanted, rows),
             // A cost that is not known is neither above nor below an amount, and a look at the trace says no more.
             Self::Cost(calls, test) => {
                 let fits = |cost| Truth::of(test.of_cost(cost) == Some(wanted));
-                let mut truths = Truths::unknown(0..rows.len());
+                let mut truths = TernaryMask::unknown(0..rows.len());
                 for (position, row) in rows.iter().enumerate() {
                     truths.insert(position, calls.cost(row).map_or(Truth::Unknown, fits));
                 }

@@ -11,5 +11,5 @@ mod rows;
 
 pub(in crate::filter) use cost::TableTest;
 pub(in crate::filter) use node::SpanIndexes;
-pub(super) use numbers::Numbers;
+pub(super) use numbers::SpanNumbers;
 pub(in crate::filter) use rows::SpansTest;

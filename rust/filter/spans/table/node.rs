@@ -1,6 +1,6 @@
 //! A predicate on spans in terms of one table: what holds of the places of a block, as bitmaps.
 
-use super::numbers::{NumberTest, Numbers};
+use super::numbers::{NumberTest, SpanNumbers};
 use crate::attribute_index::{AttributeIndex, MarkedAttribute};
 use crate::filter::axis::{Axis, OrderFrom, OrderScope};
 use crate::filter::leaf::Leaf;
@@ -9,7 +9,7 @@ use crate::filter::spans::evaluate::of_text;
 use crate::filter::spans::predicate::{AxisPredicate, SpanPredicate};
 use crate::filter::spans::truth::Truth;
 use crate::index::CodeSet;
-use crate::span_table::{PlaceSet, SpanBlock, SpanTable};
+use crate::span_table::{Bitmap, SpanBlock, SpanTable};
 use crate::trace::view::{Derived, SpanColumn, SpanField};
 
 /// Nanoseconds in a microsecond, the unit of instants in a table.
@@ -26,47 +26,47 @@ pub(in crate::filter) struct SpanIndexes<'t> {
 
 /// Which answer is asked for.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Sought {
+pub(super) struct SpanQuery {
     /// Whether the predicate is to be true, or false.
     pub(super) wanted: bool,
-    pub(super) bound: Bound,
+    pub(super) bound: EvalMode,
     /// Whether it is enough to find some place of each trace that has one.
     pub(super) is_any: bool,
 }
 
-impl Sought {
+impl SpanQuery {
     /// Returns that all places are sought of which it is true.
-    pub(super) fn all(bound: Bound) -> Self {
+    pub(super) fn all(bound: EvalMode) -> Self {
         Self { wanted: true, bound, is_any: false }
     }
 }
 
 /// How open questions are answered: against what is sought, or for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Bound {
+pub(super) enum EvalMode {
     /// The places that are certain, whatever the open questions say.
-    Least,
+    LowerBound,
     /// The places that are possible.
-    Most,
+    UpperBound,
 }
 
-impl Bound {
+impl EvalMode {
     pub(super) fn other(self) -> Self {
-        if self == Self::Least { Self::Most } else { Self::Least }
+        if self == Self::LowerBound { Self::UpperBound } else { Self::LowerBound }
     }
 }
 
 /// A predicate in terms of one table.
 #[derive(Debug)]
-pub(super) enum Node<'t> {
+pub(super) enum SpanTableNode<'t> {
     /// Every part holds, the cheap ones first; or, if `is_or`, at least one.
     Join {
-        parts: Vec<Node<'t>>,
+        parts: Vec<SpanTableNode<'t>>,
         is_or: bool,
     },
-    Not(Box<Node<'t>>),
+    Not(Box<SpanTableNode<'t>>),
     Words(WordSets),
-    Numbers(Numbers, NumberTest),
+    Numbers(SpanNumbers, NumberTest),
     IsRoot(bool),
     Attribute(MarkedAttribute<'t>),
     /// A question that is not answered here.
@@ -88,11 +88,11 @@ pub(super) struct AxisNode<'t> {
     from: OrderFrom,
     scope: OrderScope,
     same: Option<SameInTable>,
-    without: Option<Node<'t>>,
-    part: Node<'t>,
+    without: Option<SpanTableNode<'t>>,
+    part: SpanTableNode<'t>,
 }
 
-impl<'t> Node<'t> {
+impl<'t> SpanTableNode<'t> {
     /// Recursion is bounded by the depth of the predicate.
     pub(super) fn of(predicate: &SpanPredicate, indexes: SpanIndexes<'t>) -> Self {
         let join = |parts: &[SpanPredicate], is_or| {
@@ -135,11 +135,11 @@ impl<'t> Node<'t> {
                     _ => Self::Join { parts: Vec::new(), is_or: false },
                 };
             }
-            SpanColumn::Number => SpanTable::number_column(field).map(Numbers::Column),
-            SpanColumn::Derived(Derived::Duration) => Some(Numbers::Duration),
-            SpanColumn::Derived(Derived::Start) => Some(Numbers::Start),
-            SpanColumn::Derived(Derived::Depth) => Some(Numbers::Depth),
-            SpanColumn::Derived(Derived::ChildCount) => Some(Numbers::ChildCount),
+            SpanColumn::Number => SpanTable::number_column(field).map(SpanNumbers::Column),
+            SpanColumn::Derived(Derived::Duration) => Some(SpanNumbers::Duration),
+            SpanColumn::Derived(Derived::Start) => Some(SpanNumbers::Start),
+            SpanColumn::Derived(Derived::Depth) => Some(SpanNumbers::Depth),
+            SpanColumn::Derived(Derived::ChildCount) => Some(SpanNumbers::ChildCount),
             SpanColumn::Absent => None,
         };
         let test = match leaf {
@@ -171,20 +171,20 @@ impl<'t> Node<'t> {
             Self::Join { parts, .. } => parts.iter().map(Self::cost).sum(),
             Self::Not(part) => part.cost(),
             Self::Open => 0,
-            Self::Words(_) | Self::IsRoot(_) | Self::Numbers(Numbers::Column(_), _) => 1,
+            Self::Words(_) | Self::IsRoot(_) | Self::Numbers(SpanNumbers::Column(_), _) => 1,
             Self::Numbers(_, _) | Self::Attribute(_) => 4,
             Self::Axis(axis) => 8 + axis.part.cost() + axis.without.as_ref().map_or(0, Self::cost),
         }
     }
 
     /// Returns the places of a block that are `asked` and of which it is what is `sought`: certainly, or possibly.
-    pub(super) fn places(&self, block: &SpanBlock<'_>, asked: &PlaceSet, sought: Sought) -> PlaceSet {
-        let Sought { wanted, bound, .. } = sought;
+    pub(super) fn places(&self, block: &SpanBlock<'_>, asked: &Bitmap, sought: SpanQuery) -> Bitmap {
+        let SpanQuery { wanted, bound, .. } = sought;
         match self {
             // All parts of an `AND` are true, or all of an `OR` are false.
             Self::Join { parts, is_or } if *is_or != wanted => of_all(parts, block, asked, sought),
             Self::Join { parts, .. } => of_any(parts, block, asked, sought),
-            Self::Not(part) => part.places(block, asked, Sought { wanted: !wanted, ..sought }),
+            Self::Not(part) => part.places(block, asked, SpanQuery { wanted: !wanted, ..sought }),
             Self::Words(sets) => {
                 block.of_combinations(if wanted { &sets.is_true } else { &sets.is_false }, asked)
             }
@@ -194,16 +194,16 @@ impl<'t> Node<'t> {
             Self::Attribute(marked) => {
                 let [is_true, is_false, open] = marked.sets(asked.places());
                 let mut found = if wanted { is_true } else { is_false };
-                if bound == Bound::Most {
+                if bound == EvalMode::UpperBound {
                     found.unite(&open);
                 }
                 found.intersect(asked);
                 found
             }
-            Self::Open if bound == Bound::Most => asked.clone(),
-            Self::Open => PlaceSet::none(asked.places()),
+            Self::Open if bound == EvalMode::UpperBound => asked.clone(),
+            Self::Open => Bitmap::none(asked.places()),
             Self::Axis(axis) if wanted => axis.found(block, asked, sought),
-            Self::Axis(axis) => asked.without(&axis.found(block, asked, Sought::all(bound.other()))),
+            Self::Axis(axis) => asked.without(&axis.found(block, asked, SpanQuery::all(bound.other()))),
         }
     }
 }
@@ -217,8 +217,8 @@ impl<'t> AxisNode<'t> {
             from: relation.from,
             scope: relation.scope,
             same: fields.map(|fields| SameInTable::of(fields, indexes.table)),
-            without: relation.without.as_ref().map(|without| Node::of(without, indexes)),
-            part: Node::of(part, indexes),
+            without: relation.without.as_ref().map(|without| SpanTableNode::of(without, indexes)),
+            part: SpanTableNode::of(part, indexes),
         }
     }
 
@@ -232,17 +232,17 @@ impl<'t> AxisNode<'t> {
     }
 
     /// Returns which of the places that are `asked` have a span on the axis.
-    fn found(&self, block: &SpanBlock<'_>, asked: &PlaceSet, sought: Sought) -> PlaceSet {
+    fn found(&self, block: &SpanBlock<'_>, asked: &Bitmap, sought: SpanQuery) -> Bitmap {
         let bound = sought.bound;
         let all = block.all();
-        let is_least = bound == Bound::Least;
+        let is_least = bound == EvalMode::LowerBound;
         // Fields that the table lacks may be equal or not; so may times of which it has only the microsecond.
         let lacks_fields = self.same.as_ref().is_some_and(|same| !same.is_decided);
         let lacks_times = self.without.is_some() && !block.has_whole_times();
         if is_least && (lacks_fields || lacks_times) {
-            return PlaceSet::none(block.places());
+            return Bitmap::none(block.places());
         }
-        let targets = self.part.places(block, &all, Sought::all(bound));
+        let targets = self.part.places(block, &all, SpanQuery::all(bound));
         let mut members = asked.clone();
         members.unite(&targets);
         let without = self.without.as_ref().filter(|_| !lacks_times);
@@ -251,12 +251,12 @@ impl<'t> AxisNode<'t> {
             scope: self.scope,
             classes: self.same.as_ref().map(|same| same.classes(block, &members)),
             // The fewer spans are between, the more are related.
-            without: without.map(|without| without.places(block, &all, Sought::all(bound.other()))),
+            without: without.map(|without| without.places(block, &all, SpanQuery::all(bound.other()))),
         };
         let ties = match (block.has_whole_times(), bound) {
             (true, _) => Ties::Ordered,
-            (false, Bound::Least) => Ties::DoNotCount,
-            (false, Bound::Most) => Ties::Count,
+            (false, EvalMode::LowerBound) => Ties::DoNotCount,
+            (false, EvalMode::UpperBound) => Ties::Count,
         };
         related((self.axis, &narrowing, sought.is_any), &BlockPlaces { block, ties }, asked, &targets)
     }
@@ -277,12 +277,12 @@ impl WordSets {
 
 /// Returns the places of which all parts are what is sought. A part is asked only of the places that the ones before it have
 /// left.
-fn of_all(parts: &[Node<'_>], block: &SpanBlock<'_>, asked: &PlaceSet, sought: Sought) -> PlaceSet {
+fn of_all(parts: &[SpanTableNode<'_>], block: &SpanBlock<'_>, asked: &Bitmap, sought: SpanQuery) -> Bitmap {
     let mut left = asked.clone();
     for (number, part) in (1..).zip(parts) {
         // Any place of a trace is enough of a part that no later one can reject.
         let is_any = sought.is_any && number == parts.len();
-        left = part.places(block, &left, Sought { is_any, ..sought });
+        left = part.places(block, &left, SpanQuery { is_any, ..sought });
         if left.is_empty() {
             break;
         }
@@ -292,8 +292,8 @@ fn of_all(parts: &[Node<'_>], block: &SpanBlock<'_>, asked: &PlaceSet, sought: S
 
 /// Returns the places of which at least one part is what is sought. A part is asked only of the places that the ones before
 /// it have not found.
-fn of_any(parts: &[Node<'_>], block: &SpanBlock<'_>, asked: &PlaceSet, sought: Sought) -> PlaceSet {
-    let (mut found, mut open) = (PlaceSet::none(asked.places()), asked.clone());
+fn of_any(parts: &[SpanTableNode<'_>], block: &SpanBlock<'_>, asked: &Bitmap, sought: SpanQuery) -> Bitmap {
+    let (mut found, mut open) = (Bitmap::none(asked.places()), asked.clone());
     for part in parts {
         let own = part.places(block, &open, sought);
         found.unite(&own);

@@ -2,11 +2,11 @@
 
 use crate::filter::intervals::IntervalSet;
 use crate::filter::spans::truth::Truth;
-use crate::span_table::{PlaceSet, SpanBlock};
+use crate::span_table::{Bitmap, SpanBlock};
 
 /// Numbers of spans.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::filter::spans) enum Numbers {
+pub(in crate::filter::spans) enum SpanNumbers {
     Column(usize),
     Duration,
     Start,
@@ -21,14 +21,14 @@ pub(super) enum NumberTest {
     Within(IntervalSet<i64>),
 }
 
-impl Numbers {
+impl SpanNumbers {
     /// Returns the places that are asked and of whose number the test is `wanted`.
     pub(super) fn places(
         self,
         test: &NumberTest,
-        (block, asked): (&SpanBlock<'_>, &PlaceSet),
+        (block, asked): (&SpanBlock<'_>, &Bitmap),
         wanted: bool,
-    ) -> PlaceSet {
+    ) -> Bitmap {
         let present = || match self {
             Self::Column(column) => Some(block.with_number(column, asked)),
             Self::Duration => Some(block.ended(asked)),
@@ -49,7 +49,7 @@ impl Numbers {
             }
         };
         in_columns.unwrap_or_else(|| {
-            let mut found = PlaceSet::none(asked.places());
+            let mut found = Bitmap::none(asked.places());
             self.for_each(block, asked, |place, number| {
                 if test.truth(number) == Truth::of(wanted) {
                     found.insert(place);
@@ -63,7 +63,7 @@ impl Numbers {
     pub(in crate::filter::spans) fn for_each(
         self,
         block: &SpanBlock<'_>,
-        asked: &PlaceSet,
+        asked: &Bitmap,
         mut visit: impl FnMut(usize, Option<i64>),
     ) {
         let places = block.places();

@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use super::node::{Bound, Node, Sought, SpanIndexes};
+use super::node::{EvalMode, SpanIndexes, SpanQuery, SpanTableNode};
 use crate::attribute_index::AttributeIndex;
 use crate::filter::spans::predicate::SpanTest;
-use crate::filter::spans::truth::{Truth, Truths};
+use crate::filter::spans::truth::{TernaryMask, Truth};
 use crate::index::RowBlock;
-use crate::span_table::{PlaceSet, SpanBlock, SpanTable};
+use crate::span_table::{Bitmap, SpanBlock, SpanTable};
 
 /// The most rows of a block: what is known of its spans fits into the first-level cache.
 const BLOCK_ROWS: u32 = 4_096;
@@ -21,15 +21,15 @@ const MAX_GAP: u32 = 8;
 #[derive(Debug)]
 pub(in crate::filter) struct SpansTest<'t> {
     table: &'t SpanTable,
-    node: Node<'t>,
-    asked: Asked<'t>,
+    node: SpanTableNode<'t>,
+    asked: SpanQuantifier<'t>,
     /// Whether no trace has to be looked at.
     is_decided: bool,
 }
 
 /// Which spans are asked.
 #[derive(Debug)]
-enum Asked<'t> {
+enum SpanQuantifier<'t> {
     /// How many of all the predicate is true of.
     Count { at_least: u64, at_most: Option<u64> },
     /// The run root.
@@ -45,12 +45,12 @@ impl SpanTest {
         let table = indexes.table;
         let (node, asked) = match self {
             Self::Count { predicate, at_least, at_most } => {
-                let asked = Asked::Count { at_least: *at_least, at_most: *at_most };
-                (Node::of(predicate, indexes), asked)
+                let asked = SpanQuantifier::Count { at_least: *at_least, at_most: *at_most };
+                (SpanTableNode::of(predicate, indexes), asked)
             }
             Self::Attribute(test) => {
                 let attributes = indexes.attributes?;
-                (Node::Attribute(test.marked(attributes)?), Asked::RunRoot(attributes))
+                (SpanTableNode::Attribute(test.marked(attributes)?), SpanQuantifier::RunRoot(attributes))
             }
             _ => return None,
         };
@@ -62,20 +62,20 @@ impl SpanTest {
 impl SpansTest<'_> {
     /// Returns whether what holds of each of these rows, which ascend, is `wanted`; unknown where the trace itself must be
     /// looked at.
-    pub(super) fn are(&self, wanted: Truth, rows: &RowBlock<'_>) -> Truths {
-        let mut truths = Truths::unknown(0..rows.len());
+    pub(super) fn are(&self, wanted: Truth, rows: &RowBlock<'_>) -> TernaryMask {
+        let mut truths = TernaryMask::unknown(0..rows.len());
         let mut first = 0;
         while first < rows.len() {
             let end = first + length_of_run(&rows.slice(first..rows.len()));
             let run = rows.slice(first..end);
             let block = self.table.block(run.clone());
             match &self.asked {
-                Asked::Count { at_least, at_most } => {
+                SpanQuantifier::Count { at_least, at_most } => {
                     let counted = self.of_counted(&block, *at_least, *at_most);
                     truths.yes.insert_words(first, counted.yes.words());
                     truths.no.insert_words(first, counted.no.words());
                 }
-                Asked::RunRoot(attributes) => {
+                SpanQuantifier::RunRoot(attributes) => {
                     let run_root = |row| Some(block.places_of(row).start + attributes.run_root(row)?);
                     let of_roots = self.of_run_roots(&block, wanted, &run, run_root);
                     (first..).zip(of_roots).for_each(|(position, truth)| truths.insert(position, truth));
@@ -83,7 +83,7 @@ impl SpansTest<'_> {
             }
             first = end;
         }
-        let is_negated = wanted == Truth::False && matches!(self.asked, Asked::Count { .. });
+        let is_negated = wanted == Truth::False && matches!(self.asked, SpanQuantifier::Count { .. });
         truths.negated_if(is_negated)
     }
 
@@ -97,9 +97,9 @@ impl SpansTest<'_> {
             let run = rest.slice(0..length_of_run(&rest));
             let block = self.table.block(run.clone());
             let all = block.all();
-            let found = |bound| self.node.places(&block, &all, Sought::all(bound));
-            let least = found(Bound::Least);
-            let most = (!self.is_decided).then(|| found(Bound::Most));
+            let found = |bound| self.node.places(&block, &all, SpanQuery::all(bound));
+            let least = found(EvalMode::LowerBound);
+            let most = (!self.is_decided).then(|| found(EvalMode::UpperBound));
             for row in run.iter() {
                 let places = block.places_of(row);
                 let count = least.count(places.clone());
@@ -111,12 +111,12 @@ impl SpansTest<'_> {
     }
 
     /// Returns, by the positions of the rows of a block, whether the predicate is true of as many spans as asked.
-    fn of_counted(&self, block: &SpanBlock<'_>, at_least: u64, at_most: Option<u64>) -> Truths {
+    fn of_counted(&self, block: &SpanBlock<'_>, at_least: u64, at_most: Option<u64>) -> TernaryMask {
         let is_any = (at_least, at_most) == (1, None);
         let all = block.all();
-        let found = |bound| self.node.places(block, &all, Sought { is_any, ..Sought::all(bound) });
-        let least = found(Bound::Least);
-        let most = (!self.is_decided).then(|| found(Bound::Most));
+        let found = |bound| self.node.places(block, &all, SpanQuery { is_any, ..SpanQuery::all(bound) });
+        let least = found(EvalMode::LowerBound);
+        let most = (!self.is_decided).then(|| found(EvalMode::UpperBound));
         let most = most.as_ref().unwrap_or(&least);
         let (mut yes, mut no) = if self.is_decided {
             let yes = if is_any {
@@ -142,7 +142,7 @@ impl SpansTest<'_> {
                 no.remove(position);
             }
         }
-        Truths { yes, no }
+        TernaryMask { yes, no }
     }
 
     /// Returns whether what holds of the run roots of these rows of a block is `wanted`.
@@ -153,11 +153,11 @@ impl SpansTest<'_> {
         rows: &RowBlock<'_>,
         run_root: impl Fn(u32) -> Option<usize>,
     ) -> Vec<Truth> {
-        let mut asked = PlaceSet::none(block.places());
+        let mut asked = Bitmap::none(block.places());
         rows.iter().filter_map(&run_root).for_each(|place| asked.insert(place));
         let wanted = wanted == Truth::True;
-        let [least, most] = [Bound::Least, Bound::Most]
-            .map(|bound| self.node.places(block, &asked, Sought { wanted, ..Sought::all(bound) }));
+        let [least, most] = [EvalMode::LowerBound, EvalMode::UpperBound]
+            .map(|bound| self.node.places(block, &asked, SpanQuery { wanted, ..SpanQuery::all(bound) }));
         let of_row = |row: u32| match run_root(row) {
             _ if self.table.is_unreadable(row) => Truth::Unknown,
             Some(place) if least.contains(place) => Truth::True,

@@ -53,7 +53,7 @@ impl KeptModels {
 }
 
 /// Sums of every group, by subset and slot.
-pub(in crate::search::aggregate) type Sums = Vec<Vec<CallSums>>;
+pub(in crate::search::aggregate) type SumsBySubset = Vec<Vec<CallSums>>;
 
 impl CallGroups {
     /// Finds the calls of the selected rows of `parts`, and their groups.
@@ -135,7 +135,7 @@ impl CallGroups {
         parts: &[Part],
         chunks: &[Chunk],
         (rows, cancel): (&[Vec<LiveRows>], &CancellationToken),
-        mut fold: impl FnMut(usize, Sums),
+        mut fold: impl FnMut(usize, SumsBySubset),
     ) -> Result<()> {
         let readers: Vec<CallReader<'_>> = self.calls.iter().map(PartCalls::reader).collect();
         let slots = self.slots.iter().max().map_or(1, |last| last + 1);

@@ -11,7 +11,7 @@ use crate::search::pool::in_rounds;
 use crate::search::selection::PARTS_PER_THREAD;
 use crate::span_table::SpanTable;
 use crate::storage::SnapshotPart;
-use crate::trace::cost::{CallCost, Counted, for_each_call, prices};
+use crate::trace::cost::{CallCost, SpanUsage, for_each_call, prices};
 use crate::trace::view::{SpanField, TraceView};
 
 /// The models of calls, by number; `None` is that of calls that name none.
@@ -45,7 +45,7 @@ impl Models {
 struct ReadCall {
     row: u32,
     model: Option<String>,
-    counted: Counted,
+    counted: SpanUsage,
     cost: CallCost,
 }
 
@@ -54,11 +54,11 @@ pub(super) enum PartCalls {
     /// Those of a table of spans, and the number of the model of each combination of words.
     Table(Arc<SpanTable>, Vec<u32>),
     /// Those that were read from documents, in the order of the rows, with the numbers of their models.
-    Read(Vec<(u32, u32, Counted, CallCost)>),
+    Read(Vec<(u32, u32, SpanUsage, CallCost)>),
 }
 
 /// What is read of a part.
-enum Source {
+enum CallSource {
     Table(Arc<SpanTable>),
     Read(Vec<ReadCall>),
 }
@@ -71,18 +71,18 @@ impl PartCalls {
     pub(super) fn of(parts: &[Part], cancel: &CancellationToken) -> Result<(Vec<Self>, Models)> {
         let sources =
             in_rounds(parts, PARTS_PER_THREAD, |(_, part): (usize, &Part)| match part.span_table()? {
-                Some(table) => Ok(Source::Table(table)),
-                None => read_calls(part, cancel).map(Source::Read),
+                Some(table) => Ok(CallSource::Table(table)),
+                None => read_calls(part, cancel).map(CallSource::Read),
             })?;
         let mut models = Models::default();
-        let of_source = |source: Source| match source {
-            Source::Table(table) => {
+        let of_source = |source: CallSource| match source {
+            CallSource::Table(table) => {
                 let of_model = SpanField::from_key("model").expect("a span has a model");
                 let names: std::cell::RefCell<&mut Models> = (&mut models).into();
                 let numbers = table.of_combinations(of_model, |name| names.borrow_mut().number(name));
                 Self::Table(table, numbers)
             }
-            Source::Read(calls) => {
+            CallSource::Read(calls) => {
                 let number = |call: ReadCall| {
                     (call.row, models.number(call.model.as_deref()), call.counted, call.cost)
                 };
@@ -113,12 +113,12 @@ impl PartCalls {
 /// Finds the calls of single rows.
 pub(super) enum CallReader<'c> {
     Table(Box<crate::span_table::TableCalls<'c>>, &'c [u32]),
-    Read(&'c [(u32, u32, Counted, CallCost)]),
+    Read(&'c [(u32, u32, SpanUsage, CallCost)]),
 }
 
 impl CallReader<'_> {
     /// Calls `visit` with the number of the model of each call of a row, and with what it adds to the sums and the cost.
-    pub(super) fn for_each(&self, row: u32, mut visit: impl FnMut(u32, &Counted, CallCost)) {
+    pub(super) fn for_each(&self, row: u32, mut visit: impl FnMut(u32, &SpanUsage, CallCost)) {
         match self {
             // A row whose document cannot be read has no calls.
             Self::Table(calls, models) => {

@@ -2,7 +2,7 @@
 
 use super::super::measure::Operation;
 use crate::schema::Field;
-use crate::trace::cost::{CallCost, CostField, Counted, Tokens, TraceNumber};
+use crate::trace::cost::{CallCost, CostField, SpanUsage, Tokens, TraceNumber};
 
 /// What is measured of model calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +76,7 @@ impl CallSums {
     }
 
     /// Adds what one call adds to the sums of its trace.
-    pub(super) fn add(&mut self, counted: &Counted, cost: CallCost) {
+    pub(super) fn add(&mut self, counted: &SpanUsage, cost: CallCost) {
         self.calls += u64::from(counted.is_innermost);
         self.tokens.add(counted.tokens);
         match cost {

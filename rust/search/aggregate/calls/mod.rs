@@ -9,6 +9,6 @@ mod made;
 mod measure;
 mod response;
 
-pub(super) use groups::{CallGroups, KeptModels, Sums};
+pub(super) use groups::{CallGroups, KeptModels, SumsBySubset};
 pub(super) use measure::{CALL_NUMBERS, CallMeasure, CallSums};
 pub(super) use response::CallTotals;

@@ -5,9 +5,9 @@ use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use super::super::parts::{Part, chunks};
 use super::super::passes::rows_of_subsets;
 use super::super::request::Aggregation;
-use super::super::response::{Axis, dollars};
+use super::super::response::{TimeAxisJson, dollars};
 use super::super::time_axis::TimeAxis;
-use super::groups::{CallGroups, KeptModels, Sums, merge};
+use super::groups::{CallGroups, KeptModels, SumsBySubset, merge};
 use super::measure::{CallMeasure, CallSums, CallValue};
 use crate::error::{Error, Result};
 use crate::search::cancellation::CancellationToken;
@@ -32,9 +32,9 @@ impl CallGroups {
 
 /// What was counted of calls.
 pub(in crate::search::aggregate) struct CallTotals {
-    total: Sums,
+    total: SumsBySubset,
     /// For each bucket.
-    series: Vec<Sums>,
+    series: Vec<SumsBySubset>,
 }
 
 impl CallTotals {
@@ -45,7 +45,7 @@ impl CallTotals {
     }
 
     /// Adds sums of a bucket.
-    pub(in crate::search::aggregate) fn add(&mut self, bucket: usize, more: &Sums) {
+    pub(in crate::search::aggregate) fn add(&mut self, bucket: usize, more: &SumsBySubset) {
         for sums in self.series.get_mut(bucket).into_iter().chain([&mut self.total]) {
             sums.iter_mut().zip(more).for_each(|(sums, more)| merge(sums, more));
         }
@@ -74,8 +74,8 @@ struct CallResponse<'a> {
     axis: Option<&'a TimeAxis>,
     kept: &'a KeptModels,
     of_measures: &'a [usize],
-    total: &'a Sums,
-    series: &'a [Sums],
+    total: &'a SumsBySubset,
+    series: &'a [SumsBySubset],
 }
 
 impl Serialize for CallValue {
@@ -91,7 +91,7 @@ impl Serialize for CallResponse<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         if self.aggregation.time.is_some() {
-            map.serialize_entry("time", &Axis(self.axis))?;
+            map.serialize_entry("time", &TimeAxisJson(self.axis))?;
         }
         let kept = self.kept.names.len();
         let groups: Vec<Group<'_>> = (0..kept).map(|slot| Group { response: self, slot }).collect();
@@ -112,7 +112,7 @@ struct Group<'a> {
 }
 
 impl Group<'_> {
-    fn values(&self, sums: &Sums) -> impl Iterator<Item = (&str, CallValue)> {
+    fn values(&self, sums: &SumsBySubset) -> impl Iterator<Item = (&str, CallValue)> {
         let Self { response, slot } = self;
         let measures = response.aggregation.measures.iter().zip(response.of_measures);
         let values = measures.filter_map(|(measure, subset)| {

@@ -4,10 +4,10 @@ use super::wire::{
     Bounds, FieldTargets, NumberRange, Sparse, Targets, WireDistinct, WireNumberTally, WireTally,
 };
 use crate::error::Result;
-use crate::search::aggregate::calls::{CALL_NUMBERS, CallSums, Sums};
+use crate::search::aggregate::calls::{CALL_NUMBERS, CallSums, SumsBySubset};
 use crate::search::aggregate::distinct::DistinctSet;
 use crate::search::aggregate::quantile::Target;
-use crate::search::aggregate::tally::{NumberBounds, NumberTally, Stats, Tally, TallyLayout};
+use crate::search::aggregate::tally::{NumberBounds, NumberStats, NumberTally, Tally, TallyLayout};
 use crate::search::gather::unexpected;
 
 const SUM_BYTES: usize = size_of::<i128>();
@@ -95,7 +95,7 @@ impl WireNumberTally {
         }
         let stats = sums.iter().zip(self.least.iter().zip(&self.greatest));
         tally.stats = stats
-            .map(|(sum, (min, max))| Stats { sum: i128::from_le_bytes(*sum), min: *min, max: *max })
+            .map(|(sum, (min, max))| NumberStats { sum: i128::from_le_bytes(*sum), min: *min, max: *max })
             .collect();
         tally.bins = numbers(self.bins.as_ref(), tally.bins.len())?;
         for (counters, wire) in tally.histograms.iter_mut().zip(&self.histograms) {
@@ -175,7 +175,7 @@ pub(super) fn numbers_of(sums: CallSums) -> [u64; CALL_NUMBERS] {
 ///
 /// # Errors
 /// [`crate::error::Error::Busy`] if they are of others.
-pub(super) fn calls_of(numbers: &[u64], subsets: usize, slots: usize) -> Result<Sums> {
+pub(super) fn calls_of(numbers: &[u64], subsets: usize, slots: usize) -> Result<SumsBySubset> {
     let (sums, rest) = numbers.as_chunks::<CALL_NUMBERS>();
     if !rest.is_empty() || sums.len() != subsets * slots {
         return Err(unexpected());

@@ -6,7 +6,7 @@ use super::encode::calls_of;
 use super::values::GroupValues;
 use super::wire::{
     AnsweredStep, AskedAggregate, AskedCount, AskedMemory, AskedRefine, AskedShape, AskedStep, Bounds,
-    Bucket, Counted, FieldTargets, KeptValue, KeptValues, NumberRange, NumberedValues, Refined, Shape,
+    BucketCount, Counted, FieldTargets, KeptValue, KeptValues, NumberRange, NumberedValues, Refined, Shape,
     Targets,
 };
 use crate::error::Result;
@@ -202,7 +202,7 @@ impl AggregateFront {
 
     /// Adds up what shards have counted, bucket by bucket.
     fn take_counts(&mut self) -> Result<()> {
-        let mut by_bucket: Vec<Vec<Bucket>> = Vec::new();
+        let mut by_bucket: Vec<Vec<BucketCount>> = Vec::new();
         for bucket in std::mem::take(&mut self.counted).into_iter().flat_map(|counted| counted.buckets) {
             let place = usize::try_from(bucket.place).unwrap_or(usize::MAX);
             if place >= self.buckets().max(1) {

@@ -7,7 +7,7 @@ use super::encode::numbers_of;
 use super::values::values_of;
 use super::wire::{
     AnsweredAggregate, AnsweredStep, AskedAggregate, AskedCount, AskedMemory, AskedRefine, AskedStep,
-    AskedValues, Bounds, Bucket, Counted, CountedModel, KeptValues, NumberRange, Refined, RefinedField,
+    AskedValues, Bounds, BucketCount, Counted, CountedModel, KeptValues, NumberRange, Refined, RefinedField,
     Shape, Sparse, Values, WireTally,
 };
 use crate::error::Result;
@@ -15,7 +15,7 @@ use crate::index::LiveRows;
 use crate::schema::Field;
 use crate::search::aggregate::calls::{CallGroups, KeptModels};
 use crate::search::aggregate::groups::{GroupedField, Groups};
-use crate::search::aggregate::memory::Memory;
+use crate::search::aggregate::memory::AggregationMemory;
 use crate::search::aggregate::parts::{Chunk, Part, bounds, chunks, select_parts};
 use crate::search::aggregate::passes::{FieldRefinement, Scan, rows_of_subsets};
 use crate::search::aggregate::plan::{Subset, plan};
@@ -150,7 +150,7 @@ impl AggregateShard {
 
     fn memory(&self, asked: &AskedMemory) -> u64 {
         let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-        let memory = Memory {
+        let memory = AggregationMemory {
             aggregation: &self.aggregation,
             subsets: &self.subsets,
             parts: &self.parts,
@@ -177,7 +177,7 @@ impl AggregateShard {
         let mut counted = Counted::default();
         self.scan(&counting, cancel).for_each_bucket(&counting.layouts, |bucket, tallies| {
             let tallies = tallies.iter().map(WireTally::of).collect();
-            counted.buckets.push(Bucket { place: bucket as u64, tallies, calls: Vec::new() });
+            counted.buckets.push(BucketCount { place: bucket as u64, tallies, calls: Vec::new() });
         })?;
         Ok(counted)
     }
@@ -244,7 +244,7 @@ impl AggregateShard {
             };
             let numbers = sums.iter().flat_map(of_subset).flat_map(numbers_of);
             let (tallies, calls) = (Vec::new(), numbers.collect());
-            counted.buckets.push(Bucket { place: bucket as u64, tallies, calls });
+            counted.buckets.push(BucketCount { place: bucket as u64, tallies, calls });
         });
         *calls = Some(groups);
         outcome.map(|()| counted)

@@ -226,12 +226,12 @@ pub(super) struct CountedModel {
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Counted {
     #[prost(message, repeated, tag = "1")]
-    pub(super) buckets: Vec<Bucket>,
+    pub(super) buckets: Vec<BucketCount>,
 }
 
 /// What was counted of a bucket.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Bucket {
+pub(super) struct BucketCount {
     #[prost(uint64, tag = "1")]
     pub(super) place: u64,
     /// For each subset.

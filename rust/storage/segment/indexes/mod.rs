@@ -159,11 +159,11 @@ impl Builders {
         if let Some(spans) = self.spans.as_mut() {
             spans.add(view.as_ref());
         }
-        priority::make_way();
+        priority::yield_cpu();
         if let Some(attributes) = self.attributes.as_mut() {
             attributes.add(view.as_ref());
         }
-        priority::make_way();
+        priority::yield_cpu();
         // Texts that are not known would be taken for missing.
         let texts = self.texts.as_mut();
         let is_known = texts.is_none_or(|texts| {
@@ -215,7 +215,7 @@ fn add_texts(texts: &mut TextIndexBuilder, row: u32, view: &TraceView<'_>) -> Re
         for channel in [Channel::Input, Channel::Output, Channel::Error] {
             view.texts(place, channel)?.for_each(|text| texts.add(row, channel, text));
         }
-        priority::make_way();
+        priority::yield_cpu();
     }
     Ok(())
 }

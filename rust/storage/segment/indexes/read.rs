@@ -118,7 +118,7 @@ fn collect(
             return Err(Error::Cancelled);
         }
         builders.add(row, read(row)?);
-        priority::make_way();
+        priority::yield_cpu();
     }
     builders.pack();
     Ok(builders)

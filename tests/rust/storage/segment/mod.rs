@@ -1,4 +1,4 @@
 //! Tests of `rust/storage/segment/`.
 
 mod indexes;
-mod kept_rows;
+mod filter_cache;

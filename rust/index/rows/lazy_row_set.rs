@@ -24,11 +24,11 @@ pub trait RowTest: Debug + Send + Sync {
 
 /// The rows that a test selects. A page of the first of them is found by testing rows; their bitmap is made once more is asked.
 #[derive(Debug, Clone)]
-pub struct TestedRows(Arc<Tested>);
+pub struct LazyRowSet(Arc<Tested>);
 
 #[derive(Debug)]
 struct Tested {
-    test: Test,
+    test: TestKind,
     /// How many rows it selects, and of how many.
     count: usize,
     rows: u32,
@@ -36,32 +36,32 @@ struct Tested {
 }
 
 #[derive(Debug)]
-enum Test {
+enum TestKind {
     Of(Box<dyn RowTest>),
     /// The rows that are in none of these disjoint lists.
     AllBut(Vec<RowList>),
 }
 
-impl TestedRows {
+impl LazyRowSet {
     /// Returns the rows, `count` of the `rows` of an index, that a test selects.
     pub fn new(test: impl RowTest + 'static, count: usize, rows: u32) -> Self {
-        Self::of(Test::Of(Box::new(test)), count, rows)
+        Self::of(TestKind::Of(Box::new(test)), count, rows)
     }
 
     /// Returns the rows of an index of `rows` rows but those of some disjoint lists.
     pub(super) fn all_but(lists: Vec<RowList>, rows: u32) -> Self {
         let left_out: usize = lists.iter().map(|list| list.len()).sum();
-        Self::of(Test::AllBut(lists), rows as usize - left_out, rows)
+        Self::of(TestKind::AllBut(lists), rows as usize - left_out, rows)
     }
 
-    fn of(test: Test, count: usize, rows: u32) -> Self {
+    fn of(test: TestKind, count: usize, rows: u32) -> Self {
         Self(Arc::new(Tested { test, count, rows, bits: OnceLock::new() }))
     }
 
     /// Returns the lists of which `all` are the others, if the set is known by them.
     pub(super) fn left_out(&self, all: &Range<u32>) -> Option<&[RowList]> {
         match &self.0.test {
-            Test::AllBut(lists) if *all == (0..self.0.rows) => Some(lists),
+            TestKind::AllBut(lists) if *all == (0..self.0.rows) => Some(lists),
             _ => None,
         }
     }
@@ -77,8 +77,8 @@ impl TestedRows {
             let rows = self.0.rows;
             let mut words = vec![0; (rows as usize).div_ceil(64)];
             match &self.0.test {
-                Test::Of(test) => test.mark(&mut words, rows),
-                Test::AllBut(lists) => {
+                TestKind::Of(test) => test.mark(&mut words, rows),
+                TestKind::AllBut(lists) => {
                     fill(&mut words, 0..rows as usize);
                     for list in lists {
                         list.remove_from(&mut words);
@@ -134,7 +134,7 @@ impl TestedRows {
     }
 }
 
-impl Test {
+impl TestKind {
     fn selects(&self, row: u32) -> bool {
         match self {
             Self::Of(test) => test.selects(row),

@@ -14,19 +14,19 @@ use crate::index::RowSet;
 const WAIT: Duration = Duration::from_millis(20);
 
 /// An open segment, and the canonical form of a filter.
-pub(super) type Key = (u64, Arc<str>);
+pub(super) type FilterCacheKey = (u64, Arc<str>);
 
 /// Row sets by caller and key.
 #[derive(Debug)]
-pub(super) struct CallersCache {
+pub(super) struct TenantLruCache {
     max_bytes: u64,
-    state: Mutex<State>,
+    state: Mutex<CacheState>,
     /// Notified when a search has found its rows, or failed.
     found: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct CacheState {
     callers: HashMap<Arc<str>, CallerSets>,
     /// All callers, the one with most bytes last.
     by_bytes: BTreeSet<(u64, Arc<str>)>,
@@ -35,15 +35,15 @@ struct State {
     /// The number of uses so far.
     uses: u64,
     /// What searches are finding now.
-    in_progress: HashSet<(Arc<str>, Key)>,
+    in_progress: HashSet<(Arc<str>, FilterCacheKey)>,
 }
 
 /// The sets of one caller.
 #[derive(Debug, Default)]
 struct CallerSets {
-    sets: HashMap<Key, KeptSet>,
+    sets: HashMap<FilterCacheKey, KeptSet>,
     /// The keys by their last use.
-    by_use: BTreeMap<u64, Key>,
+    by_use: BTreeMap<u64, FilterCacheKey>,
     bytes: u64,
 }
 
@@ -54,14 +54,14 @@ struct KeptSet {
     last_use: u64,
 }
 
-impl CallersCache {
+impl TenantLruCache {
     /// Returns an empty cache for at most `max_bytes`.
     pub(super) fn new(max_bytes: u64) -> Self {
         Self { max_bytes, state: Mutex::default(), found: Condvar::new() }
     }
 
     /// Returns what is kept for a caller under a key, which is then its last used.
-    pub(super) fn get(&self, caller: &str, key: &Key) -> Option<Arc<RowSet>> {
+    pub(super) fn get(&self, caller: &str, key: &FilterCacheKey) -> Option<Arc<RowSet>> {
         self.lock().get(caller, key)
     }
 
@@ -73,7 +73,7 @@ impl CallersCache {
     pub(super) fn get_or_find(
         &self,
         caller: &str,
-        key: Key,
+        key: FilterCacheKey,
         is_cancelled: &dyn Fn() -> bool,
         find: impl FnOnce() -> Result<RowSet>,
     ) -> Result<Arc<RowSet>> {
@@ -100,7 +100,7 @@ impl CallersCache {
     }
 
     /// Keeps rows for a caller, unless they take more than all there is.
-    pub(super) fn keep(&self, caller: &str, key: Key, rows: Arc<RowSet>) {
+    pub(super) fn keep(&self, caller: &str, key: FilterCacheKey, rows: Arc<RowSet>) {
         let bytes = bytes_of(&key, &rows);
         if bytes > self.max_bytes {
             return;
@@ -124,13 +124,13 @@ impl CallersCache {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, CacheState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
-    fn get(&mut self, caller: &str, key: &Key) -> Option<Arc<RowSet>> {
+impl CacheState {
+    fn get(&mut self, caller: &str, key: &FilterCacheKey) -> Option<Arc<RowSet>> {
         self.uses += 1;
         let CallerSets { sets, by_use, .. } = self.callers.get_mut(caller)?;
         let set = sets.get_mut(key)?;
@@ -140,7 +140,7 @@ impl State {
         Some(set.rows.clone())
     }
 
-    fn insert(&mut self, caller: &str, key: Key, rows: Arc<RowSet>, bytes: u64) {
+    fn insert(&mut self, caller: &str, key: FilterCacheKey, rows: Arc<RowSet>, bytes: u64) {
         self.remove(caller, &key);
         self.uses += 1;
         let last_use = self.uses;
@@ -151,7 +151,7 @@ impl State {
         });
     }
 
-    fn remove(&mut self, caller: &str, key: &Key) {
+    fn remove(&mut self, caller: &str, key: &FilterCacheKey) {
         let Some((caller, _)) = self.callers.get_key_value(caller) else { return };
         self.change(&caller.clone(), |kept| {
             if let Some(set) = kept.sets.remove(key) {
@@ -186,8 +186,8 @@ impl State {
 
 /// A search that finds what is not kept.
 struct InProgress<'c> {
-    cache: &'c CallersCache,
-    question: &'c (Arc<str>, Key),
+    cache: &'c TenantLruCache,
+    question: &'c (Arc<str>, FilterCacheKey),
 }
 
 impl Drop for InProgress<'_> {
@@ -198,8 +198,8 @@ impl Drop for InProgress<'_> {
 }
 
 /// Returns what a set takes in memory. Its key is there twice.
-fn bytes_of((_, filter): &Key, rows: &RowSet) -> u64 {
-    (2 * size_of::<Key>() + size_of::<KeptSet>() + filter.len() + rows.bytes()) as u64
+fn bytes_of((_, filter): &FilterCacheKey, rows: &RowSet) -> u64 {
+    (2 * size_of::<FilterCacheKey>() + size_of::<KeptSet>() + filter.len() + rows.bytes()) as u64
 }
 
 #[cfg(test)]
@@ -213,7 +213,7 @@ mod tests {
 
     const MAX_BYTES: u64 = 1 << 16;
 
-    fn key(segment: u64, filter: usize) -> Key {
+    fn key(segment: u64, filter: usize) -> FilterCacheKey {
         (segment, format!("filter {filter}").into())
     }
 
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_flood_of_one_callers_questions_leaves_the_sets_of_others_alone() {
-        let cache = CallersCache::new(MAX_BYTES);
+        let cache = TenantLruCache::new(MAX_BYTES);
         for number in 0..20 {
             cache.keep("reader", key(1, number), rows(300));
         }
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn a_caller_that_is_alone_has_the_whole_cache() {
-        let cache = CallersCache::new(MAX_BYTES);
+        let cache = TenantLruCache::new(MAX_BYTES);
         let bytes = bytes_of(&key(1, 0), &rows(100));
         for number in 0..1_000 {
             cache.keep("", key(1, number), rows(100));
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn the_least_used_set_is_lost_first_and_one_larger_than_all_pushes_out_none() {
-        let cache = CallersCache::new(3 * bytes_of(&key(1, 0), &rows(10)));
+        let cache = TenantLruCache::new(3 * bytes_of(&key(1, 0), &rows(10)));
         for number in 0..3 {
             cache.keep("", key(1, number), rows(10));
         }
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn nothing_is_kept_of_a_closed_segment() {
-        let cache = CallersCache::new(MAX_BYTES);
+        let cache = TenantLruCache::new(MAX_BYTES);
         for (caller, segment) in [("one", 1), ("one", 2), ("other", 1)] {
             cache.keep(caller, key(segment, 0), rows(10));
         }
@@ -275,7 +275,7 @@ mod tests {
 
     #[test]
     fn of_searches_of_one_caller_that_ask_the_same_at_once_one_finds() {
-        let (cache, found) = (CallersCache::new(MAX_BYTES), AtomicUsize::new(0));
+        let (cache, found) = (TenantLruCache::new(MAX_BYTES), AtomicUsize::new(0));
         let find = || {
             found.fetch_add(1, Ordering::Relaxed);
             thread::sleep(2 * WAIT);
@@ -293,7 +293,7 @@ mod tests {
 
     #[test]
     fn after_a_search_that_failed_the_next_one_finds() {
-        let cache = CallersCache::new(MAX_BYTES);
+        let cache = TenantLruCache::new(MAX_BYTES);
         let failed = cache.get_or_find("", key(1, 0), &|| true, || Err(Error::Cancelled));
         assert!(matches!(failed, Err(Error::Cancelled)));
         let rows = cache.get_or_find("", key(1, 0), &|| true, || Ok(RowSet::NONE)).expect("rows");
@@ -306,7 +306,7 @@ mod tests {
         fn a_caller_within_an_even_share_loses_nothing(
             questions in prop::collection::vec((0..4_usize, 0..40_u32), 1..300),
         ) {
-            let cache = CallersCache::new(MAX_BYTES);
+            let cache = TenantLruCache::new(MAX_BYTES);
             let share = MAX_BYTES / 4;
             let mut expected: HashMap<usize, HashMap<usize, u64>> = HashMap::new();
             for (caller, filter) in questions {

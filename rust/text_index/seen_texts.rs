@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ahash::RandomState;
 
-use crate::text::is_apart;
+use crate::text::is_token_boundary;
 
 /// The beginning of a text is compared with those of so many texts before it.
 const RECENT_TEXTS: usize = 4;
@@ -61,7 +61,7 @@ fn shared_length(before: &str, text: &str) -> usize {
     let equal_chunks = one.chunks(CHUNK).zip(other.chunks(CHUNK)).take_while(|(one, other)| one == other);
     let start = (equal_chunks.count() * CHUNK).min(one.len()).min(other.len());
     let equal = one[start..].iter().zip(&other[start..]).take_while(|(one, other)| one == other).count();
-    other[..start + equal].iter().rposition(|byte| is_apart(*byte)).map_or(0, |last| last + 1)
+    other[..start + equal].iter().rposition(|byte| is_token_boundary(*byte)).map_or(0, |last| last + 1)
 }
 
 #[cfg(test)]

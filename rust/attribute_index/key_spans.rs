@@ -13,7 +13,7 @@ const WORDS_PER_RANK: usize = 64;
 
 /// The places of one key.
 #[derive(Debug)]
-pub(super) enum Places {
+pub(super) enum KeySpans {
     /// A bit for each span; before each run of words the number of places, 4 bytes.
     Bits { words: ScalarBuffer<u64>, ranks: ScalarBuffer<u32> },
     /// Ascending.
@@ -40,7 +40,7 @@ fn are_bits(entries: usize, spans: usize) -> bool {
     entries * SPANS_PER_ENTRY >= spans
 }
 
-impl Places {
+impl KeySpans {
     /// Opens what [`write`] wrote, with what was written after it; `None` if it is shorter.
     pub(super) fn open(content: &Buffer, entries: usize, spans: usize) -> Option<Self> {
         let part = |start: usize, bytes: usize| {
@@ -126,7 +126,7 @@ mod tests {
                     buffer.into()
                 });
                 let buffer: Buffer = aligned.expect("its only owner");
-                Places::open(&buffer.slice_with_length(0, content.len()), entries.len(), spans as usize)
+                KeySpans::open(&buffer.slice_with_length(0, content.len()), entries.len(), spans as usize)
             };
             if let Some((_, shorter)) = out.split_last() {
                 prop_assert!(open(shorter).is_none());
@@ -134,7 +134,7 @@ mod tests {
             out.extend_from_slice(&padding);
             let is_dense = are_bits(entries.len(), spans as usize);
             let places = open(&out).expect("whole");
-            prop_assert_eq!(matches!(places, Places::Bits { .. }), is_dense);
+            prop_assert_eq!(matches!(places, KeySpans::Bits { .. }), is_dense);
             let [one, other] = range.map(|place| (place % (spans + 1)) as usize);
             let range = one.min(other)..one.max(other);
             let (bits, before) = places.bits(range.clone());

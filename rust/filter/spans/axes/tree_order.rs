@@ -19,7 +19,7 @@ pub(in crate::filter::spans) enum Ties {
 
 /// The spans of one trace, or of several one after the other, by their places: a parent stands before its children, and a
 /// subtree is a range of places.
-pub(in crate::filter::spans) trait Places {
+pub(in crate::filter::spans) trait TreeOrder {
     /// Returns the places of each trace.
     fn traces(&self) -> impl Iterator<Item = Range<usize>>;
 
@@ -39,7 +39,7 @@ pub(in crate::filter::spans) trait Places {
     fn ties(&self) -> Ties;
 }
 
-impl Places for TraceView<'_> {
+impl TreeOrder for TraceView<'_> {
     fn traces(&self) -> impl Iterator<Item = Range<usize>> {
         iter::once(0..self.len())
     }
@@ -72,7 +72,7 @@ pub(in crate::filter::spans) struct BlockPlaces<'b> {
     pub(in crate::filter::spans) ties: Ties,
 }
 
-impl Places for BlockPlaces<'_> {
+impl TreeOrder for BlockPlaces<'_> {
     fn traces(&self) -> impl Iterator<Item = Range<usize>> {
         self.block.rows().map(|row| self.block.places_of(row))
     }

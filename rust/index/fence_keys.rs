@@ -1,28 +1,28 @@
 //! A few of the values of a sorted column, where they lie together in memory.
 //!
 //! A search that halves a column looks at a place far from the last one each time, and waits for memory when other work has used the
-//! processor's caches meanwhile. Separators are searched as a tree, of which a node is a pair of cache lines: J. Rao and K. A. Ross, "Cache
+//! processor's caches meanwhile. Fence keys are searched as a tree, of which a node is a pair of cache lines: J. Rao and K. A. Ross, "Cache
 //! Conscious Indexing for Decision-Support in Main Memory", VLDB 1999, pages 78 to 89.
 
 use std::ops::Range;
 
 use super::boundary::{Boundary, sort_key};
 
-/// Positions of a stretch, whose last value is its separator.
-const STRETCH: usize = 256;
+/// Positions of a block, whose last value is its fence key.
+const BLOCK: usize = 256;
 
-/// Separators of a node: two cache lines, which processors read together.
+/// Fence keys of a node: two cache lines, which processors read together.
 const NODE: usize = 16;
 
-/// The last values of the stretches of a sorted column.
+/// The last values of the blocks of a sorted column.
 #[derive(Debug)]
-pub(super) struct Separators {
-    /// From the root on: a level has the last separator of each node of the next one. The last level has the separator of each stretch.
+pub(super) struct FenceKeys {
+    /// From the root on: a level has the last fence key of each node of the next one. The last level has the fence key of each block.
     levels: Vec<Vec<i64>>,
 }
 
 /// Positions one after another.
-pub(super) struct Stretch {
+pub(super) struct Block {
     /// Its positions but for the last.
     pub(super) inner: Range<usize>,
     /// The last value before it, if it is not the first; and its own last value.
@@ -30,46 +30,46 @@ pub(super) struct Stretch {
     pub(super) last: i64,
 }
 
-impl Separators {
-    /// Takes the separators from a column of `count` values, of which `value` returns the one at a position.
+impl FenceKeys {
+    /// Takes the fence keys from a column of `count` values, of which `value` returns the one at a position.
     pub(super) fn of(count: usize, value: impl Fn(usize) -> i64) -> Self {
-        let last = |start: usize| value(count.min(start + STRETCH) - 1);
-        let mut levels = vec![(0..count).step_by(STRETCH).map(last).collect::<Vec<i64>>()];
+        let last = |start: usize| value(count.min(start + BLOCK) - 1);
+        let mut levels = vec![(0..count).step_by(BLOCK).map(last).collect::<Vec<i64>>()];
         while levels[0].len() > NODE {
             levels.insert(0, levels[0].chunks(NODE).map(|node| node[node.len() - 1]).collect());
         }
         Self { levels }
     }
 
-    /// Returns the first stretch, of a column of `count` values, whose last value is not `is_before`; `None` if there is none.
-    pub(super) fn first_stretch(&self, count: usize, is_before: impl Fn(i64) -> bool) -> Option<Stretch> {
+    /// Returns the first block, of a column of `count` values, whose last value is not `is_before`; `None` if there is none.
+    pub(super) fn first_block(&self, count: usize, is_before: impl Fn(i64) -> bool) -> Option<Block> {
         let number = self.levels.iter().fold(0, |node, level| {
-            let separators = level.iter().skip(node * NODE).take(NODE);
-            node * NODE + separators.filter(|separator| is_before(**separator)).count()
+            let fence_keys = level.iter().skip(node * NODE).take(NODE);
+            node * NODE + fence_keys.filter(|fence_key| is_before(**fence_key)).count()
         });
-        let separators = self.levels.last()?;
-        let last = *separators.get(number)?;
-        let before = number.checked_sub(1).map(|before| separators[before]);
-        let start = number * STRETCH;
-        Some(Stretch { inner: start..count.min(start + STRETCH) - 1, before, last })
+        let fence_keys = self.levels.last()?;
+        let last = *fence_keys.get(number)?;
+        let before = number.checked_sub(1).map(|before| fence_keys[before]);
+        let start = number * BLOCK;
+        Some(Block { inner: start..count.min(start + BLOCK) - 1, before, last })
     }
 }
 
-/// The last texts of the stretches of a column of texts in order, by a few bytes behind those that all texts begin with.
+/// The last texts of the blocks of a column of texts in order, by a few bytes behind those that all texts begin with.
 #[derive(Debug)]
-pub(super) struct TextSeparators {
+pub(super) struct TextFenceKeys {
     common: Box<[u8]>,
-    separators: Separators,
+    fence_keys: FenceKeys,
 }
 
-impl TextSeparators {
-    /// Takes the separators from a column of `count` texts, of which `text` returns the one at a position.
+impl TextFenceKeys {
+    /// Takes the fence keys from a column of `count` texts, of which `text` returns the one at a position.
     pub(super) fn of<'a>(count: usize, text: impl Fn(usize) -> &'a [u8]) -> Self {
         let ends = count.checked_sub(1).map(|last| (text(0), text(last)));
         let (first, last) = ends.unwrap_or_default();
         let common = first.iter().zip(last).take_while(|(one, other)| one == other).count();
-        let separators = Separators::of(count, |position| ordered(sort_key(text(position), common)));
-        Self { common: first[..common].into(), separators }
+        let fence_keys = FenceKeys::of(count, |position| ordered(sort_key(text(position), common)));
+        Self { common: first[..common].into(), fence_keys }
     }
 
     /// Returns a few positions, of a column of `count` texts. The first text after a boundary is at one of them, or at the one behind.
@@ -78,8 +78,8 @@ impl TextSeparators {
             let is_before_all = boundary.precedes(&self.common);
             return if is_before_all { 0..0 } else { count..count };
         };
-        let first = self.separators.first_stretch(count, |separator| separator < key);
-        let last = self.separators.first_stretch(count, |separator| separator <= key);
+        let first = self.fence_keys.first_block(count, |fence_key| fence_key < key);
+        let last = self.fence_keys.first_block(count, |fence_key| fence_key <= key);
         first.map_or(count, |first| first.inner.start)..last.map_or(count, |last| last.inner.end)
     }
 }
@@ -102,15 +102,15 @@ mod tests {
             bound in -1..401_i64,
         ) {
             values.sort_unstable();
-            let separators = Separators::of(values.len(), |position| values[position]);
+            let fence_keys = FenceKeys::of(values.len(), |position| values[position]);
             let expected = values.partition_point(|value| *value <= bound);
-            let Some(stretch) = separators.first_stretch(values.len(), |separator| separator <= bound) else {
+            let Some(block) = fence_keys.first_block(values.len(), |fence_key| fence_key <= bound) else {
                 prop_assert_eq!(expected, values.len());
                 return Ok(());
             };
-            prop_assert!((stretch.inner.start..=stretch.inner.end).contains(&expected));
-            prop_assert_eq!(stretch.last, values[stretch.inner.end]);
-            prop_assert_eq!(stretch.before, stretch.inner.start.checked_sub(1).map(|before| values[before]));
+            prop_assert!((block.inner.start..=block.inner.end).contains(&expected));
+            prop_assert_eq!(block.last, values[block.inner.end]);
+            prop_assert_eq!(block.before, block.inner.start.checked_sub(1).map(|before| values[before]));
         }
 
         #[test]
@@ -120,13 +120,13 @@ mod tests {
             other in "[abc\u{10ffff}]{0,14}",
         ) {
             let texts: Vec<String> = rests.iter().map(|rest| format!("{common}{rest}")).collect();
-            let separators = TextSeparators::of(texts.len(), |position| texts[position].as_bytes());
+            let fence_keys = TextFenceKeys::of(texts.len(), |position| texts[position].as_bytes());
             let below = format!("{common}{other}");
             let some = texts.get(texts.len() / 3).unwrap_or(&other).as_bytes();
             for text in [other.as_bytes(), below.as_bytes(), some, &some[..some.len() / 2]] {
                 for boundary in [Boundary::Before(text), Boundary::After(text), Boundary::AfterPrefix(text)] {
                     let expected = texts.partition_point(|text| !boundary.precedes(text.as_bytes()));
-                    let around = separators.around(boundary, texts.len());
+                    let around = fence_keys.around(boundary, texts.len());
                     prop_assert!((around.start..=around.end).contains(&expected), "{boundary:?}: {expected} {around:?}");
                 }
             }

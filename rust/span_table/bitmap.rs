@@ -4,17 +4,17 @@ use std::ops::{Range, RangeInclusive};
 
 use fearless_simd::{Level, dispatch};
 
-use crate::index::MarkedRange;
+use crate::index::SelectionMask;
 
 /// Places of spans, of which the block that they belong to has a range.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PlaceSet {
+pub struct Bitmap {
     places: Range<usize>,
     /// The first word is that of the first place of the block.
     words: Vec<u64>,
 }
 
-impl PlaceSet {
+impl Bitmap {
     /// Returns the empty set of a block with these places.
     pub fn none(places: Range<usize>) -> Self {
         let words = vec![0; places.end.div_ceil(64) - places.start / 64];
@@ -51,9 +51,9 @@ impl PlaceSet {
     }
 
     /// Returns those of the places that `mark` marks.
-    pub(super) fn marked(&self, mark: impl FnOnce(MarkedRange<'_>)) -> Self {
+    pub(super) fn marked(&self, mark: impl FnOnce(SelectionMask<'_>)) -> Self {
         let mut found = Self::none(self.places());
-        mark(MarkedRange { range: self.places(), asked: Some(&self.words), words: &mut found.words });
+        mark(SelectionMask { range: self.places(), asked: Some(&self.words), words: &mut found.words });
         found
     }
 
@@ -300,7 +300,7 @@ mod tests {
                 let clamp = |place: usize| place.clamp(places.start, places.end);
                 clamp(range.start)..clamp(range.end)
             };
-            let (mut set, mut expected) = (PlaceSet::none(places.clone()), BTreeSet::new());
+            let (mut set, mut expected) = (Bitmap::none(places.clone()), BTreeSet::new());
             for fill in &fills {
                 set.fill(within(fill));
                 expected.extend(within(fill));
@@ -317,12 +317,12 @@ mod tests {
                 let bits = asked.clone().take(64).fold(0, |bits, place| {
                     bits | u64::from(set.contains(place)) << (place - first)
                 });
-                let mut inserted = PlaceSet::none(places.clone());
+                let mut inserted = Bitmap::none(places.clone());
                 inserted.insert_words(first, &[bits]);
                 prop_assert_eq!(inserted.iter(places.clone()).collect::<Vec<_>>(), among.iter().copied()
                     .filter(|place| *place < first + 64).collect::<Vec<_>>());
             }
-            let mut rest = PlaceSet::all(places.clone());
+            let mut rest = Bitmap::all(places.clone());
             rest.subtract(&set);
             prop_assert_eq!(rest.iter(places.clone()).count(), places.len() - expected.len());
             rest.intersect(&set);

@@ -25,7 +25,7 @@ fn found_rows_are_kept_for_the_caller_that_asked() {
     let snapshot = store.snapshot();
     let part = snapshot.parts().iter().find(|part| part.is_sealed()).expect("a segment");
     let said = Filter::compile(br#"{"op":"CONTAINS","key":"input","value":"a refund"}"#).expect("a filter");
-    let (ann, bob) = (said.charged_to("ann"), said.charged_to("bob"));
+    let (ann, bob) = (said.for_tenant("ann"), said.for_tenant("bob"));
     assert_eq!(part.rows(&ann, &|| false).expect("rows").count(), 3);
     assert_eq!([&ann, &bob, &said].map(|filter| looks(part, filter)), [0, 3, 3]);
     // What a caller's filter is made into is the caller's, too.

@@ -10,15 +10,15 @@ use crate::index::{Ids, Numbers, RowSet, Texts, fill, is_set};
 
 /// A predicate in terms of one index.
 #[derive(Debug)]
-pub(super) enum Resolved {
+pub(super) enum PlanNode {
     /// Every part holds.
-    All(Vec<Resolved>),
+    All(Vec<PlanNode>),
     /// At least one part holds.
-    Any(Vec<Resolved>),
+    Any(Vec<PlanNode>),
     /// The row is in one of these ranges, which ascend and are separated by gaps.
     Ranges(Vec<Range<u32>>),
     /// The row's text has one of these codes.
-    Texts(Arc<Texts>, Codes),
+    Texts(Arc<Texts>, CodeRanges),
     /// The row's number is in the set; its positions in the order by number are known.
     Ordered {
         numbers: Arc<Numbers>,
@@ -34,7 +34,7 @@ pub(super) enum Resolved {
     Rows(RowSet),
 }
 
-impl Resolved {
+impl PlanNode {
     /// No row.
     pub(super) const NONE: Self = Self::Ranges(Vec::new());
 
@@ -46,7 +46,7 @@ impl Resolved {
 
 /// A set of codes.
 #[derive(Debug)]
-pub(super) struct Codes {
+pub(super) struct CodeRanges {
     /// Ascending, separated by gaps.
     pub(super) ranges: Vec<Range<u32>>,
     /// How many rows have one of them.
@@ -60,7 +60,7 @@ pub(super) struct Codes {
 /// With more ranges than this, membership is tested with a bitmap.
 const MAX_SCANNED_RANGES: usize = 4;
 
-impl Codes {
+impl CodeRanges {
     pub(super) fn new(texts: &Texts, ranges: Vec<Range<u32>>) -> Self {
         let rows = ranges.iter().map(|range| texts.count(range)).sum();
         Self { ranges, rows, bits: OnceLock::new(), all: texts.distinct() as usize + 1 }
@@ -98,24 +98,24 @@ impl Codes {
 }
 
 /// Returns what matches all other rows, of `rows`.
-pub(super) fn opposite(node: &Resolved, rows: u32) -> Resolved {
-    let each = |parts: &[Resolved]| parts.iter().map(|part| opposite(part, rows)).collect();
+pub(super) fn opposite(node: &PlanNode, rows: u32) -> PlanNode {
+    let each = |parts: &[PlanNode]| parts.iter().map(|part| opposite(part, rows)).collect();
     match node {
-        Resolved::All(parts) => Resolved::Any(each(parts)),
-        Resolved::Any(parts) => Resolved::All(each(parts)),
-        Resolved::Ranges(ranges) => Resolved::Ranges(complement(ranges, rows)),
-        Resolved::Texts(texts, codes) => {
-            Resolved::Texts(texts.clone(), Codes::new(texts, codes.complement(texts)))
+        PlanNode::All(parts) => PlanNode::Any(each(parts)),
+        PlanNode::Any(parts) => PlanNode::All(each(parts)),
+        PlanNode::Ranges(ranges) => PlanNode::Ranges(complement(ranges, rows)),
+        PlanNode::Texts(texts, codes) => {
+            PlanNode::Texts(texts.clone(), CodeRanges::new(texts, codes.complement(texts)))
         }
-        Resolved::Ordered { numbers, order, positions, intervals } => Resolved::Ordered {
+        PlanNode::Ordered { numbers, order, positions, intervals } => PlanNode::Ordered {
             numbers: numbers.clone(),
             order: order.clone(),
             positions: complement(positions, order.len()),
             intervals: intervals.not(),
         },
-        Resolved::Scanned(numbers, intervals) => Resolved::Scanned(numbers.clone(), intervals.not()),
-        Resolved::Ids(ids, positions) => Resolved::Ids(ids.clone(), complement(positions, ids.order().len())),
-        Resolved::Rows(own) => Resolved::Rows(RowSet::Range(0..rows).without(own)),
+        PlanNode::Scanned(numbers, intervals) => PlanNode::Scanned(numbers.clone(), intervals.not()),
+        PlanNode::Ids(ids, positions) => PlanNode::Ids(ids.clone(), complement(positions, ids.order().len())),
+        PlanNode::Rows(own) => PlanNode::Rows(RowSet::Range(0..rows).without(own)),
     }
 }
 

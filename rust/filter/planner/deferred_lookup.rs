@@ -5,8 +5,8 @@ use std::sync::Arc;
 use arrow_buffer::ScalarBuffer;
 use rayon::prelude::*;
 
-use super::cost::{self, ROWS_AT_ONCE};
-use super::resolved::{Resolved, union};
+use super::cost::{self, INLINE_ROW_BUDGET};
+use super::plan_node::{PlanNode, union};
 use super::values::{codes, ids_that_match, write_hex};
 use crate::filter::intervals::IntervalSet;
 use crate::filter::text::TextMatcher;
@@ -15,7 +15,7 @@ use crate::text::ID_DIGITS;
 
 /// A condition in terms of one index, not looked up yet.
 #[derive(Debug)]
-pub(super) enum Unread<'i, 'p> {
+pub(super) enum DeferredLookup<'i, 'p> {
     /// The row has a text, and whether the matcher matches it is this.
     Texts { texts: &'i Arc<Texts>, matcher: &'p TextMatcher, truth: bool },
     /// Whether the matcher matches the row's id is this.
@@ -24,7 +24,7 @@ pub(super) enum Unread<'i, 'p> {
     Numbers { numbers: &'i Arc<Numbers>, order: &'i ScalarBuffer<u32>, intervals: IntervalSet<i64> },
 }
 
-impl Unread<'_, '_> {
+impl DeferredLookup<'_, '_> {
     /// Returns the cost of looking it up.
     pub(super) fn cost(&self) -> usize {
         match self {
@@ -37,16 +37,16 @@ impl Unread<'_, '_> {
     }
 
     /// Looks it up.
-    pub(super) fn read(self) -> Resolved {
+    pub(super) fn read(self) -> PlanNode {
         match self {
             Self::Texts { texts, matcher, truth } => {
-                Resolved::Texts(texts.clone(), codes(texts, matcher, truth))
+                PlanNode::Texts(texts.clone(), codes(texts, matcher, truth))
             }
             Self::Ids { ids, matcher, truth } => ids_that_match(ids, matcher, truth),
             Self::Numbers { numbers, order, intervals } => {
                 let positions = numbers.positions_between(order, intervals.as_slice());
                 let positions = union(positions.into_iter());
-                Resolved::Ordered { numbers: numbers.clone(), order: order.clone(), positions, intervals }
+                PlanNode::Ordered { numbers: numbers.clone(), order: order.clone(), positions, intervals }
             }
         }
     }
@@ -113,8 +113,8 @@ fn in_chunks<'n, I: Iterator<Item = u32>>(
     numbers: &'n [u32],
     work: impl Fn(&'n [u32]) -> I + Sync + Send,
 ) -> Vec<u32> {
-    if numbers.len() <= ROWS_AT_ONCE {
+    if numbers.len() <= INLINE_ROW_BUDGET {
         return work(numbers).collect();
     }
-    numbers.par_chunks(ROWS_AT_ONCE).flat_map_iter(work).collect()
+    numbers.par_chunks(INLINE_ROW_BUDGET).flat_map_iter(work).collect()
 }

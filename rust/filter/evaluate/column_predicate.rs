@@ -9,15 +9,15 @@ use arrow_schema::DataType;
 use super::super::columns::Columns;
 use super::super::predicate::Predicate;
 use super::super::spans::SpanTest;
-use super::test::Test;
+use super::test::ColumnTest;
 use super::words::nulls;
 use super::{dictionary, layouts, numbers};
 use crate::error::Result;
 
 /// A part of a predicate, asked for one truth.
-pub(super) enum Bound {
-    All(Vec<Bound>),
-    Any(Vec<Bound>),
+pub(super) enum ColumnPredicate {
+    All(Vec<ColumnPredicate>),
+    Any(Vec<ColumnPredicate>),
     /// The column has a value, or it has none. Without bits every row has a value.
     Present {
         present: Option<BooleanBuffer>,
@@ -25,7 +25,7 @@ pub(super) enum Bound {
     },
     /// The value is there, and the test is true of it, or false.
     Test {
-        test: Box<dyn Test>,
+        test: Box<dyn ColumnTest>,
         present: Option<BooleanBuffer>,
         is_negated: bool,
     },
@@ -33,11 +33,11 @@ pub(super) enum Bound {
     Spans {
         test: Arc<SpanTest>,
         truth: bool,
-        implied: Option<Box<Bound>>,
+        implied: Option<Box<ColumnPredicate>>,
     },
 }
 
-impl Bound {
+impl ColumnPredicate {
     /// Binds `predicate`, asked for the rows for which it is `truth`.
     pub(super) fn of(predicate: &Predicate, truth: bool, columns: &Columns<'_>) -> Result<Self> {
         let parts = |parts: &[Predicate]| -> Result<Vec<Self>> {
@@ -87,7 +87,7 @@ impl Bound {
         }
     }
 
-    fn over(test: Option<Box<dyn Test>>, present: Option<BooleanBuffer>, is_negated: bool) -> Self {
+    fn over(test: Option<Box<dyn ColumnTest>>, present: Option<BooleanBuffer>, is_negated: bool) -> Self {
         match test {
             Some(test) => Self::Test { test, present, is_negated },
             None => Self::Any(Vec::new()),

@@ -6,12 +6,12 @@
 //! by its caller and its canonical form, which has the caller's restriction in it. Only numbers of rows are kept, nothing
 //! of what is stored.
 
-mod callers_cache;
+mod tenant_lru_cache;
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use self::callers_cache::{CallersCache, Key};
+use self::tenant_lru_cache::{FilterCacheKey, TenantLruCache};
 use crate::error::Result;
 use crate::filter::Filter;
 use crate::index::RowSet;
@@ -19,7 +19,7 @@ use crate::index::RowSet;
 /// The memory of all kept sets of the process, in bytes.
 const MAX_BYTES: u64 = 64 << 20;
 
-static KEPT: LazyLock<CallersCache> = LazyLock::new(|| CallersCache::new(MAX_BYTES));
+static KEPT: LazyLock<TenantLruCache> = LazyLock::new(|| TenantLruCache::new(MAX_BYTES));
 static OPENED: AtomicU64 = AtomicU64::new(0);
 
 /// What is kept of one open segment.
@@ -67,7 +67,7 @@ impl KeptRows {
         KEPT.keep(filter.caller(), self.key(filter), rows.into());
     }
 
-    fn key(&self, filter: &Filter) -> Key {
+    fn key(&self, filter: &Filter) -> FilterCacheKey {
         (self.segment, filter.canonical().into())
     }
 }

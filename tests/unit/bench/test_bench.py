@@ -27,14 +27,12 @@ from spanwise.bench.peers import PEERS, Query, QueryResult, open_peer
 from spanwise.bench.plan import Effort, Plan
 from spanwise.bench.queries import bind_literals, fill, query_templates
 from spanwise.bench.report import BY_HAND, write_report
-from spanwise.bench.report.bars import bar_chart
-from spanwise.bench.report.figures import DataSet, chosen, largest_compared
+from spanwise.bench.report.figures import DataSet, largest_compared
 from spanwise.bench.report.readme import BEGIN, END, rewrite
 from spanwise.bench.service import load_generator
 from spanwise.bench.stages import aggregate, build, check, engine
 from spanwise.bench.tables import geometric_mean, milliseconds, percentile, ratio
 from spanwise.cli import commands
-from support.paths import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -361,16 +359,6 @@ def test_the_readme_shows_the_largest_store_beside_peers_and_of_equal_ones_the_r
         found = largest_compared(ordered)
         assert (found.traces, found.documents) == (5_000, "real")
     assert largest_compared(sets[3:]).traces == 9_000
-
-
-def test_the_bar_chart_of_the_documentation_shows_its_figures() -> None:
-    data_sets = msgspec.json.decode((ROOT / "docs" / "benchmarks.json").read_bytes(), type=list[DataSet])
-    chart = bar_chart(data_sets)
-    assert chart == (ROOT / "docs" / "benchmarks-bars.svg").read_text("utf-8")
-    rows = chosen(largest_compared(data_sets))
-    assert len(rows) == 7
-    for row in rows:
-        assert f"Spanwise {milliseconds(row.engines['spanwise'].median_ms)}, " in chart
 
 
 # The command

@@ -10,7 +10,7 @@ import pytest
 from spanwise.bench.data.shape import Shape
 from spanwise.bench.machine import Circumstances, circumstances
 from spanwise.bench.report import BY_HAND, write_report
-from spanwise.bench.report.figures import DataSet
+from spanwise.bench.report.figures import AskedFigures, DataSet, Figure
 from spanwise.bench.report.kept import FIGURES, merged
 from spanwise.bench.report.page import page
 from spanwise.bench.report.readme import short_table
@@ -103,6 +103,22 @@ def test_a_row_of_the_readme_names_the_documents_of_another_data_set(documents: 
     text = short_table([compared, opened])
     assert "Medians over 1,000 traces with small documents" in text
     assert f"| `spanwise serve` to ready, with {size} |" in text
+
+
+def test_the_readme_begins_with_the_slowest_phrase() -> None:
+    compared = msgspec.structs.replace(data_set(OLD), geometric_mean=2.0)
+    assert "phrase" not in short_table([compared])
+    figures = {milliseconds: Figure(milliseconds, milliseconds, 3) for milliseconds in (1.0, 2.0, 8.0, 90.0)}
+    rows = [
+        AskedFigures("`a b`", "phrase", 1, figures[2.0], None, None, {"chdb": figures[8.0]}, 4.0),
+        AskedFigures(
+            "`c d`", "rare phrase", 1, figures[8.0], None, None, {"chdb": figures[2.0], "tantivy": figures[1.0]}, 0.125
+        ),
+        AskedFigures("`e`", "token", 1, figures[90.0], None, None, {"chdb": figures[1.0]}, 0.01),
+    ]
+    asked = msgspec.structs.replace(data_set(NEW, "texts", traces=9_000), texts=rows)
+    table = short_table([compared, asked]).splitlines()
+    assert table[5] == "| phrase `c d`, 9,000 traces | 8.00 ms | 1.00 ms (Tantivy) | 0.12x |"
 
 
 def test_the_pages_of_the_documentation_show_its_figures() -> None:

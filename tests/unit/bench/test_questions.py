@@ -24,7 +24,6 @@ from spanwise.bench.questions.ordered import chdb, postgresql
 from spanwise.bench.report.figures import DataSet, figures
 from spanwise.bench.report.goals import goal_results
 from spanwise.bench.report.questions import questions_section, questions_title
-from spanwise.bench.report.readme import short_table
 from spanwise.bench.results import QueryTimes, Questions, Results
 from spanwise.bench.scan_bound import fields_of
 from spanwise.bench.stages import build, questions
@@ -311,7 +310,7 @@ def test_an_engine_that_was_given_up_is_compared_with_the_round_it_took_part_in(
     assert {name: beside.lowest for name, beside in found.questions.engines.items()} == {"duckdb": 8, "polars": 2}
 
 
-def test_the_goals_and_the_readme_have_both_columns() -> None:
+def test_the_goals_have_both_columns() -> None:
     found = reported(*ROWS)
     results = {goal.what: goal.result for goal in goal_results(found)}
     assert results == {
@@ -320,23 +319,3 @@ def test_the_goals_and_the_readme_have_both_columns() -> None:
         "generated questions beside engines with an order or indexes, geometric mean": "2.0x",
         "generated questions beside engines with an order or indexes, the one that gains least": "0.50x: 1: a EQ",
     }
-    text = short_table([found])
-    assert "beside scan engines, geometric mean; the least |  |  | 16x; 4.0x |" in text
-    assert "beside engines with an order or indexes, geometric mean; the least |  |  | 2.0x; 0.50x |" in text
-
-
-def test_the_readme_says_if_questions_were_about_rows_without_documents() -> None:
-    rows_only = msgspec.structs.replace(reported(*ROWS), documents="none", traces=9_000)
-    compared = msgspec.structs.replace(reported(*ROWS), geometric_mean=2.0)
-    text = short_table([compared, rows_only])
-    assert "| 2 generated questions over 9,000 traces without documents beside scan engines" in text
-
-
-def test_of_equal_stores_the_readme_has_the_one_that_was_asked_most_and_last() -> None:
-    few, more = reported(ROWS[0]), reported(*ROWS)
-    for data_sets in ([few, more], [more, few]):
-        assert "| 2 generated questions over" in short_table(data_sets)
-    before, after = reported(ROWS[0]), reported(ROWS[1])
-    before.stages["questions"] = msgspec.structs.replace(before.stages["questions"], when="2026-11-01T00:00:00+00:00")
-    for data_sets in ([before, after], [after, before]):
-        assert "8.0x; 8.0x |" in short_table(data_sets)

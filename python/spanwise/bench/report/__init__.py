@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from spanwise.bench.report.bars import bar_chart
 from spanwise.bench.report.figures import DataSet, figures
 from spanwise.bench.report.growth import growth_plot
 from spanwise.bench.report.kept import merged
@@ -31,8 +30,7 @@ def write_report(measured: Sequence[Results], report: Path, readme: Path | None)
 
     Args:
         measured: the results of the data sets that were measured here.
-        report: the Markdown file; the JSON and the SVG file have the same name with another extension, the bar chart
-            `-bars.svg`.
+        report: the Markdown file; the JSON and the SVG file have the same name with another extension.
         readme: a file with a marked region for the short table, if any.
 
     Raises:
@@ -52,8 +50,6 @@ def _write(measured: Sequence[Results], report: Path, readme: Path | None) -> No
     kept = msgspec.json.decode(data.read_bytes(), type=list[DataSet]) if data.exists() else []
     found = merged(kept, figures(measured))
     write_output(plot, growth_plot(found).encode())
-    if found:
-        write_output(report.with_name(f"{report.stem}-bars.svg"), bar_chart(found).encode())
     write_output(data, msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
     write_output(report, (page(found, plot.name, data.name) + _by_hand(report)).encode())
     if readme:

@@ -23,9 +23,7 @@ _CHOSEN = (
     "trace_id EQ",
     "status EQ ERROR",
     "name CONTAINS",
-    "user_id CONTAINS",
     "mix",
-    "match all",
     "sessions of all",
 )
 

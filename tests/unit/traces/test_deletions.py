@@ -75,7 +75,7 @@ def test_counting_takes_no_thread_of_those_that_ingest(store: SlowStore, dry_run
         store.begun.clear()
         current_caller.set("greedy")
         counts = [asyncio.ensure_future(traces.view(None, None).delete(EVERYTHING, dry_run=dry_run)) for _ in range(4)]
-        await asyncio.to_thread(store.begun.wait)
+        assert await asyncio.to_thread(store.begun.wait, 10)
         current_caller.set("modest")
         async with asyncio.timeout(10):
             report = await traces.ingest(export_request("5" * 32, "a" * 16), "application/json", None, None)

@@ -1,8 +1,8 @@
 //! Finds which of many texts that are adjacent in memory contain a pattern.
 //!
-//! Texts are searched as one, from one occurrence to the next. Each of these takes 10 to 20 ns, and to look at a text by itself
-//! takes 4, so where one text in four has the pattern, all places where it can begin are marked first, and the marks of each text
-//! are looked at.
+//! The texts are searched as one byte string, from one occurrence to the next. An occurrence costs 10 to 20
+//! ns; checking one text by itself costs 4 ns. If at least one text in four has the pattern, all possible
+//! starts are therefore marked first, and the marks of each text are checked.
 
 use std::ops::Range;
 
@@ -11,34 +11,35 @@ use memchr::memmem::Finder;
 
 use super::PairFinder;
 
-/// Texts that are searched in one way: few enough for their bytes to stay in the processor's cache.
+/// Texts that share one search strategy. Their bytes fit into the processor's cache.
 const TEXTS_AT_ONCE: usize = 1 << 10;
-/// Longer ones are always searched from one occurrence to the next, in bytes.
+/// Longer chunks, in bytes, are always searched from one occurrence to the next.
 const MAX_MARKED_BYTES: usize = 1 << 20;
-/// So are texts for a longer pattern, since it would be compared at every place where it can begin.
+/// Longer patterns are also searched that way: marking would compare them at every possible start.
 const MAX_MARKED_PATTERN: usize = 32;
-/// Where one in so many texts has the pattern, places are marked.
+/// Possible starts are marked if at least one in this many texts has the pattern.
 const OFTEN: usize = 4;
 const WORD: usize = 64;
 
-/// A search for a pattern, which is not empty.
+/// A search for a pattern that is not empty.
 #[derive(Debug)]
 pub(crate) struct AdjacentSearch<'p> {
     finder: &'p Finder<'p>,
     pair: PairFinder,
-    /// Whether the last texts had the pattern often.
+    /// True if the previous chunk had many matches.
     is_often: bool,
     marks: Vec<u64>,
 }
 
 impl<'p> AdjacentSearch<'p> {
-    /// Returns the search for the pattern of `finder`.
     pub(crate) fn of(finder: &'p Finder<'p>) -> Self {
         Self { finder, pair: PairFinder::of(finder.needle()), is_often: false, marks: Vec::new() }
     }
 
-    /// Sets the bit of every text that contains the pattern. The texts are adjacent in `bytes`, each from one of `offsets` to the
-    /// next; `hits` has a bit for each, none of them set.
+    /// Sets the bit of every text that contains the pattern.
+    ///
+    /// The texts are adjacent in `bytes`, each from one of `offsets` to the next. `hits` has one bit for each
+    /// text, initially 0.
     pub(crate) fn find<O: ArrowNativeType>(&mut self, bytes: &[u8], offsets: &[O], hits: &mut [u64]) {
         for (first, hits) in (0..).step_by(TEXTS_AT_ONCE).zip(hits.chunks_mut(TEXTS_AT_ONCE / WORD)) {
             let offsets = &offsets[first..offsets.len().min(first + TEXTS_AT_ONCE + 1)];
@@ -47,7 +48,7 @@ impl<'p> AdjacentSearch<'p> {
         }
     }
 
-    /// Does what [`Self::find`] does for texts that are all of `bytes`, in one way.
+    /// As [`Self::find`], for texts that cover all of `bytes` and share one strategy.
     pub(crate) fn find_in<O: ArrowNativeType>(&mut self, bytes: &[u8], offsets: &[O], hits: &mut [u64]) {
         let can_be_marked =
             bytes.len() <= MAX_MARKED_BYTES && self.finder.needle().len() <= MAX_MARKED_PATTERN;
@@ -60,8 +61,10 @@ impl<'p> AdjacentSearch<'p> {
         self.is_often = found * OFTEN >= offsets.len();
     }
 
-    /// A match that crosses the end of a text does not count; the search then continues at the next text long enough to hold the
-    /// pattern, so that it stays linear.
+    /// Searches from one occurrence to the next.
+    ///
+    /// A match that crosses the end of a text does not count. The search then continues at the next text long
+    /// enough to hold the pattern, so that it stays linear.
     fn go_from_hit_to_hit<O: ArrowNativeType>(&self, bytes: &[u8], offsets: &[O], hits: &mut [u64]) {
         let length = self.finder.needle().len();
         let base = offsets.first().map_or(0, |first| first.as_usize());
@@ -112,13 +115,14 @@ impl<'p> AdjacentSearch<'p> {
     }
 }
 
-/// Whether one of some places is marked. What comes next does not depend on that, so that no branch is foretold wrongly.
+/// Returns `true` if a position in a range is marked. It folds over all words: without an early return, there
+/// is no branch to mispredict.
 fn is_marked(marks: &[u64], places: Range<usize>) -> bool {
     let words = places.clone().step_by(WORD);
     words.fold(0, |any, place| any | marks_of(marks, place..places.end)) != 0
 }
 
-/// Whether `is_there` is true of one of some places that is marked.
+/// Returns `true` if `is_there` is true for a marked position in a range.
 fn is_marked_where(marks: &[u64], places: Range<usize>, is_there: impl Fn(usize) -> bool) -> bool {
     places.clone().step_by(WORD).any(|place| {
         let mut left = marks_of(marks, place..places.end);
@@ -132,11 +136,11 @@ fn is_marked_where(marks: &[u64], places: Range<usize>, is_there: impl Fn(usize)
     })
 }
 
-/// Returns the marks of the first 64 of some places.
+/// Returns the marks of the first 64 positions of a range.
 fn marks_of(marks: &[u64], places: Range<usize>) -> u64 {
     let (word, bit) = (places.start / WORD, places.start % WORD);
     let later = marks.get(word + 1).copied().unwrap_or_default();
-    // Shifted twice, because a shift by all bits of a word is none.
+    // Two shifts, because a shift by 64 bits is an overflow.
     (marks[word] >> bit | later << 1 << (WORD - 1 - bit)) & u64::MAX >> (WORD - places.len().min(WORD))
 }
 

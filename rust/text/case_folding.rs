@@ -1,7 +1,7 @@
 //! Unicode simple case folding, as the `regex` crate does it under `(?i)`.
 //!
-//! Every letter is replaced by one representative of all letters that differ from it only by case. So `k` matches the
-//! Kelvin sign, and `ß` does not match `ss`.
+//! Every letter is replaced by one representative of all letters that differ from it only by case. For
+//! example, `k` matches the Kelvin sign, but `ß` does not match `ss`.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;
@@ -9,37 +9,37 @@ use std::sync::LazyLock;
 use memchr::memmem;
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 
-/// No character from here on has a case.
+/// No character at or above this code point has a case.
 const CASELESS_FROM: u32 = 0x1_F000;
 
-/// The representative of each character before [`CASELESS_FROM`].
+/// The representative of each character below [`CASELESS_FROM`].
 static REPRESENTATIVES: LazyLock<Vec<char>> = LazyLock::new(|| {
     let representative = |number: u32| {
-        // What is no character is never looked up.
+        // Surrogates are not characters and are never looked up.
         let letter = char::from_u32(number).unwrap_or_default();
         representative_of(&case_variants(letter)).unwrap_or(letter)
     };
     (0..CASELESS_FROM).map(representative).collect()
 });
 
-/// Returns the letters that differ from `letter` only by case, and itself, ascending.
+/// Returns `letter` and the letters that differ from it only by case, ascending.
 fn case_variants(letter: char) -> Vec<char> {
     let mut class = ClassUnicode::new([ClassUnicodeRange::new(letter, letter)]);
     class.case_fold_simple();
     class.ranges().iter().flat_map(|range| range.start()..=range.end()).collect()
 }
 
-/// Returns the letter that represents all of `variants`, which are ascending: lower case in ASCII.
+/// Returns the letter that represents all of `variants`, which are ascending. In ASCII it is the lower-case
+/// letter.
 fn representative_of(variants: &[char]) -> Option<char> {
     variants.first().map(char::to_ascii_lowercase)
 }
 
-/// Whether a character differs from another one only by case.
 pub(crate) fn has_case(letter: char) -> bool {
     case_variants(letter).len() > 1
 }
 
-/// Replaces every letter of `text` by its representative. The content of `folded` is overwritten.
+/// Replaces every letter of `text` by its representative. Overwrites `folded`.
 pub(crate) fn fold_all(text: &str, folded: &mut String) {
     folded.clear();
     let mut rest = text;
@@ -57,11 +57,11 @@ pub(crate) fn fold_all(text: &str, folded: &mut String) {
     }
 }
 
-/// Replaces letters by their representative, for the letters of some patterns and all letters that differ from
-/// those only by case. Other letters match no pattern and may stay unchanged.
+/// Folds only the letters that occur in some patterns, in any case. Other letters cannot match and may stay
+/// unchanged.
 #[derive(Debug, Clone)]
 pub(crate) struct CaseFolding {
-    /// Letters beyond ASCII that are replaced; in ASCII, lower case represents both.
+    /// Replacements of letters beyond ASCII. In ASCII, the lower-case letter is the representative.
     beyond_ascii: HashMap<char, char>,
 }
 
@@ -70,7 +70,7 @@ impl CaseFolding {
         let mut ascii = [false; 128];
         let mut letters = BTreeSet::new();
         for letter in patterns.iter().flat_map(|pattern| pattern.as_ref().chars()) {
-            // Most letters of a long list are of these, and none of them is looked for in the set.
+            // A long list of patterns consists mostly of ASCII letters, which need no lookup in the set.
             match ascii.get_mut(letter as usize) {
                 Some(is_used) => *is_used = true,
                 None => _ = letters.insert(letter),
@@ -89,13 +89,13 @@ impl CaseFolding {
         Self { beyond_ascii }
     }
 
-    /// Whether a letter beyond ASCII is replaced in one or more texts.
+    /// Returns `true` if folding changes a letter beyond ASCII in `texts`.
     pub(crate) fn changes(&self, texts: &[u8]) -> bool {
         let has = |letter: &char| memmem::find(texts, letter.encode_utf8(&mut [0; 4]).as_bytes()).is_some();
         !self.beyond_ascii.is_empty() && !texts.is_ascii() && self.beyond_ascii.keys().any(has)
     }
 
-    /// Replaces letters of `text`. The content of `folded` is overwritten.
+    /// Folds `text`. Overwrites `folded`.
     pub(crate) fn fold(&self, text: &str, folded: &mut String) {
         folded.clear();
         if !self.changes(text.as_bytes()) {
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(by_pattern, folded(text));
     }
 
-    /// Text indexes hold folded tokens: where letters fold otherwise, they are of another format
+    /// Text indexes store folded tokens. A change of the folding needs a new index format
     /// (`rust/text_index/mod.rs`).
     #[test]
     fn letters_fold_as_in_the_format_of_text_indexes() {

@@ -1,18 +1,17 @@
-//! Finds ids of sixteen bytes by a piece of the hexadecimal digits in which they are written.
+//! Finds 16-byte ids by a substring of their hexadecimal form.
 
 use fearless_simd::prelude::*;
 use fearless_simd::{mask8x64, u8x64};
 
 use super::chunk_at;
 
-/// The length of an id as a number.
 pub(crate) const ID_BYTES: usize = size_of::<u128>();
-/// How many hexadecimal digits it has.
+/// The number of hexadecimal digits of an id.
 pub(crate) const ID_DIGITS: usize = 2 * ID_BYTES;
-/// Ids whose bytes are compared at once.
+/// The number of ids that are compared at once.
 const IDS_A_CHUNK: usize = 64 / ID_BYTES;
 
-/// Returns the value of a hexadecimal digit in lower case.
+/// Returns the value of a lower-case hexadecimal digit.
 pub(crate) fn digit(byte: u8) -> Option<u8> {
     match byte {
         b'0'..=b'9' => Some(byte - b'0'),
@@ -21,24 +20,24 @@ pub(crate) fn digit(byte: u8) -> Option<u8> {
     }
 }
 
-/// A piece of the digits of an id.
+/// A substring of the digits of an id.
 #[derive(Debug)]
 pub(crate) struct IdPiece {
-    /// For each place where it can be, which digits of an id are asked for, and what they must be.
+    /// A mask and the masked digits for each position where the piece can start.
     tests: Vec<(u128, u128)>,
-    /// The tests of the byte in which it begins, and of the next one.
+    /// Tests of the first two bytes if the piece starts with the first digit of a byte.
     aligned: [ByteTest; 2],
-    /// The same where it begins with the second digit of a byte.
+    /// The same tests if it starts with the second digit of a byte.
     shifted: [ByteTest; 2],
-    /// The bytes of four ids in which it can begin, with the first digit and with the second.
+    /// The bytes of four ids in which the piece can start, with the first digit and with the second.
     places: [u64; 2],
-    /// Whether these bytes are all of it.
+    /// True if two bytes cover the whole piece.
     is_short: bool,
 }
 
 impl IdPiece {
-    /// Returns the piece of these digits, of which there is one at least. It can begin with each of some digits of an id;
-    /// `None` if with none.
+    /// Returns the piece with these digits (at least one). `starts` are the digits of an id at which it can
+    /// start; `None` if there are no starts.
     pub(crate) fn of(digits: &[u8], starts: impl Iterator<Item = usize>) -> Option<Self> {
         let number = digits.iter().fold(0, |number, digit| number << 4 | u128::from(*digit));
         let mask = digits.iter().fold(0, |mask, _| mask << 4 | 0xF);
@@ -58,7 +57,7 @@ impl IdPiece {
         })
     }
 
-    /// Returns the digits with which an id begins that has the piece, as a mask and their values, if it can be nowhere else.
+    /// Returns the piece as a mask and digits if it can only be a prefix of an id.
     pub(crate) fn prefix(&self) -> Option<(u128, u128)> {
         match *self.tests {
             [(mask, digits)] if mask.leading_ones() == mask.count_ones() => Some((mask, digits)),
@@ -66,7 +65,7 @@ impl IdPiece {
         }
     }
 
-    /// Calls `found` with the number of each of some ids that has the piece, in their order. `bytes` are all ids, one after
+    /// Calls `found` with the index of each id that has the piece, ascending. `bytes` are all ids, one after
     /// another.
     #[inline(always)]
     #[allow(
@@ -93,7 +92,7 @@ impl IdPiece {
         }
     }
 
-    /// Returns a bit for each byte of the four ids from a place on: whether the piece can begin in it.
+    /// Returns a bit for each byte of the four ids from `place` on: whether the piece can start there.
     #[inline(always)]
     #[allow(
         clippy::inline_always,
@@ -114,13 +113,13 @@ impl IdPiece {
     }
 }
 
-/// Returns an id of those in `bytes`, by its number.
+/// Returns the id at an index of `bytes`.
 pub(crate) fn id_at(bytes: &[u8], number: usize) -> u128 {
     let bytes = bytes[number * ID_BYTES..].first_chunk();
     bytes.map_or(0, |bytes| u128::from_be_bytes(*bytes))
 }
 
-/// A test of a byte: `byte | ignored == wanted`.
+/// A test of one byte: `byte | ignored == wanted`.
 #[derive(Debug, Clone, Copy)]
 struct ByteTest {
     ignored: u8,
@@ -128,14 +127,13 @@ struct ByteTest {
 }
 
 impl ByteTest {
-    /// Returns the test of the two digits of a byte, as far as they are known.
+    /// Returns the test of a byte whose digits are given. `None` matches any digit.
     fn of(first: Option<u8>, second: Option<u8>) -> Self {
         let ignored = first.map_or(0xF0, |_| 0) | second.map_or(0x0F, |_| 0);
         let digits = first.unwrap_or_default() << 4 | second.unwrap_or_default();
         Self { ignored, wanted: digits | ignored }
     }
 
-    /// Whether each byte passes.
     #[inline(always)]
     #[allow(
         clippy::inline_always,

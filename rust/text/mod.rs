@@ -1,4 +1,4 @@
-//! What a search for texts compares: the parts of a text that are searched, and letters that differ only by case.
+//! Text comparison: the parts of a text that are searched, substring search and case folding.
 
 mod adjacent_search;
 mod case_folding;

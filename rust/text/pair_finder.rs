@@ -1,14 +1,14 @@
-//! Finds where a pattern can be in bytes: as it is written, or with letters of ASCII in either case without a copy of the bytes
-//! in one case.
+//! Finds possible starts of a pattern in bytes, exactly or in any ASCII case. No lower-case copy of the bytes
+//! is needed.
 
 use fearless_simd::prelude::*;
 use fearless_simd::{Level, dispatch, u8x64};
 use memchr::arch::all::packedpair::Pair;
 
-/// Bytes that are compared at once.
+/// The number of bytes that are compared at once.
 const CHUNK: usize = 64;
 
-/// Finds a pattern by two of its bytes, such as are rare in texts.
+/// Finds a pattern by two of its bytes that are rare in texts.
 #[derive(Debug, Clone)]
 pub(crate) struct PairFinder {
     level: Level,
@@ -16,7 +16,7 @@ pub(crate) struct PairFinder {
     pair: [PairByte; 2],
 }
 
-/// A test of the byte at some distance from where the pattern would begin: `byte | ignored == wanted`.
+/// A test of the byte at a distance from the start of the pattern: `byte | ignored == wanted`.
 #[derive(Debug, Clone, Copy)]
 struct PairByte {
     distance: usize,
@@ -31,7 +31,7 @@ impl PairByte {
     }
 
     fn in_any_case(pattern: &[u8], distance: usize) -> Self {
-        /// In these bits alone `-` and `_` differ.
+        /// The bits in which `-` and `_` differ.
         const DASHES: u8 = b'-' ^ b'_';
         const CASE: u8 = b'a' ^ b'A';
         let byte = pattern.get(distance).copied().unwrap_or_default();
@@ -45,28 +45,29 @@ impl PairByte {
 }
 
 impl PairFinder {
-    /// Returns the finder of a pattern, which is not empty, as it is written.
+    /// Returns a finder for the exact pattern, which is not empty.
     pub(crate) fn of(pattern: &[u8]) -> Self {
         let pair = pair_of(pattern).map(|distance| PairByte::of(pattern, distance));
         Self { level: Level::new(), length: pattern.len(), pair }
     }
 
-    /// Returns the finder of a pattern, which is not empty, with letters in any case and each `-` or `_` as either of them.
+    /// Returns a finder that ignores the case of letters and matches `-` and `_` with either. The pattern is
+    /// not empty.
     pub(crate) fn in_any_case(pattern: &[u8]) -> Self {
         let pair = pair_of(&pattern.to_ascii_lowercase());
         let pair = pair.map(|distance| PairByte::in_any_case(pattern, distance));
         Self { level: Level::new(), length: pattern.len(), pair }
     }
 
-    /// Sets `marks` to a bit for each of `bytes`: whether the pattern can begin there. It is set wherever the pattern stands, and at
-    /// some other places unless [`Self::is_exact`].
+    /// Sets one bit in `marks` for each of `bytes` at which the pattern can start. The marks are a superset
+    /// of the matches unless [`Self::is_exact`].
     pub(crate) fn mark(&self, bytes: &[u8], marks: &mut Vec<u64>) {
         marks.clear();
         marks.resize(bytes.len().div_ceil(CHUNK), 0);
         dispatch!(self.level, simd => self.mark_by(simd, bytes, marks));
     }
 
-    /// Whether the pattern, in this case, stands wherever it is marked.
+    /// Returns `true` if the marks are exactly the matches of the pattern in this case.
     pub(crate) fn is_exact(&self) -> bool {
         self.length <= self.pair.len() && self.pair.iter().all(|test| test.ignored == 0)
     }
@@ -82,8 +83,8 @@ impl PairFinder {
         }
     }
 
-    /// Whether `is_there` is true of a place in `bytes` where the pattern can begin. It is asked of every place at which the
-    /// pattern stands, and of some others.
+    /// Returns `true` if `is_there` is true for a possible start in `bytes`. The possible starts are a
+    /// superset of the matches.
     pub(crate) fn any(&self, bytes: &[u8], mut is_there: impl FnMut(usize) -> bool) -> bool {
         dispatch!(self.level, simd => self.any_of(simd, bytes, &mut is_there))
     }
@@ -111,7 +112,7 @@ impl PairFinder {
         false
     }
 
-    /// Returns a bit for each of the bytes from a place on: whether the pattern can begin there.
+    /// Returns a bit for each byte from `chunk` on: whether the pattern can start there.
     #[inline(always)]
     #[allow(
         clippy::inline_always,
@@ -119,7 +120,7 @@ impl PairFinder {
     )]
     fn starts<S: Simd>(&self, simd: S, bytes: &[u8], chunk: usize) -> u64 {
         let [one, other] = self.pair;
-        // Not by a closure: that would be compiled for any processor.
+        // Not a closure: a closure would be compiled without the instructions of this processor.
         let (own, further) =
             (chunk_at(simd, bytes, chunk + one.distance), chunk_at(simd, bytes, chunk + other.distance));
         let is_one = (own | u8x64::splat(simd, one.ignored)).simd_eq(u8x64::splat(simd, one.wanted));
@@ -129,12 +130,13 @@ impl PairFinder {
     }
 }
 
-/// Returns how far from where a pattern begins two of its bytes are that are rare in texts; the only one of a single byte twice.
+/// Returns the distances of two bytes that are rare in texts from the start of the pattern. Both are 0 if it
+/// has only one byte.
 fn pair_of(pattern: &[u8]) -> [usize; 2] {
     Pair::new(pattern).map_or([0; 2], |pair| [pair.index1(), pair.index2()].map(usize::from))
 }
 
-/// Returns the bytes from a place on; beyond the end such as no text has.
+/// Returns the bytes from `start` on, padded with a byte that is never in a text.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "it is compiled once for each kind of processor, inside its caller")]
 pub(crate) fn chunk_at<S: Simd>(simd: S, bytes: &[u8], start: usize) -> u8x64<S> {
@@ -144,7 +146,7 @@ pub(crate) fn chunk_at<S: Simd>(simd: S, bytes: &[u8], start: usize) -> u8x64<S>
     }
 }
 
-/// In a function of its own: else the compiler copies every chunk, not only the last.
+/// A function of its own, because the compiler otherwise copies every chunk, not only the last.
 #[cold]
 #[inline(never)]
 fn last_chunk(bytes: &[u8], start: usize) -> [u8; CHUNK] {

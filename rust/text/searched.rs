@@ -1,29 +1,31 @@
 //! The parts of a text that are searched.
 //!
-//! A text is searched as it was sent. Inside of JSON, a quotation mark, a line break or a letter beyond ASCII may be
-//! written as an escape, so a text is also searched with its escapes resolved, once and twice: as texts of JSON inside of
-//! JSON are. Of a run that is data only the beginning is searched.
+//! A text is searched as it was sent. Inside JSON, a quotation mark, a line break or a letter beyond ASCII
+//! may be written as an escape. A text is therefore also searched with its escapes resolved once, and once
+//! more for JSON inside JSON strings. Only the beginning of a long data run is searched.
 //!
-//! What is found between two bytes that are [apart](is_apart) is the same with its escapes resolved if it has none.
+//! Bytes between two [token boundaries](is_token_boundary) that have no escape are the same at every escape
+//! level.
 
 use std::borrow::Cow;
 
-/// Runs of more than so many letters, digits and `+/=_-` are data, such as images: not searched.
+/// Longer runs of letters, digits and `+/=_-` are data, such as images, and are not searched.
 const MAX_RUN_BYTES: usize = 4_096;
-/// What is searched of a run that is data.
+/// The number of bytes at the start of a data run that are searched.
 const SEARCHED_RUN_BYTES: usize = 64;
 
-/// How often the escapes of a text are resolved.
+/// How many times the escapes of a text are resolved.
 const ESCAPE_LEVELS: usize = 2;
 
-/// Returns what `find` first finds in a part of `text` that is searched. It is called with one part after the other: as the
-/// text was sent, then with its escapes resolved, then with these resolved again.
+/// Returns the first result of `find`. It is called with each searched part of `text`: first as it was sent,
+/// then with its escapes resolved once and twice.
 pub(crate) fn find_in_searched<T>(text: &str, find: impl FnMut(&str) -> Option<T>) -> Option<T> {
     find_in_levels(text, unescaped, find)
 }
 
-/// Calls `visit` with parts that have, between bytes that are [apart](is_apart), whatever the parts that are searched have: with
-/// the text as it was sent, and of what it is with its escapes resolved only with what these change.
+/// Calls `visit` with parts that have the same tokens between [token boundaries](is_token_boundary) as all
+/// searched parts. These are the text as it was sent and, per escape level, only the tokens that the level
+/// changes.
 pub(crate) fn for_each_searched_word(text: &str, mut visit: impl FnMut(&str)) {
     let _nothing_ends_it: Option<()> = find_in_levels(text, unescaped_words, |part| {
         visit(part);
@@ -31,12 +33,12 @@ pub(crate) fn for_each_searched_word(text: &str, mut visit: impl FnMut(&str)) {
     });
 }
 
-/// Whether no word, no escape and no run of data goes on over a byte.
+/// Returns `true` if no word, escape or data run continues across a byte.
 pub(crate) fn is_token_boundary(byte: u8) -> bool {
     byte.is_ascii() && !byte.is_ascii_alphanumeric() && !b"-_+/=\"\\".contains(&byte)
 }
 
-/// Returns what `find` first finds in `text`, or in what `resolve` makes of it, once and twice, as long as there is an escape.
+/// Returns the first result of `find` in `text`, or in the output of `resolve` for each further escape level.
 fn find_in_levels<T>(
     text: &str,
     resolve: impl Fn(&str) -> String,
@@ -53,14 +55,14 @@ fn find_in_levels<T>(
     searched(&text).into_iter().find_map(find)
 }
 
-/// Returns `text` with its escapes resolved.
 fn unescaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     unescape(text, &mut out);
     out
 }
 
-/// Returns what has an escape in `text`, from one byte that is apart to the next, with the escapes resolved, between spaces.
+/// Returns the tokens of `text` that have an escape, resolved and separated by spaces. Tokens end at token
+/// boundaries.
 fn unescaped_words(text: &str) -> String {
     let (mut out, mut rest) = (String::new(), text);
     while let Some(at) = rest.find('\\') {
@@ -74,7 +76,7 @@ fn unescaped_words(text: &str) -> String {
     out
 }
 
-/// Appends `text` with the escapes of JSON strings resolved; what is no escape stays. Source: RFC 8259, 7.
+/// Appends `text` with the escapes of JSON strings resolved. Other backslashes stay. Source: RFC 8259, 7.
 fn unescape(text: &str, out: &mut String) {
     let mut rest = text;
     while let Some(at) = rest.find('\\') {
@@ -86,7 +88,7 @@ fn unescape(text: &str, out: &mut String) {
     out.push_str(rest);
 }
 
-/// Returns the character of the escape that follows a backslash, and the length of the escape in bytes.
+/// Returns the character of the escape after a backslash, and the length of the escape in bytes.
 fn escape(text: &str) -> Option<(char, usize)> {
     let letter = match text.as_bytes().first()? {
         b'"' => '"',
@@ -116,7 +118,7 @@ fn code_unit(text: &str) -> Option<u16> {
     u16::from_str_radix(digits, 16).ok()
 }
 
-/// Returns the parts of `text` that are searched: all of it but for the rest of each run that is data.
+/// Returns the searched parts of `text`: all of it except the rest of each data run.
 fn searched(text: &str) -> Vec<&str> {
     let is_of_run = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=_-".contains(&byte);
     if text.len() <= MAX_RUN_BYTES {
@@ -143,7 +145,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns what stands between bytes that are apart in the parts that `visit` is called with.
+    /// Returns the tokens between token boundaries in the parts that `visit` receives.
     fn words(for_each: impl FnOnce(&mut dyn FnMut(&str))) -> BTreeSet<String> {
         let mut words = BTreeSet::new();
         for_each(&mut |part| {

@@ -1,4 +1,4 @@
-//! A set of places among those of a block, as a bitmap.
+//! A set of span ordinals of one block, as a bitmap.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -6,64 +6,65 @@ use fearless_simd::{Level, dispatch};
 
 use crate::index::SelectionMask;
 
-/// Places of spans, of which the block that they belong to has a range.
+/// A set of span ordinals. A block covers a range of ordinals; the set has one bit for each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bitmap {
     places: Range<usize>,
-    /// The first word is that of the first place of the block.
+    /// The first word has the bit of the block's first ordinal.
     words: Vec<u64>,
 }
 
 impl Bitmap {
-    /// Returns the empty set of a block with these places.
+    /// Returns the empty set for a block with these ordinals.
     pub fn none(places: Range<usize>) -> Self {
         let words = vec![0; places.end.div_ceil(64) - places.start / 64];
         Self { places, words }
     }
 
-    /// Returns the set of all places of a block.
+    /// Returns the set of all ordinals of a block.
     pub fn all(places: Range<usize>) -> Self {
         let mut set = Self::none(places.clone());
         set.fill(places);
         set
     }
 
-    /// Returns the set of these words, of which the first is that of the first place.
+    /// Returns the set with these words. The first word has the bit of the first ordinal.
     pub fn of_words(places: Range<usize>, words: Vec<u64>) -> Self {
         let mut set = Self { places, words };
         set.words.resize(set.places.end.div_ceil(64) - set.places.start / 64, 0);
         set
     }
 
-    /// Returns the places of the block, in the set or not.
+    /// Returns the range of ordinals that the block covers, whether they are in the set or not.
     pub fn places(&self) -> Range<usize> {
         self.places.clone()
     }
 
-    /// Returns the bitmap, of which the first word is that of the first place.
+    /// Returns the words of the bitmap. The first word has the bit of the block's first ordinal.
     pub fn words(&self) -> &[u64] {
         &self.words
     }
 
-    /// Returns the bitmap.
+    /// Returns the words of the bitmap, as [`Self::words`].
     pub fn into_words(self) -> Vec<u64> {
         self.words
     }
 
-    /// Returns those of the places that `mark` marks.
+    /// Returns the subset of ordinals that `mark` marks.
     pub(super) fn marked(&self, mark: impl FnOnce(SelectionMask<'_>)) -> Self {
         let mut found = Self::none(self.places());
         mark(SelectionMask { range: self.places(), asked: Some(&self.words), words: &mut found.words });
         found
     }
 
-    /// Adds a place of the block.
+    /// Adds an ordinal of the block.
     #[inline]
     pub fn insert(&mut self, place: usize) {
         self.words[place / 64 - self.places.start / 64] |= 1 << (place % 64);
     }
 
-    /// Adds the places of the bits that are set in some words, of which the lowest is that of `place`; all belong to the block.
+    /// Adds the ordinals of the bits that are set in `words`. The lowest bit is that for `place`; all
+    /// ordinals belong to the block.
     pub fn insert_words(&mut self, place: usize, words: &[u64]) {
         (place..).step_by(64).zip(words).for_each(|(place, word)| self.insert_word(place, *word));
     }
@@ -71,19 +72,19 @@ impl Bitmap {
     fn insert_word(&mut self, place: usize, bits: u64) {
         let (word, shift) = (place / 64 - self.places.start / 64, place % 64);
         self.words[word] |= bits << shift;
-        // Shifted twice, for a shift by 64 is none.
+        // Two shifts, because a shift by 64 bits is an overflow.
         let rest = bits >> 1 >> (63 - shift);
         if rest != 0 {
             self.words[word + 1] |= rest;
         }
     }
 
-    /// Removes a place of the block.
+    /// Removes an ordinal of the block.
     pub fn remove(&mut self, place: usize) {
         self.words[place / 64 - self.places.start / 64] &= !(1 << (place % 64));
     }
 
-    /// Adds a range of places of the block.
+    /// Adds a range of ordinals of the block.
     pub fn fill(&mut self, places: Range<usize>) {
         let first = self.places.start / 64;
         for (word, mask) in masks(places) {
@@ -91,26 +92,27 @@ impl Bitmap {
         }
     }
 
-    /// Whether a place of the block is in the set.
+    /// Returns `true` if an ordinal of the block is in the set.
     #[inline]
     pub fn contains(&self, place: usize) -> bool {
         self.words[place / 64 - self.places.start / 64] >> (place % 64) & 1 == 1
     }
 
-    /// Whether no place is in the set.
+    /// Returns `true` if the set is empty.
     pub fn is_empty(&self) -> bool {
         self.words.iter().all(|word| *word == 0)
     }
 
-    /// Whether the set has any of a range of places of the block.
+    /// Returns `true` if the set has an ordinal in a range of the block.
     #[inline]
     pub fn has_any(&self, places: Range<usize>) -> bool {
         self.bits(&places).map_or_else(|| self.words_of(places).any(|(_, word)| word != 0), |bits| bits != 0)
     }
 
-    /// Returns the bits of a range of at most 64 places of the block, the first one lowest. `None` of more.
+    /// Returns the bits of a range of at most 64 ordinals of the block, the first one lowest. `None` if the
+    /// range is longer.
     ///
-    /// Most ranges are those of a trace of a few spans.
+    /// Most ranges belong to a trace with a few spans.
     #[inline]
     fn bits(&self, places: &Range<usize>) -> Option<u64> {
         let (word, shift) = (places.start / 64 - self.places.start / 64, places.start % 64);
@@ -118,19 +120,19 @@ impl Bitmap {
         if places.is_empty() {
             return Some(0);
         }
-        // Shifted twice, for a shift by 64 is none.
+        // Two shifts, because a shift by 64 bits is an overflow.
         let next = self.words.get(word + 1).map_or(0, |next| next << 1 << (63 - shift));
         Some((self.words[word] >> shift | next) << unused >> unused)
     }
 
-    /// Returns how many of a range of places of the block are in the set.
+    /// Returns the number of ordinals of a range that are in the set.
     pub fn count(&self, places: Range<usize>) -> u64 {
         let of_words = |places| self.words_of(places).map(|(_, word)| u64::from(word.count_ones())).sum();
         self.bits(&places).map_or_else(|| of_words(places), |bits| u64::from(bits.count_ones()))
     }
 
-    /// Returns a bit for each range of places of the block from one bound to the next: whether so many of them are in the
-    /// set.
+    /// Returns one bit for each range between adjacent bounds: whether the number of its ordinals in the set
+    /// is within `counts`.
     pub(super) fn neighbours_with_counts(&self, bounds: &[u32], counts: &RangeInclusive<u64>) -> Vec<u64> {
         let narrow = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
         let counts = (narrow(*counts.start()), narrow(*counts.end()));
@@ -145,7 +147,7 @@ impl Bitmap {
     #[allow(clippy::needless_bitwise_bool, reason = "branchless")]
     fn mark_neighbours(&self, bounds: &[u32], (least, most): (u32, u32)) -> Vec<u64> {
         let Some((first, bounds)) = bounds.split_first() else { return Vec::new() };
-        // What is before each word, so that a count is the difference of two ranks.
+        // The number of bits before each word makes every count the difference of two ranks.
         let (mut before, mut sum) = (Vec::with_capacity(self.words.len() + 1), 0);
         for word in &self.words {
             before.push((sum, *word));
@@ -160,7 +162,8 @@ impl Bitmap {
         };
         let mut passed = rank(*first);
         let mut words = vec![0; bounds.len().div_ceil(64)];
-        // Loops, for what an adapter of iterators calls is compiled for any processor, and counts bits one after the other.
+        // Loops instead of iterator adapters: the closure of an adapter is compiled without the instructions
+        // of this processor and counts bits one by one.
         for (word, bounds) in words.iter_mut().zip(bounds.chunks(64)) {
             for (bit, bound) in bounds.iter().enumerate() {
                 let next = rank(*bound);
@@ -171,7 +174,7 @@ impl Bitmap {
         words
     }
 
-    /// Returns those of a range of places of the block that are in the set, ascending.
+    /// Returns the ordinals of a range that are in the set, ascending.
     #[inline]
     pub fn iter(&self, places: Range<usize>) -> PlacesInSet<'_> {
         let base = self.places.start / 64;
@@ -185,7 +188,7 @@ impl Bitmap {
         PlacesInSet { words, word: if first == last { low & high } else { low }, first: first * 64, high }
     }
 
-    /// Returns the last of a range of places of the block that is in the set.
+    /// Returns the last ordinal of a range that is in the set.
     pub fn last(&self, places: Range<usize>) -> Option<usize> {
         let base = self.places.start / 64;
         let (mut end, start) = (places.end, places.start);
@@ -201,28 +204,28 @@ impl Bitmap {
         None
     }
 
-    /// Keeps the places that are in `other`, a set of the same block, too.
+    /// Keeps only the ordinals that are also in `other`, a set of the same block.
     pub fn intersect(&mut self, other: &Self) {
         self.words.iter_mut().zip(&other.words).for_each(|(own, other)| *own &= other);
     }
 
-    /// Adds the places of `other`, a set of the same block.
+    /// Adds the ordinals of `other`, a set of the same block.
     pub fn unite(&mut self, other: &Self) {
         self.words.iter_mut().zip(&other.words).for_each(|(own, other)| *own |= other);
     }
 
-    /// Removes the places of `other`, a set of the same block.
+    /// Removes the ordinals of `other`, a set of the same block.
     pub fn subtract(&mut self, other: &Self) {
         self.words.iter_mut().zip(&other.words).for_each(|(own, other)| *own &= !other);
     }
 
-    /// Returns the places of the block that are not in the set.
+    /// Returns the ordinals of the block that are not in the set.
     #[must_use]
     pub fn complement(&self) -> Self {
         Self::all(self.places()).without(self)
     }
 
-    /// Returns the places that are not in `other`, a set of the same block.
+    /// Returns the ordinals that are not in `other`, a set of the same block.
     #[must_use]
     pub fn without(&self, other: &Self) -> Self {
         let mut rest = self.clone();
@@ -230,23 +233,23 @@ impl Bitmap {
         rest
     }
 
-    /// Returns the number of each word of a range, with the bits of that range.
+    /// Returns the index of each word of a range, with only the bits of that range.
     fn words_of(&self, places: Range<usize>) -> impl Iterator<Item = (usize, u64)> + '_ {
         let first = self.places.start / 64;
         masks(places).map(move |(index, mask)| (index, self.words[index - first] & mask))
     }
 }
 
-/// The places of a range that are in a set, ascending.
+/// Iterates over the ordinals of a range that are in a set, ascending.
 #[derive(Debug, Clone)]
 pub struct PlacesInSet<'s> {
-    /// The words after the one at hand.
+    /// The words after the current one.
     words: &'s [u64],
-    /// What is left of the word at hand.
+    /// The bits of the current word that are still to come.
     word: u64,
-    /// The place of its first bit.
+    /// The ordinal of the current word's first bit.
     first: usize,
-    /// The bits of the last word that belong to the range.
+    /// A mask of the bits of the last word that belong to the range.
     high: u64,
 }
 
@@ -267,7 +270,7 @@ impl Iterator for PlacesInSet<'_> {
     }
 }
 
-/// Returns the number of each word that has bits of a range, with a mask of them.
+/// Returns the index of each word that has bits of a range, with a mask of those bits.
 fn masks(places: Range<usize>) -> impl Iterator<Item = (usize, u64)> {
     let Range { start, end } = places;
     let words = if start < end { start / 64..end.div_ceil(64) } else { 0..0 };

@@ -1,4 +1,4 @@
-//! The spans of some rows that are near each other.
+//! The spans of some adjacent rows.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -7,7 +7,7 @@ use super::durations::Durations;
 use super::table::SpanTable;
 use crate::index::{CodeSet, RowBlock};
 
-/// The spans of some rows.
+/// A view of the spans of some rows, the unit in which conditions on spans are evaluated.
 #[derive(Debug, Clone)]
 pub struct SpanBlock<'t> {
     table: &'t SpanTable,
@@ -15,20 +15,20 @@ pub struct SpanBlock<'t> {
 }
 
 impl SpanTable {
-    /// Returns the spans of some rows, which ascend. What a block has to keep grows with the rows from the first to the last
-    /// one, those between the others included.
+    /// Returns a block for some rows, which ascend. The size of its sets grows with the distance from the
+    /// first row to the last, including the rows between that are not in the block.
     pub fn block<'t>(&'t self, rows: RowBlock<'t>) -> SpanBlock<'t> {
         SpanBlock { table: self, rows }
     }
 }
 
 impl SpanBlock<'_> {
-    /// Returns the rows.
+    /// Returns the rows, ascending.
     pub fn rows(&self) -> impl Iterator<Item = u32> + '_ {
         self.rows.iter()
     }
 
-    /// Returns the rows from the first to the last one.
+    /// Returns the range from the first row to the last one.
     pub fn range(&self) -> Range<u32> {
         match &self.rows {
             RowBlock::Range(range) => range.clone(),
@@ -38,13 +38,13 @@ impl SpanBlock<'_> {
         }
     }
 
-    /// Returns the places of all spans from the first row to the last one.
+    /// Returns the ordinals of all spans from the first row to the last one.
     pub fn places(&self) -> Range<usize> {
         let range = self.range();
         self.table.firsts[range.start as usize] as usize..self.table.firsts[range.end as usize] as usize
     }
 
-    /// Returns the set of the places of the rows.
+    /// Returns the set of all ordinals that belong to the rows.
     pub fn all(&self) -> Bitmap {
         match &self.rows {
             RowBlock::Range(_) => Bitmap::all(self.places()),
@@ -56,13 +56,13 @@ impl SpanBlock<'_> {
         }
     }
 
-    /// Returns the places of a row's spans.
+    /// Returns the ordinals of a row's spans.
     #[inline]
     pub fn places_of(&self, row: u32) -> Range<usize> {
         self.table.firsts[row as usize] as usize..self.table.firsts[row as usize + 1] as usize
     }
 
-    /// Returns the positions of those of the rows that have a place in a set.
+    /// Returns the positions, within the block, of rows that have an ordinal in `set`.
     pub fn rows_with(&self, set: &Bitmap) -> Bitmap {
         if set.is_empty() {
             return Bitmap::none(0..self.rows.len());
@@ -73,7 +73,7 @@ impl SpanBlock<'_> {
         }
     }
 
-    /// Returns the positions of those of the rows that have so many places in a set.
+    /// Returns the positions, within the block, of rows whose number of ordinals in `set` is within `counts`.
     pub fn rows_with_counts(&self, set: &Bitmap, counts: RangeInclusive<u64>) -> Bitmap {
         match &self.rows {
             RowBlock::Range(range) => {
@@ -84,7 +84,7 @@ impl SpanBlock<'_> {
         }
     }
 
-    /// Returns the positions of those of the rows of whose places a test is true.
+    /// Returns the positions, within the block, of rows whose range of ordinals passes `test`.
     pub fn rows_of(&self, test: impl Fn(Range<usize>) -> bool) -> Bitmap {
         let mut words = vec![0; self.rows.len().div_ceil(64)];
         let firsts = &self.table.firsts;
@@ -107,12 +107,12 @@ impl SpanBlock<'_> {
         Bitmap::of_words(0..self.rows.len(), words)
     }
 
-    /// Returns the places that are asked and whose combination of words is in a set.
+    /// Returns the subset of `asked` whose combination of words is in `set`.
     pub fn of_combinations(&self, set: &CodeSet, asked: &Bitmap) -> Bitmap {
         asked.marked(|marked| self.table.codes.mark_codes(set, marked))
     }
 
-    /// Returns the places that are asked and have a number of a column in one of these closed intervals.
+    /// Returns the subset of `asked` with a number in one of the closed `intervals`.
     pub fn with_numbers(
         &self,
         column: usize,
@@ -124,47 +124,47 @@ impl SpanBlock<'_> {
         asked.marked(|marked| self.table.numbers[column].mark_within(intervals.map(stored), marked))
     }
 
-    /// Returns the places that are asked and have a number of a column.
+    /// Returns the subset of `asked` with a number in a column.
     pub fn with_number(&self, column: usize, asked: &Bitmap) -> Bitmap {
         asked.marked(|marked| self.table.numbers[column].mark_within([(1, i64::MAX)], marked))
     }
 
-    /// Returns the number of a column that a span has.
+    /// Returns the number of a span in a column; `None` if it is missing.
     pub fn number(&self, column: usize, place: usize) -> Option<i64> {
         let stored = self.table.numbers[column].signed(place);
         (stored > 0).then(|| stored - 1)
     }
 
-    /// Returns the combination of words of a span.
+    /// Returns the code of a span's combination of words.
     pub fn combination(&self, place: usize) -> usize {
         self.table.codes.code(place) as usize
     }
 
-    /// Returns the places that are asked and whose spans have no parent.
+    /// Returns the subset of `asked` without a parent.
     pub fn roots(&self, asked: &Bitmap) -> Bitmap {
         asked.marked(|marked| self.table.parents.mark_within([(0, 0)], marked))
     }
 
-    /// Returns the place of the parent; `None` of a root.
+    /// Returns the ordinal of the parent; `None` for a root.
     #[inline]
     pub fn parent(&self, place: usize) -> Option<usize> {
         let distance = self.table.parents.get(place);
         usize::try_from(distance).ok().filter(|distance| *distance != 0).map(|distance| place - distance)
     }
 
-    /// Returns the first place after the spans below a span.
+    /// Returns the first ordinal after the subtree of a span.
     #[inline]
     pub fn end_of_subtree(&self, place: usize) -> usize {
         place + 1 + usize::try_from(self.table.subtrees.get(place)).unwrap_or_default()
     }
 
-    /// Returns the start in microseconds from an instant of the trace; above zero.
+    /// Returns the start in microseconds after the base of the trace, plus 1.
     #[inline]
     pub fn start(&self, place: usize) -> u64 {
         self.table.starts.get(place)
     }
 
-    /// Returns the end likewise; 0 if there is none.
+    /// Returns the end in microseconds after the base of the trace, plus 1; 0 if the span has not ended.
     #[inline]
     pub fn end(&self, place: usize) -> u64 {
         self.table.ends.get(place)
@@ -175,7 +175,7 @@ impl SpanBlock<'_> {
         self.table.bases.signed(row as usize) - 1 + self.table.starts.signed(place)
     }
 
-    /// Returns the places that are asked and whose spans have ended after a duration in one of these closed intervals of
+    /// Returns the subset of `asked` that has ended with a duration in one of the closed `intervals` of
     /// milliseconds.
     pub fn with_durations(&self, intervals: impl Iterator<Item = (i64, i64)>, asked: &Bitmap) -> Bitmap {
         let SpanTable { starts, ends, magnitudes, .. } = self.table;
@@ -183,18 +183,18 @@ impl SpanBlock<'_> {
         asked.marked(|marked| durations.mark(intervals, marked))
     }
 
-    /// Returns the places that are asked and whose spans have ended.
+    /// Returns the subset of `asked` that has ended.
     pub fn ended(&self, asked: &Bitmap) -> Bitmap {
         asked.marked(|marked| self.table.magnitudes.mark_within([(1, i64::MAX)], marked))
     }
 
-    /// Returns the duration in milliseconds; `None` without an end.
+    /// Returns the duration in milliseconds; `None` if the span has not ended.
     pub fn duration_ms(&self, place: usize) -> Option<i64> {
         let end = self.table.ends.signed(place);
         (end != 0).then(|| (end - self.table.starts.signed(place)).max(0) / 1_000)
     }
 
-    /// Returns, in the order of the places, how many spans are above each.
+    /// Returns the depth of each span of the block in ordinal order; 0 for a root.
     pub fn depths(&self) -> Vec<i64> {
         let mut depths: Vec<i64> = Vec::with_capacity(self.places().len());
         self.for_each_parent(|at, parent| {
@@ -203,14 +203,14 @@ impl SpanBlock<'_> {
         depths
     }
 
-    /// Returns, in the order of the places, how many children each has.
+    /// Returns the number of children of each span of the block in ordinal order.
     pub fn child_counts(&self) -> Vec<i64> {
         let mut counts = vec![0; self.places().len()];
         self.for_each_parent(|at, parent| parent.into_iter().for_each(|distance| counts[at - distance] += 1));
         counts
     }
 
-    /// Calls `visit` with the number of each span, and how far before it its parent stands.
+    /// Calls `visit` with the index of each span and the distance back to its parent.
     fn for_each_parent(&self, mut visit: impl FnMut(usize, Option<usize>)) {
         let mut at = 0;
         self.table.parents.for_each(&self.span_rows(), |distance| {
@@ -219,13 +219,13 @@ impl SpanBlock<'_> {
         });
     }
 
-    /// Returns the places as rows of a column of spans.
+    /// Returns the ordinals as rows of a packed column.
     fn span_rows(&self) -> RowBlock<'static> {
         let (at, range) = (|row: u32| self.table.firsts[row as usize], self.range());
         RowBlock::Range(at(range.start)..at(range.end))
     }
 
-    /// Whether no time has a fraction of a microsecond.
+    /// Returns `true` if no time has a fraction of a microsecond.
     pub fn has_whole_times(&self) -> bool {
         self.table.has_whole_times()
     }

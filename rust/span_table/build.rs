@@ -1,4 +1,4 @@
-//! Builds the table of a segment's spans.
+//! Builds the span table of a segment.
 
 use std::collections::HashMap;
 use std::io;
@@ -13,9 +13,9 @@ use crate::index::{SectionKind, SectionWriter};
 use crate::time::NANOS_PER_MICRO;
 use crate::trace::view::{SpanColumn, SpanValue, TraceView};
 
-/// What an entry of a hash map takes beside its key and value, in bytes.
+/// The memory of a hash map entry in addition to its key and value, in bytes.
 const BYTES_PER_ENTRY: usize = 32;
-/// The base of a row and its first place.
+/// The memory of a row's base and first ordinal, in bytes.
 const BYTES_PER_ROW: usize = 12;
 
 /// Collects the spans of a segment, row by row.
@@ -37,7 +37,7 @@ pub struct SpanTableBuilder {
     is_too_large: bool,
 }
 
-/// What a table has of the place, the words and the times of one span, as it has it.
+/// The stored form of a span's word combination, tree position and times.
 pub(super) struct SpanRow {
     pub(super) code: u32,
     pub(super) parent: u64,
@@ -46,7 +46,7 @@ pub(super) struct SpanRow {
     pub(super) end: u64,
 }
 
-/// What a table has of the fields of one span.
+/// The word codes and numbers of one span.
 struct SpanEntry {
     words: Box<[u32]>,
     numbers: Vec<u64>,
@@ -73,7 +73,7 @@ impl Default for SpanTableBuilder {
 }
 
 impl SpanTableBuilder {
-    /// Returns about how many bytes of memory it takes.
+    /// Returns the approximate memory use in bytes.
     pub fn bytes(&self) -> u64 {
         let columns = [&self.codes, &self.parents, &self.subtrees, &self.starts, &self.ends];
         let columns: usize = columns.into_iter().chain(&self.numbers).map(Ints::bytes).sum();
@@ -82,7 +82,7 @@ impl SpanTableBuilder {
         (columns + words + combinations + self.bases.len() * BYTES_PER_ROW) as u64
     }
 
-    /// Adds the next row; `None` if its document could not be read.
+    /// Adds the next row; `None` if its document is unreadable.
     pub fn add(&mut self, view: Option<&TraceView<'_>>) {
         let entries = view.map(|view| (view, self.entries(view)));
         if let Some((view, Ok(entries))) = entries {
@@ -156,7 +156,7 @@ impl SpanTableBuilder {
         *self.combinations.entry(words).or_insert(next)
     }
 
-    /// Adds a span to the row that has not ended yet. `numbers` are those of its fields, as the table has them.
+    /// Adds a span to the current row. `numbers` are the stored values of its numeric fields.
     pub(super) fn push_span(&mut self, span: &SpanRow, numbers: impl Iterator<Item = u64>) {
         self.codes.push(span.code.into());
         self.parents.push(span.parent);
@@ -166,7 +166,7 @@ impl SpanTableBuilder {
         self.numbers.iter_mut().zip(numbers).for_each(|(column, number)| column.push(number));
     }
 
-    /// Ends a row, all spans of which have been added.
+    /// Ends the current row after its last span.
     pub(super) fn push_row(&mut self, base: i64, has_fraction: bool) {
         let row = self.bases.len();
         self.fractions.resize(row / 64 + 1, 0);
@@ -176,7 +176,7 @@ impl SpanTableBuilder {
         self.firsts.push(u32::try_from(self.codes.len()).unwrap_or(u32::MAX));
     }
 
-    /// Appends the rows of another builder, as if they had been added here.
+    /// Appends the rows of another builder, as if they had been added to this one.
     pub fn append(&mut self, later: Self) {
         let of_words: Vec<Vec<u32>> = (0..self.words.len())
             .map(|field| later.words[field].iter().map(|word| self.word(field, Some(word))).collect())
@@ -211,10 +211,11 @@ impl SpanTableBuilder {
         self.is_too_large |= later.is_too_large;
     }
 
-    /// Writes the table of what was added. [`super::SpanTable::open`] expects the same `source`.
+    /// Writes the table. [`super::SpanTable::open`] expects the same `source`.
     ///
     /// # Errors
-    /// An error of `out`; more spans or words than a table can hold, 4 Gi spans or 4 GiB of words of one field.
+    /// An error of `out`, or an error if the table has 4 Gi spans or more, or over 4 GiB of words in one
+    /// field.
     pub fn finish(self, source: &str, out: &mut dyn io::Write) -> io::Result<()> {
         let invalid = |message: &str| io::Error::new(io::ErrorKind::InvalidInput, message);
         if self.is_too_large {
@@ -260,7 +261,7 @@ fn in_order(combinations: HashMap<Box<[u32]>, u32, RandomState>) -> Vec<Box<[u32
     in_order
 }
 
-/// Returns combinations of words in the order of a file, and the code that each has there.
+/// Returns the combinations of words in file order, and the file code of each.
 fn sorted(combinations: Vec<Box<[u32]>>) -> (Vec<Box<[u32]>>, Vec<i64>) {
     let positions = sorted_by();
     let mut numbered: Vec<_> = combinations.into_iter().enumerate().collect();
@@ -274,7 +275,7 @@ fn sorted(combinations: Vec<Box<[u32]>>) -> (Vec<Box<[u32]>>, Vec<i64>) {
     (numbered.into_iter().map(|(_, words)| words).collect(), codes)
 }
 
-/// Integers in four bytes each, until one does not fit: most columns of a million traces stay that narrow.
+/// Integers in four bytes each until one does not fit. Most columns stay narrow, even with a million traces.
 #[derive(Debug)]
 pub(super) enum Ints {
     Narrow(Vec<u32>),

@@ -1,4 +1,4 @@
-//! The model calls of the spans of a table, and what they cost.
+//! The model calls in a span table and their cost.
 
 use std::convert::Infallible;
 
@@ -9,16 +9,16 @@ use crate::trace::cost::{
 use crate::trace::node_type::NodeType;
 use crate::trace::view::SpanField;
 
-/// The fields of numbers that costs are reckoned from.
+/// The numeric fields from which a cost is calculated.
 const NUMBERS: [&str; 5] = ["input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens", "cost"];
 
 /// The model calls of a table.
 #[derive(Debug)]
 pub struct TableCalls<'t> {
     table: &'t SpanTable,
-    /// By combination of words: the type of call.
+    /// The type of call for each combination of words.
     call_types: Vec<Option<CallType>>,
-    /// By combination of words: the price of the model.
+    /// The price of the model for each combination of words.
     prices: Vec<Option<Price>>,
     /// The columns of [`NUMBERS`].
     columns: [usize; NUMBERS.len()],
@@ -28,7 +28,7 @@ impl SpanTable {
     /// Returns the model calls of the table, at the prices of this process.
     ///
     /// # Panics
-    /// If spans had no type, model, tokens or cost; they are among [`crate::trace::view::SPAN_FIELDS`].
+    /// If [`crate::trace::view::SPAN_FIELDS`] lacks the type, the model, the tokens or the cost.
     pub fn calls(&self) -> TableCalls<'_> {
         let of_words = |key: &str| SpanField::from_key(key).expect("a span has a type and a model");
         let call_type = |word: Option<&str>| match word {
@@ -48,14 +48,14 @@ impl SpanTable {
 }
 
 impl TableCalls<'_> {
-    /// Returns what the trace of a row cost; `None` if its document could not be read.
+    /// Returns the cost of a row's trace; `None` if its document is unreadable.
     pub fn cost(&self, row: u32) -> Option<TraceCost> {
         let mut cost = TraceCost::NONE;
         self.for_each(row, |_, _, call| cost = cost.with(call)).then_some(cost)
     }
 
-    /// Calls `visit` with the combination of words of each model call of a row, and with what it adds to the sums and to the
-    /// cost of its trace. Returns false if the document of the row could not be read.
+    /// Calls `visit` for each model call of a row with its combination of words, its usage and its cost.
+    /// Returns `false` if the document of the row is unreadable.
     pub fn for_each(&self, row: u32, mut visit: impl FnMut(usize, SpanUsage, CallCost)) -> bool {
         if self.table.is_unreadable(row) {
             return false;
@@ -71,13 +71,13 @@ impl TableCalls<'_> {
         visited.is_ok()
     }
 
-    /// Returns the span at a place; `first` is the place of the first one of its trace.
+    /// Returns the span at ordinal `place`; `first` is the ordinal of the first span of its trace.
     fn span(&self, place: usize, first: usize) -> CallSpan {
         let table = self.table;
         let call_type = self.call_types[table.codes.code(place) as usize];
         let parent = usize::try_from(table.parents.get(place)).ok().filter(|distance| *distance != 0);
         let below = usize::try_from(table.subtrees.get(place)).unwrap_or_default();
-        // Numbers are stored plus one, and a missing one as zero.
+        // Numbers are stored plus 1; a missing one is 0.
         let number = |at: usize| table.numbers[self.columns[at]].get(place);
         let count = |at: usize| number(at).saturating_sub(1);
         let (tokens, report) = if call_type.is_some() {

@@ -1,4 +1,4 @@
-//! What the traces of a segment, or of a batch of the head, cost: one number a row.
+//! The cost of each trace in a segment or in a batch of the head.
 
 use std::sync::OnceLock;
 
@@ -8,17 +8,17 @@ use super::table::SpanTable;
 use crate::index::{RowBlock, RowSet};
 use crate::trace::cost::{CostField, TraceCost};
 
-/// What a row has that is not known.
+/// Stored if the cost is NULL.
 const NONE: i64 = -1;
-/// What a row has of which nothing but a part is known, and that is nothing.
+/// Stored if only a part of the cost is known and that part is 0.
 const PARTIAL: i64 = -2;
 
-/// What traces cost, in nanodollars, by row.
+/// The cost of traces in nanodollars, by row.
 #[derive(Debug, Default)]
 pub struct CostColumn {
-    /// The cost; if only a part is known, that less than [`PARTIAL`].
+    /// The complete cost, or [`PARTIAL`] minus the known part.
     costs: Vec<i64>,
-    /// By field, the rows in its order.
+    /// For each field, the rows sorted by its value.
     orders: [OnceLock<ScalarBuffer<u32>>; CostField::ALL.len()],
 }
 
@@ -35,7 +35,7 @@ impl FromIterator<Option<TraceCost>> for CostColumn {
 }
 
 impl SpanTable {
-    /// Returns what the traces of all rows cost.
+    /// Returns the cost of each row.
     pub fn costs(&self) -> CostColumn {
         let calls = self.calls();
         (0..self.rows()).map(|row| calls.cost(row)).collect()
@@ -43,12 +43,12 @@ impl SpanTable {
 }
 
 impl CostColumn {
-    /// Returns about how many bytes of memory it takes, with the rows in the order of one field.
+    /// Returns the approximate memory use in bytes, including the sort order of one field.
     pub fn bytes(&self) -> usize {
         self.costs.len() * (size_of::<i64>() + size_of::<u32>())
     }
 
-    /// Returns the value of a row in nanodollars, if it has one.
+    /// Returns the value of a row in nanodollars; `None` if it is NULL.
     pub fn value(&self, field: CostField, row: usize) -> Option<i64> {
         let cost = *self.costs.get(row)?;
         match field {
@@ -64,13 +64,13 @@ impl CostColumn {
         RowSet::List(present.collect::<Vec<u32>>().into())
     }
 
-    /// Returns the least and the greatest value, if there are any.
+    /// Returns the least and the greatest value; `None` if no row has a value.
     pub fn bounds(&self, field: CostField) -> Option<(i64, i64)> {
         let values = (0..self.costs.len()).filter_map(|row| self.value(field, row));
         values.map(|value| (value, value)).reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)))
     }
 
-    /// Calls `visit` with each of `rows`, and its value.
+    /// Calls `visit` with each of `rows` and its value.
     pub fn for_each(&self, field: CostField, rows: &RowBlock<'_>, mut visit: impl FnMut(u32, Option<i64>)) {
         let mut visit = |row: u32| visit(row, self.value(field, row as usize));
         match rows {
@@ -79,7 +79,7 @@ impl CostColumn {
         }
     }
 
-    /// Returns the rows in the order of a field, those without a value first, and rows of equal values ascending.
+    /// Returns the rows sorted by a field, NULLs first. Rows with equal values ascend.
     pub fn order(&self, field: CostField) -> ScalarBuffer<u32> {
         let order = self.orders[field as usize].get_or_init(|| {
             let mut rows: Vec<u32> = (0..).take(self.costs.len()).collect();

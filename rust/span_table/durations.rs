@@ -1,31 +1,31 @@
-//! The durations of spans: their ends less their starts.
+//! The durations of spans: end minus start.
 //!
-//! A table has the magnitude of each duration in two bytes, 2,048 of them to an octave, as floating-point numbers of eleven bits.
-//! An interval has whole magnitudes within, which decide spans 64 at a time; only those few of the magnitudes at its bounds are
-//! decided by their times.
+//! A table stores the magnitude of each duration in two bytes, like a floating-point number with an 11-bit
+//! mantissa (2,048 magnitudes per octave). An interval decides spans by their magnitudes, 64 at a time. Only
+//! spans with a magnitude at one of its bounds need a comparison of their times.
 
 use crate::index::{PackedInts, SelectionMask, ones};
 
-/// Microseconds in a millisecond: times are stored in the one, durations are asked in the other.
+/// Times are stored in microseconds; conditions use milliseconds.
 const MICROS_PER_MILLI: u64 = 1_000;
-/// How many bits of a number a magnitude has after the highest one.
+/// The number of bits that a magnitude keeps after the highest one.
 const BITS: u32 = 11;
-/// The magnitude of the longest durations, of two months and more.
+/// The magnitude of the longest durations, two months or more.
 const GREATEST: u16 = u16::MAX - 1;
 
-/// The durations of the spans of a table.
+/// The columns that hold the durations of a table's spans.
 pub(super) struct Durations<'t> {
     pub(super) starts: &'t PackedInts,
     pub(super) ends: &'t PackedInts,
     pub(super) magnitudes: &'t PackedInts,
 }
 
-/// Returns what a table has of a duration in two bytes: 0 without an end, else the magnitude plus 1.
+/// Returns the stored form of a duration: 0 if the span has not ended, otherwise the magnitude plus 1.
 pub(super) fn magnitude(start: u64, end: u64) -> u16 {
     if end == 0 { 0 } else { magnitude_of(end.saturating_sub(start)) + 1 }
 }
 
-/// Returns the magnitude of microseconds, which grows with them: those below 4,096 are their own.
+/// Returns the magnitude of a number of microseconds. It is monotonic, and exact below 4,096.
 fn magnitude_of(micros: u64) -> u16 {
     let shift = micros.checked_ilog2().unwrap_or_default().saturating_sub(BITS);
     let magnitude = (u64::from(shift) << BITS) + (micros >> shift);
@@ -33,7 +33,7 @@ fn magnitude_of(micros: u64) -> u16 {
 }
 
 impl Durations<'_> {
-    /// Sets the bit of each place that is asked and has ended after a duration in one of these closed intervals of
+    /// Sets the bit of each selected span that has ended with a duration in one of the closed `intervals` of
     /// milliseconds.
     pub(super) fn mark(&self, intervals: impl Iterator<Item = (i64, i64)>, marked: SelectionMask<'_>) {
         let SelectionMask { range, asked, words } = marked;
@@ -65,7 +65,8 @@ impl Durations<'_> {
     }
 }
 
-/// Returns the microseconds whose whole milliseconds lie in a closed interval; `None` if there are none.
+/// Returns the microseconds whose whole milliseconds are in a closed interval; `None` if the interval is
+/// empty.
 fn in_micros((least, greatest): (i64, i64)) -> Option<(u64, u64)> {
     let greatest = u64::try_from(greatest).ok()?;
     let least = u64::try_from(least).unwrap_or_default();

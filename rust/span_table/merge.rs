@@ -1,4 +1,4 @@
-//! Merges the tables of segments as their rows are merged, without a look at documents.
+//! Merges the span tables of segments without reading documents.
 
 use std::io;
 
@@ -9,8 +9,8 @@ use crate::index::{MergedPlaces, MergedRows};
 use crate::priority;
 
 impl SpanTable {
-    /// Writes the table that the documents of merged rows would give, byte by byte. Returns false, and writes nothing, if that is
-    /// not known: a document of an input could not be read.
+    /// Writes the table of merged rows, byte for byte as their documents would give it. Returns `false` and
+    /// writes nothing if an input has an unreadable document.
     ///
     /// # Errors
     /// As [`SpanTableBuilder::finish`].
@@ -34,15 +34,16 @@ impl SpanTable {
         Ok(true)
     }
 
-    /// Returns the spans of tables whose rows are merged; `None` if they are too many for one table.
+    /// Returns the mapping of span ordinals from `tables` to the merged table; `None` if it has too many
+    /// spans.
     pub fn merged_places<'a>(tables: &[&'a Self], rows: &'a MergedRows<'a>) -> Option<MergedPlaces<'a>> {
         MergedPlaces::new(tables.iter().map(|table| table.firsts.as_ref()).collect(), rows)
     }
 }
 
 impl SpanTableBuilder {
-    /// Adds a row of a table as the next one. `codes` has the code that each combination of words of that table has here, as far as
-    /// it was met.
+    /// Adds a row of `table` as the next one. `codes` caches the new code of each combination of words of
+    /// that table.
     fn copy(&mut self, table: &SpanTable, row: usize, codes: &mut [Option<u32>]) {
         for place in table.firsts[row] as usize..table.firsts[row + 1] as usize {
             let combination = table.codes.code(place) as usize;

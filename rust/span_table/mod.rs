@@ -1,21 +1,21 @@
-//! The span table of a segment: what conditions on spans are decided by, instead of documents.
+//! The span table of a segment: columns that decide conditions on spans without reading documents.
 //!
-//! Spans stand trace by trace in the order of the segment's rows, those of a trace as its tree shows them; a span is
-//! known by its place in that order. It is derived data, as an index is: built from the documents, and again if it is
-//! missing or damaged.
+//! Spans are stored trace by trace in the order of the segment's rows, and within a trace in tree order. The
+//! position of a span in this order is its ordinal. Like an index, the table is derived from the documents
+//! and is rebuilt if it is missing or damaged.
 //!
-//! | column | what is stored |
+//! | column | content |
 //! |---|---|
-//! | words | the distinct values of each field that is a [`SpanColumn::Word`]; a code into these for each combination |
-//! | `Codes` | the combination of words of each span: a condition on words is decided once for each combination |
-//! | `Parents` | how many places before it the parent of each span stands; 0 of a root |
-//! | `Subtrees` | how many spans are below each span: they are the ones after it |
-//! | `Starts`, `Ends` | microseconds after the base of the trace, plus 1; an end of 0 is none |
-//! | `Magnitudes` | about how long each span took: what most conditions on durations are decided by |
-//! | numbers | each field that is a [`SpanColumn::Number`], plus 1; 0 is a missing value; money in nanodollars |
-//! | `Firsts`, `Bases` | for each row, the place of its first span, and its base in microseconds since 1970 |
-//! | `Unreadable` | the rows whose documents could not be read |
-//! | `Fractions` | a bitmap of the rows that have a time with a fraction of a microsecond, which the table does not have |
+//! | words | the distinct values of each [`SpanColumn::Word`] field, and a code for each combination of words |
+//! | `Codes` | the combination of words of each span; a condition on words is decided once per combination |
+//! | `Parents` | the distance in ordinals back to the parent of each span; 0 for a root |
+//! | `Subtrees` | the number of descendants of each span; they follow it directly |
+//! | `Starts`, `Ends` | microseconds after the base of the trace, plus 1; an end of 0 is missing |
+//! | `Magnitudes` | the approximate duration of each span; it decides most conditions on durations |
+//! | numbers | each [`SpanColumn::Number`] field, plus 1; 0 is missing; money is in nanodollars |
+//! | `Firsts`, `Bases` | for each row, the ordinal of its first span, and its base in microseconds since 1970 |
+//! | `Unreadable` | the rows whose documents are unreadable |
+//! | `Fractions` | a bitmap of the rows with a fraction of a microsecond in a time; the table drops the fraction |
 
 mod block;
 mod build;

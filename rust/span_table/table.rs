@@ -1,4 +1,4 @@
-//! The open table of a segment's spans.
+//! The open span table of a segment.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use super::words::Words;
 use crate::index::{PackedInts, SectionKind, Sections};
 use crate::trace::view::{SpanColumn, SpanField};
 
-/// The open table of the spans of a segment.
+/// The open span table of a segment.
 #[derive(Debug)]
 pub struct SpanTable {
     sections: Sections,
@@ -29,8 +29,10 @@ pub struct SpanTable {
 }
 
 impl SpanTable {
-    /// Opens the table that [`super::SpanTableBuilder::finish`] wrote for `source`, and verifies its checksums; `None` if it is
-    /// damaged, incomplete, of another format, or was built from something else.
+    /// Opens the table that [`super::SpanTableBuilder::finish`] wrote for `source`, and verifies its
+    /// checksums.
+    ///
+    /// Returns `None` if the table is damaged, incomplete, of another format or built from another source.
     pub fn open(content: Buffer, source: &str) -> Option<Self> {
         let sections = Sections::open(SPAN_TABLE, content, &identity_of(source))?;
         if !sections.are_sound(u32::MAX) {
@@ -64,7 +66,8 @@ impl SpanTable {
         })
     }
 
-    /// Whether a file that ends with `end` can be opened for `source`, as far as its end says.
+    /// Returns `true` if a file that ends with `end` can probably be opened for `source`. Only the end is
+    /// checked.
     pub fn may_end_with(end: &[u8], source: &str) -> bool {
         Sections::may_end_with(SPAN_TABLE, end, &identity_of(source))
     }
@@ -84,42 +87,42 @@ impl SpanTable {
         self.sections.bytes()
     }
 
-    /// Returns the table as it was built.
+    /// Returns the bytes of the table file.
     pub fn content(&self) -> &[u8] {
         self.sections.content()
     }
 
-    /// Whether the spans of a row are unknown, because its document could not be read.
+    /// Returns `true` if the document of a row is unreadable, so that its spans are unknown.
     pub fn is_unreadable(&self, row: u32) -> bool {
         self.unreadable.binary_search(&row).is_ok()
     }
 
-    /// Whether the spans of any of these rows are unknown.
+    /// Returns `true` if a row of a range has an unreadable document.
     pub fn has_unreadable(&self, rows: Range<u32>) -> bool {
         let before = |row: u32| self.unreadable.partition_point(|own| *own < row);
         before(rows.start) < before(rows.end)
     }
 
-    /// Whether no time has a fraction of a microsecond, which the table does not have.
+    /// Returns `true` if no time has a fraction of a microsecond. The table does not store fractions.
     pub fn has_whole_times(&self) -> bool {
         self.has_whole_times
     }
 
-    /// Returns what `decide` says of the value of a field that is a [`SpanColumn::Word`], for each combination of words.
-    /// Empty for another field.
+    /// Returns the result of `decide` for each combination of words, from the value of a [`SpanColumn::Word`]
+    /// field. Empty for another kind of field.
     pub fn of_combinations<T: Copy>(&self, field: &SpanField, decide: impl Fn(Option<&str>) -> T) -> Vec<T> {
         let position = fields(SpanColumn::Word).position(|own| own.key == field.key);
         position.map(|position| self.words[position].of_combinations(decide)).unwrap_or_default()
     }
 
-    /// Returns the code of the word that each combination has of a field that is a [`SpanColumn::Word`]; `None` if it has none.
-    /// Empty for another field.
+    /// Returns the word code of each combination for a [`SpanColumn::Word`] field; `None` for a missing word.
+    /// Empty for another kind of field.
     pub fn words_of_combinations(&self, field: &SpanField) -> Vec<Option<u32>> {
         let position = fields(SpanColumn::Word).position(|own| own.key == field.key);
         position.map(|position| self.words[position].codes()).unwrap_or_default()
     }
 
-    /// Returns the place of the column of a field that is a [`SpanColumn::Number`].
+    /// Returns the position of a [`SpanColumn::Number`] field among the columns of numbers.
     pub fn number_column(field: &SpanField) -> Option<usize> {
         fields(SpanColumn::Number).position(|own| own.key == field.key)
     }

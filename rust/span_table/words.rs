@@ -1,4 +1,4 @@
-//! The words of spans: the distinct values of a field, and which of them a combination of words has.
+//! The words of spans: the distinct values of a field, and the value that each combination of words has.
 
 use std::collections::HashMap;
 use std::io;
@@ -13,7 +13,7 @@ use crate::index::{PackedInts, SectionKind, SectionWriter, Sections};
 pub(super) struct Words {
     values: Buffer,
     offsets: ScalarBuffer<u32>,
-    /// By combination: the word; the number of words for a missing one.
+    /// The word of each combination; the number of words stands for a missing one.
     codes: PackedInts,
     combinations: usize,
 }
@@ -30,7 +30,7 @@ impl Words {
         })
     }
 
-    /// Returns what `decide` says of the word of each combination.
+    /// Returns the result of `decide` for the word of each combination.
     pub(super) fn of_combinations<T: Copy>(&self, decide: impl Fn(Option<&str>) -> T) -> Vec<T> {
         let of_word = |bounds: &[u32]| {
             let word = self.values.get(bounds[0] as usize..bounds[1] as usize).unwrap_or_default();
@@ -41,19 +41,18 @@ impl Words {
         (0..self.combinations).map(|combination| by_word[self.codes.code(combination) as usize]).collect()
     }
 
-    /// Returns how many combinations there are.
     pub(super) fn combinations(&self) -> usize {
         self.combinations
     }
 
-    /// Returns the word of a combination; `None` of a missing one.
+    /// Returns the word of a combination; `None` if it is missing.
     pub(super) fn of_combination(&self, combination: usize) -> Option<&str> {
         let code = self.codes.code(combination) as usize;
         let (start, end) = (*self.offsets.get(code)?, *self.offsets.get(code + 1)?);
         std::str::from_utf8(self.values.get(start as usize..end as usize)?).ok()
     }
 
-    /// Returns the code of the word of each combination; `None` of a missing one.
+    /// Returns the code of the word of each combination; `None` if it is missing.
     pub(super) fn codes(&self) -> Vec<Option<u32>> {
         let words = self.offsets.len() - 1;
         let code = |combination| Some(self.codes.code(combination)).filter(|code| (*code as usize) < words);
@@ -70,20 +69,20 @@ pub(super) struct WordsBuilder {
 }
 
 impl WordsBuilder {
-    /// Stands for a missing value.
+    /// The code of a missing value.
     pub(super) const MISSING: u32 = u32::MAX;
 
     pub(super) fn new() -> Self {
         Self { known: HashMap::default(), values: Vec::new(), offsets: vec![0] }
     }
 
-    /// Returns about how many bytes of memory they take: each word is a key, too.
+    /// Returns the approximate memory use in bytes. Each word is stored twice, because it is also a key.
     pub(super) fn bytes(&self) -> usize {
         const BYTES_PER_WORD: usize = 48;
         2 * self.values.len() + self.known.len() * BYTES_PER_WORD
     }
 
-    /// Returns the code of a word; `None` if there are more than 4 GiB of words.
+    /// Returns the code of a word; `None` if the words exceed 4 GiB.
     pub(super) fn code(&mut self, word: &str) -> Option<u32> {
         if let Some(code) = self.known.get(word) {
             return Some(*code);
@@ -104,7 +103,7 @@ impl WordsBuilder {
         self.offsets.windows(2).map(word)
     }
 
-    /// Writes the words, and which of them each combination has.
+    /// Writes the words and the word code of each combination.
     pub(super) fn write(
         self,
         writer: &mut SectionWriter<'_>,

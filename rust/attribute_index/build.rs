@@ -1,4 +1,4 @@
-//! Builds the index of a segment's attributes.
+//! Builds the attribute index of a segment.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -14,21 +14,22 @@ use crate::error::Result;
 use crate::otlp::span_ref::{AttributeRef, ValueRef, attributes_of_resource};
 use crate::trace::view::{AttributeScope, TraceView};
 
-/// What a distinct value or resource takes beside its bytes, and what a span takes for each of its attributes, in bytes.
+/// The memory of a distinct value or resource in addition to its bytes, and of one attribute of a span, in
+/// bytes.
 const BYTES_PER_VALUE: usize = 64;
 const BYTES_PER_ENTRY: usize = 8;
-/// The resource of a span, and the run root of a row.
+/// The memory of a span's resource code and of a row's run root, in bytes.
 const BYTES_PER_PLACE: usize = 4;
 const BYTES_PER_ROW: usize = 4;
 
 /// Collects the attributes of a segment, row by row.
 #[derive(Debug, Default)]
 pub struct AttributeIndexBuilder {
-    /// The numbers of the keys of spans, and of those of resources.
+    /// Key numbers by name: those for spans, then those for resources.
     known: [HashMap<Box<str>, u32, RandomState>; 2],
     keys: Vec<KeyBuilder>,
     resources: HashMap<Box<[u8]>, u32, RandomState>,
-    /// By resource: the key and the value of each attribute, as codes; whether it has a key beyond the limit.
+    /// For each resource: its attributes as (key, value) codes, and whether it has a key beyond the limit.
     resource_values: Vec<(Vec<(u32, u32)>, bool)>,
     resource_codes: Vec<u32>,
     roots: Vec<u32>,
@@ -39,16 +40,16 @@ pub struct AttributeIndexBuilder {
     scratch: Vec<u8>,
 }
 
-/// A key that an index can have.
+/// The result of a key lookup.
 #[derive(Debug, Clone, Copy)]
 enum IndexedKey {
-    /// Its number.
+    /// The number of the key.
     Known(u32),
-    /// There were too many before it.
+    /// The index already had [`MAX_KEYS`] other keys.
     Beyond,
 }
 
-/// What is collected of one key.
+/// The values, spans and rows of one key.
 #[derive(Debug, Default)]
 struct KeyBuilder {
     values: HashMap<Box<[u8]>, u32, RandomState>,
@@ -58,22 +59,22 @@ struct KeyBuilder {
 }
 
 impl AttributeIndexBuilder {
-    /// Returns about how many bytes of memory it takes.
+    /// Returns the approximate memory use in bytes.
     pub fn bytes(&self) -> u64 {
         let places = self.places * BYTES_PER_PLACE + self.roots.len() * BYTES_PER_ROW;
         (self.value_bytes + self.entries * BYTES_PER_ENTRY + places) as u64
     }
 
-    /// Adds the next row; `None` if its document could not be read.
+    /// Adds the next row; `None` if its document is unreadable.
     pub fn add(&mut self, view: Option<&TraceView<'_>>) {
-        // As in the span table, a trace of which one span cannot be decoded has no places.
+        // As in the span table, a trace has no ordinals if one of its spans cannot be decoded.
         let is_sound = |view: &&TraceView<'_>| (0..view.len()).all(|place| view.attributes(place).is_ok());
         let row = u32::try_from(self.roots.len()).unwrap_or(u32::MAX);
         let view = view.filter(is_sound);
         let root = view.and_then(TraceView::run_root).map_or(0, |root| root + 1);
         self.roots.push(u32::try_from(root).unwrap_or(u32::MAX));
         if let Some(view) = view {
-            // Every span has been read above.
+            // Every span was decoded above, so no error can occur.
             let _read = (0..view.len()).try_for_each(|place| self.add_span(view, place, row));
         }
     }
@@ -90,7 +91,7 @@ impl AttributeIndexBuilder {
                 }
                 None => continue,
             };
-            // The first value of a key counts.
+            // The first value of a repeated key counts.
             if self.keys[key as usize].places.last() == Some(&own) {
                 continue;
             }
@@ -169,7 +170,8 @@ impl AttributeIndexBuilder {
         self.resource_coded(resource.into(), || (values, is_beyond))
     }
 
-    /// Returns the number of a resource; `values` returns its keys and values, and whether it has a key beyond the limit.
+    /// Returns the number of a resource. `values` returns its keys and values, and whether it has a key
+    /// beyond the limit.
     fn resource_coded(
         &mut self,
         resource: Box<[u8]>,
@@ -185,8 +187,10 @@ impl AttributeIndexBuilder {
         code
     }
 
-    /// Appends the rows of another builder, as if they had been added here. Returns false, and is of no use any more, if that is not
-    /// known: there are keys beyond the limit.
+    /// Appends the rows of another builder, as if they had been added to this one.
+    ///
+    /// Returns `false` if there are keys beyond the limit, because the combined index would then differ. The
+    /// builder must not be used after that.
     #[must_use]
     pub fn append(&mut self, later: Self) -> bool {
         let Some(keys) = self.keys_of(&later) else { return false };
@@ -207,7 +211,7 @@ impl AttributeIndexBuilder {
         true
     }
 
-    /// Returns the number here of each key of another builder; `None` if there are keys beyond the limit.
+    /// Returns this builder's number for each key of another builder; `None` if there are keys beyond the limit.
     fn keys_of(&mut self, later: &Self) -> Option<Vec<u32>> {
         let mut keys = vec![0; later.keys.len()];
         let mut names: Vec<(u32, usize, &str)> = Vec::with_capacity(keys.len());
@@ -222,7 +226,7 @@ impl AttributeIndexBuilder {
         later.beyond.is_empty().then_some(keys)
     }
 
-    /// Appends what another builder has of a key; returns the number here of each of its values.
+    /// Appends a key of another builder. Returns this builder's number for each of its values.
     fn append_key(&mut self, key: u32, later: KeyBuilder) -> Vec<u32> {
         let values: Vec<u32> =
             in_order(later.values).into_iter().map(|value| self.value_coded(key, value)).collect();
@@ -236,10 +240,10 @@ impl AttributeIndexBuilder {
         values
     }
 
-    /// Writes the index of what was added. [`super::AttributeIndex::open`] expects the same `source`.
+    /// Writes the index. [`super::AttributeIndex::open`] expects the same `source`.
     ///
     /// # Errors
-    /// An error of `out`; more spans or rows than an index can hold, 4 Gi each.
+    /// An error of `out`, or an error if there are 4 Gi spans or rows or more.
     pub fn finish(mut self, source: &str, out: &mut dyn io::Write) -> io::Result<()> {
         let known =
             [AttributeScope::Span, AttributeScope::Resource].into_iter().zip(std::mem::take(&mut self.known));
@@ -270,7 +274,7 @@ impl AttributeIndexBuilder {
     }
 }
 
-/// Returns the keys of a map in the order of their numbers, which are 0 and on.
+/// Returns the keys of a map in the order of their numbers, which start at 0 without gaps.
 fn in_order(numbered: HashMap<Box<[u8]>, u32, RandomState>) -> Vec<Box<[u8]>> {
     let mut in_order = vec![Box::default(); numbered.len()];
     for (key, number) in numbered {
@@ -280,7 +284,7 @@ fn in_order(numbered: HashMap<Box<[u8]>, u32, RandomState>) -> Vec<Box<[u8]>> {
 }
 
 impl KeyBuilder {
-    /// Returns the key with its values in order, and the number there of each value by that in the order in which it came.
+    /// Returns the key with its values sorted, and a map from insertion order to sorted order.
     fn sorted(self, name: String) -> (SortedKey<'static>, Vec<u32>) {
         let mut values: Vec<(Box<[u8]>, u32)> = self.values.into_iter().collect();
         values.sort_unstable();

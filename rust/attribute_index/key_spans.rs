@@ -1,4 +1,4 @@
-//! The places that have a key: as a bitmap, or as a list where they are few.
+//! The span ordinals that have a key, dense (a bitmap) or sparse (a list).
 
 use std::ops::Range;
 
@@ -6,21 +6,21 @@ use arrow_buffer::{ArrowNativeType as _, Buffer, ScalarBuffer};
 
 use crate::index::ones;
 
-/// Places are a bitmap if at least one in so many spans has the key: a list would be as large.
+/// Dense if at least one span in this many has the key; a list would be as large.
 const SPANS_PER_ENTRY: usize = 32;
-/// For so many words of a bitmap the number of places before them is stored.
+/// The number of bitmap words per stored rank.
 const WORDS_PER_RANK: usize = 64;
 
-/// The places of one key.
+/// The span ordinals of one key.
 #[derive(Debug)]
 pub(super) enum KeySpans {
-    /// A bit for each span; before each run of words the number of places, 4 bytes.
+    /// Dense: a bit for each span, and the number of set bits before each run of words.
     Bits { words: ScalarBuffer<u64>, ranks: ScalarBuffer<u32> },
-    /// Ascending.
+    /// Sparse: the ordinals, ascending.
     List(ScalarBuffer<u32>),
 }
 
-/// Writes `entries`, which ascend, of so many spans.
+/// Writes `entries`, ascending ordinals out of `spans` spans.
 pub(super) fn write(entries: impl ExactSizeIterator<Item = u32>, spans: usize, out: &mut Vec<u8>) {
     if !are_bits(entries.len(), spans) {
         entries.for_each(|place| out.extend_from_slice(&place.to_le_bytes()));
@@ -41,7 +41,7 @@ fn are_bits(entries: usize, spans: usize) -> bool {
 }
 
 impl KeySpans {
-    /// Opens what [`write`] wrote, with what was written after it; `None` if it is shorter.
+    /// Opens the output of [`write`], which may be followed by other bytes; `None` if it is truncated.
     pub(super) fn open(content: &Buffer, entries: usize, spans: usize) -> Option<Self> {
         let part = |start: usize, bytes: usize| {
             (start + bytes <= content.len()).then(|| content.slice_with_length(start, bytes))
@@ -55,7 +55,7 @@ impl KeySpans {
         Some(Self::Bits { words: part(0, bits)?.into(), ranks: part(bits, ranks)?.into() })
     }
 
-    /// Returns the places in ascending order.
+    /// Returns the ordinals, ascending.
     pub(super) fn iter(&self) -> Box<dyn Iterator<Item = u32> + '_> {
         match self {
             Self::List(list) => Box::new(list.iter().copied()),
@@ -65,7 +65,8 @@ impl KeySpans {
         }
     }
 
-    /// Returns the bits of a range of places, of which the first word is that of its start; and how many places are before it.
+    /// Returns the bits of a range of ordinals and the number of entries before it. The first word has the
+    /// bit of the range's start.
     pub(super) fn bits(&self, range: Range<usize>) -> (Vec<u64>, usize) {
         let first = range.start / 64;
         let mut bits = vec![0; range.end.div_ceil(64) - first];
@@ -120,7 +121,7 @@ mod tests {
             let mut out = Vec::new();
             write(entries.iter().copied(), spans as usize, &mut out);
             let open = |content: &[u8]| {
-                // As in a file, places begin where eight bytes do.
+                // As in a file, the content is aligned to eight bytes.
                 let aligned = Buffer::from_vec(vec![0_u64; content.len() / 8 + 1]).into_mutable().map(|mut buffer| {
                     buffer.as_slice_mut()[..content.len()].copy_from_slice(content);
                     buffer.into()

@@ -1,4 +1,4 @@
-//! The columns of the file of an attribute index, and what it leaves out.
+//! The columns of an attribute index file, and the keys and values that it leaves out.
 
 use std::collections::BTreeSet;
 
@@ -7,14 +7,14 @@ use crate::index::FileKind;
 use crate::otlp::span_ref::{AttributeRef, ValueRef, attributes_of_resource};
 use crate::trace::view::{AttributeScope, TraceView};
 
-/// The file of an attribute index.
 pub(super) const ATTRIBUTE_INDEX: FileKind = FileKind { magic: *b"SPANATT\n", format: 1 };
 
-/// The most keys of a segment. Which ones of more they are depends on the order of the traces.
+/// The maximum number of keys of a segment. If there are more, the order of the traces decides which ones are
+/// indexed.
 pub const MAX_KEYS: usize = 4_096;
-/// The greatest length of a text that is known itself, in bytes.
+/// The maximum length of a stored text, in bytes. For longer texts only their presence is stored.
 pub const MAX_VALUE_BYTES: usize = 128;
-/// The greatest length of a key, in bytes: filters take no longer ones.
+/// The maximum length of a key, in bytes. Filters have the same limit.
 pub(super) const MAX_KEY_BYTES: usize = 1_024;
 
 #[derive(Debug, Clone, Copy)]
@@ -29,7 +29,7 @@ pub(super) enum AttributeColumn {
     Beyond,
 }
 
-/// Whether a key can be in an index: it has no part that is a number.
+/// Returns `true` if a key can be in an index: it is not too long and no part of it is a number.
 pub fn is_indexed(key: &str) -> bool {
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     key.len() <= MAX_KEY_BYTES && !key.split('.').any(is_number)
@@ -43,7 +43,7 @@ pub(super) fn name_of(scope: AttributeScope, key: &str) -> String {
     }
 }
 
-/// Returns the names of the keys that the spans of a trace have, and an index would have.
+/// Returns the names of the indexable keys of a trace's spans.
 ///
 /// # Errors
 /// As [`TraceView::attributes`].
@@ -60,7 +60,7 @@ pub fn names_of(view: &TraceView<'_>) -> Result<BTreeSet<String>> {
     Ok(names)
 }
 
-/// Returns the key of an attribute that an index has: of one that is indexed, and has a value.
+/// Returns the key of an attribute if it can be indexed and has a value.
 pub(super) fn indexed_key<'a>(attribute: &AttributeRef<'a>) -> Option<&'a str> {
     let key = std::str::from_utf8(attribute.key).ok()?;
     (!key.is_empty() && is_indexed(key) && attribute.value != ValueRef::Missing).then_some(key)

@@ -1,4 +1,4 @@
-//! Merges the attribute indexes of segments as their rows are merged, without a look at documents.
+//! Merges the attribute indexes of segments without reading documents.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,15 +13,15 @@ use super::write::{Resources, SortedAttributes, SortedKey};
 use crate::index::MergedPlaces;
 use crate::priority;
 
-/// Stands for what no span that is kept has.
+/// Marks keys and values that no remaining span has.
 const UNUSED: u32 = u32::MAX;
 
 impl AttributeIndex {
-    /// Writes the index that the documents of merged rows would give, byte by byte. Returns false, and writes nothing, if that is
-    /// not known: there are keys beyond the limit.
+    /// Writes the index of merged rows, byte for byte as their documents would give it. Returns `false` and
+    /// writes nothing if there are keys beyond the limit.
     ///
     /// # Errors
-    /// An error of `out`; 2^32 rows or more.
+    /// An error of `out`, or an error if there are 2^32 rows or more.
     pub fn merge(
         indexes: &[&Self],
         places: &MergedPlaces<'_>,
@@ -68,9 +68,9 @@ impl AttributeIndex {
 /// One of the indexes to merge.
 struct Input<'i> {
     index: &'i AttributeIndex,
-    /// The number that each key has among the merged ones.
+    /// The merged number of each key.
     keys: Vec<u32>,
-    /// The number that each value has among those of its merged key. Until that is known it is 0 for a value that is kept.
+    /// The merged number of each value within its key. Until numbers are assigned, it is 0 for values in use.
     values: Vec<u32>,
 }
 
@@ -83,7 +83,7 @@ impl<'i> Input<'i> {
         self.index.first_values[key].as_usize()
     }
 
-    /// Returns the pairs of a resource: a key, and a value among all.
+    /// Returns the pairs of a resource: a key, and the index of a value among all values.
     fn resource(&self, code: usize) -> impl Iterator<Item = (usize, usize)> + use<'_> {
         let bounds = &self.index.resource_starts[code..code + 2];
         let pairs = self.index.resource_pairs[bounds[0].as_usize()..bounds[1].as_usize()].chunks_exact(2);
@@ -91,7 +91,7 @@ impl<'i> Input<'i> {
     }
 }
 
-/// Marks the values that resources of spans that are kept have.
+/// Marks the values in use by resources of remaining spans.
 fn mark_resources(inputs: &mut [Input<'_>], places: &MergedPlaces<'_>) {
     let resources = |input: &Input<'_>| vec![false; input.index.resource_starts.len().saturating_sub(1)];
     let mut used: Vec<Vec<bool>> = inputs.iter().map(resources).collect();
@@ -108,14 +108,14 @@ fn mark_resources(inputs: &mut [Input<'_>], places: &MergedPlaces<'_>) {
     }
 }
 
-/// Merges a key, which some inputs have under these numbers; `None` if no span that is kept has it.
+/// Merges a key that some inputs have under these numbers. Returns `None` if no remaining span has it.
 fn merged_key<'i>(
     (name, number): (&[u8], usize),
     own: &[(usize, usize)],
     inputs: &mut [Input<'i>],
     places: &MergedPlaces<'_>,
 ) -> Option<SortedKey<'i>> {
-    // The place of each span, and the input and the number there of its value.
+    // The ordinal of each span, and the input and index of its value.
     let (mut spans, mut rows) = (Vec::new(), Vec::new());
     for (input, key) in own.iter().copied() {
         let Input { index, values, .. } = &mut inputs[input];
@@ -137,7 +137,7 @@ fn merged_key<'i>(
     for (input, key) in own {
         inputs[*input].keys[*key] = u32::try_from(number).unwrap_or(UNUSED);
     }
-    // What comes from each input ascends: to sort it is to merge it.
+    // The entries of each input ascend, so the sort is a merge.
     spans.sort_by_key(|(place, ..)| *place);
     rows.sort_unstable();
     Some(SortedKey {
@@ -149,7 +149,7 @@ fn merged_key<'i>(
     })
 }
 
-/// Numbers the values of a key that are kept; returns them in order.
+/// Numbers the values in use of a key and returns them sorted.
 fn number_values<'i>(own: &[(usize, usize)], inputs: &mut [Input<'i>]) -> Vec<Cow<'i, [u8]>> {
     let mut used = Vec::new();
     for (input, key) in own.iter().copied() {

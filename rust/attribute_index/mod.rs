@@ -1,19 +1,21 @@
-//! The index of a segment's attributes: what conditions on attributes are decided by, instead of documents.
+//! The attribute index of a segment: columns that decide conditions on attributes without reading documents.
 //!
-//! It knows spans by their places in the span table of the same segment, and as that is derived data.
+//! It identifies spans by their ordinals in the span table of the same segment. Like that table, it is
+//! derived from the documents.
 //!
-//! | column | what is stored |
+//! | column | content |
 //! |---|---|
 //! | `Names` | the names of all keys, sorted, as filters spell them: `attributes.<key>` and `resource.<key>` |
 //! | `Values` | the distinct values of each key, sorted |
-//! | `KeySpans`, `Codes` | for each key of spans: the places that have a value (a bitmap or a list), and which value each has |
-//! | `Rows` | for each key: the rows with a span that has a value (a roaring bitmap), and how many they are |
-//! | `Resources` | the distinct resources as codes of values; the resource of each span |
-//! | `Roots` | for each row: where its run root stands among its spans, plus 1; 0 of a trace without spans |
-//! | `Beyond` | the places that have a key beyond [`MAX_KEYS`] |
+//! | `KeySpans`, `Codes` | for each key of spans: the ordinals with a value (a bitmap or a list), and their value codes |
+//! | `Rows` | for each key: the rows with a span that has a value (a roaring bitmap), and their number |
+//! | `Resources` | the distinct resources as value codes, and the resource of each span |
+//! | `Roots` | for each row: the position of its run root among its spans, plus 1; 0 if the trace has no spans |
+//! | `Beyond` | the ordinals with a key beyond [`MAX_KEYS`] |
 //!
-//! Of texts of more than [`MAX_VALUE_BYTES`] only their presence is known. Numbered keys, such as
-//! `llm.input_messages.0.message.content`, are not in it ([`is_indexed`]): they hold what was said, and there is no end of them.
+//! For texts longer than [`MAX_VALUE_BYTES`] the index stores only their presence. Numbered keys, such as
+//! `llm.input_messages.0.message.content`, are not indexed ([`is_indexed`]): they hold message contents, and
+//! their number is unlimited.
 
 mod build;
 mod layout;

@@ -1,4 +1,4 @@
-//! The open index of a segment's attributes.
+//! The open attribute index of a segment.
 
 use std::ops::Range;
 
@@ -12,22 +12,22 @@ use crate::index::{PackedInts, RowBlock, SectionKind, Sections};
 use crate::span_table::Bitmap;
 use crate::trace::view::AttributeScope;
 
-/// What is known of what a condition says of a span, as bits; none if it is unknown.
+/// The possible results of a condition for a span, as bits; 0 is NULL.
 pub type Marks = u8;
-/// It is true.
+/// The condition is true.
 pub const IS_TRUE: Marks = 1;
-/// It is false.
+/// The condition is false.
 pub const IS_FALSE: Marks = 2;
-/// The span must be looked at.
+/// The index cannot decide; the span needs a document check.
 pub const IS_OPEN: Marks = 4;
 
-/// The open index of the attributes of a segment.
+/// The open attribute index of a segment.
 #[derive(Debug)]
 pub struct AttributeIndex {
     sections: Sections,
     pub(super) names: Slices,
     pub(super) values: Slices,
-    /// Where the values of each key begin.
+    /// The index of the first value of each key.
     pub(super) first_values: ScalarBuffer<u64>,
     places: Slices,
     place_counts: ScalarBuffer<u64>,
@@ -36,7 +36,7 @@ pub struct AttributeIndex {
     code_widths: ScalarBuffer<u8>,
     pub(super) rows: Slices,
     row_counts: ScalarBuffer<u64>,
-    /// Where the pairs of key and value of each resource begin.
+    /// The start of each resource's (key, value) pairs.
     pub(super) resource_starts: ScalarBuffer<u64>,
     pub(super) resource_pairs: ScalarBuffer<u32>,
     pub(super) resource_codes: PackedInts,
@@ -45,7 +45,7 @@ pub struct AttributeIndex {
     pub(super) beyond: Slices,
 }
 
-/// Runs of bytes, one after another.
+/// Byte strings, one after another.
 #[derive(Debug)]
 pub(super) struct Slices {
     content: Buffer,
@@ -78,18 +78,20 @@ impl Slices {
     }
 }
 
-/// What an index knows of one attribute.
+/// The indexed state of one attribute.
 #[derive(Debug)]
 pub struct KnownAttribute<'i> {
     index: &'i AttributeIndex,
     scope: AttributeScope,
-    /// The number of the key; `None` if no span that the index knows it of has it.
+    /// The number of the key; `None` if no indexed span has it.
     key: Option<usize>,
 }
 
 impl AttributeIndex {
-    /// Opens the index that [`super::AttributeIndexBuilder::finish`] wrote for `source`, and verifies its checksums; `None`
-    /// if it is damaged, incomplete, of another format, or was built from something else.
+    /// Opens the index that [`super::AttributeIndexBuilder::finish`] wrote for `source`, and verifies its
+    /// checksums.
+    ///
+    /// Returns `None` if the index is damaged, incomplete, of another format or built from another source.
     pub fn open(content: Buffer, source: &str) -> Option<Self> {
         let sections = Sections::open(ATTRIBUTE_INDEX, content, source)?;
         if !sections.are_sound(u32::MAX) {
@@ -129,7 +131,8 @@ impl AttributeIndex {
         is_whole.then_some(index)
     }
 
-    /// Whether a file that ends with `end` can be opened for `source`, as far as its end says.
+    /// Returns `true` if a file that ends with `end` can probably be opened for `source`. Only the end is
+    /// checked.
     pub fn may_end_with(end: &[u8], source: &str) -> bool {
         Sections::may_end_with(ATTRIBUTE_INDEX, end, source)
     }
@@ -149,17 +152,17 @@ impl AttributeIndex {
         self.sections.bytes()
     }
 
-    /// Returns the index as it was built.
+    /// Returns the bytes of the index file.
     pub fn content(&self) -> &[u8] {
         self.sections.content()
     }
 
-    /// Returns where the run root of a row stands among its spans; `None` of a trace without spans.
+    /// Returns the position of a row's run root among its spans; `None` if the trace has no spans.
     pub fn run_root(&self, row: u32) -> Option<usize> {
         usize::try_from(self.roots.get(row as usize)).ok()?.checked_sub(1)
     }
 
-    /// Returns the names of the keys that begin with `prefix`, as filters spell them, each with its number.
+    /// Returns the keys that begin with `prefix`: the number of each, and its name as filters spell it.
     pub fn names<'i>(&'i self, prefix: &'i str) -> impl Iterator<Item = (usize, &'i str)> {
         let first = self.first_name_from(prefix);
         let names = (first..self.names.len())
@@ -167,7 +170,7 @@ impl AttributeIndex {
         names.take_while(move |(_, name)| name.starts_with(prefix))
     }
 
-    /// Returns how many rows have a span with a key.
+    /// Returns the number of rows that have a span with a key.
     pub fn count_of(&self, key: usize) -> u64 {
         self.row_counts[key]
     }
@@ -177,7 +180,7 @@ impl AttributeIndex {
         self.rows.bitmap(key)
     }
 
-    /// Returns the place of the first name that is not less than `name`.
+    /// Returns the position of the first name that is not less than `name`.
     fn first_name_from(&self, name: &str) -> usize {
         let (mut low, mut high) = (0, self.names.len());
         while low < high {
@@ -191,7 +194,7 @@ impl AttributeIndex {
         low
     }
 
-    /// Returns what is known of an attribute; `None` if its key cannot be in an index.
+    /// Returns the indexed state of an attribute; `None` if its key cannot be in an index.
     pub fn attribute(&self, scope: AttributeScope, key: &str) -> Option<KnownAttribute<'_>> {
         if !is_indexed(key) {
             return None;
@@ -202,35 +205,35 @@ impl AttributeIndex {
         Some(KnownAttribute { index: self, scope, key })
     }
 
-    /// Returns what `decide` says of each value of a key.
+    /// Returns the result of `decide` for each value of a key.
     fn of_values(&self, key: usize, decide: impl Fn(StoredValue<'_>) -> Marks) -> Vec<Marks> {
         let values = self.first_values[key].as_usize()..self.first_values[key + 1].as_usize();
         values.map(|value| decide(decode(self.values.get(value)))).collect()
     }
 }
 
-/// What a condition on an attribute says of spans.
+/// The result of a condition on an attribute for each span.
 #[derive(Debug)]
 pub struct MarkedAttribute<'i> {
     index: &'i AttributeIndex,
     marks: MarkedPlaces,
-    /// Of spans without a value.
+    /// The result for spans without a value.
     missing: Marks,
 }
 
-/// The places of which something else is known than of those without a value.
+/// The spans whose result can differ from that for spans without a value.
 #[derive(Debug)]
 enum MarkedPlaces {
-    /// What is known by the code of the value that each of these places has.
+    /// The spans with a value, and the result for each value code.
     Spans { places: KeySpans, codes: Option<PackedInts>, by_code: Vec<Marks> },
-    /// What is known by resource.
+    /// The result for each resource.
     Resources(Vec<Marks>),
-    /// The places that must be looked at.
+    /// The spans that need a document check.
     Open(RoaringBitmap),
 }
 
 impl<'i> KnownAttribute<'i> {
-    /// Returns what a condition says of each span: `decide` of a value, `missing` of none.
+    /// Evaluates a condition for each span: `decide` for a value, `missing` for spans without one.
     pub fn marked(self, decide: impl Fn(StoredValue<'_>) -> Marks, missing: Marks) -> MarkedAttribute<'i> {
         let index = self.index;
         let marks = match (self.key, self.scope) {
@@ -255,13 +258,13 @@ impl<'i> KnownAttribute<'i> {
 }
 
 impl AttributeIndex {
-    /// Returns the places of a key; `None` if they are not as many as they should be.
+    /// Returns the span ordinals of a key; `None` if the stored count does not match.
     pub(super) fn places_of(&self, key: usize) -> Option<KeySpans> {
         let entries = self.place_counts[key].as_usize();
         KeySpans::open(&self.places.slice(key), entries, self.spans)
     }
 
-    /// Returns the codes of the values of a key, in the order of its places; `None` if all have the same value.
+    /// Returns the value codes of a key in ordinal order; `None` if it has a single value.
     pub(super) fn codes_of(&self, key: usize) -> Option<PackedInts> {
         let start = self.code_offsets[key].as_usize();
         let end = self.code_offsets.get(key + 1).map_or(self.codes.len(), |end| end.as_usize());
@@ -270,7 +273,7 @@ impl AttributeIndex {
 }
 
 impl MarkedAttribute<'_> {
-    /// Whether no span must be looked at.
+    /// Returns `true` if no span needs a document check.
     pub fn is_decided(&self) -> bool {
         match &self.marks {
             MarkedPlaces::Spans { by_code: marks, .. } | MarkedPlaces::Resources(marks) => {
@@ -280,7 +283,7 @@ impl MarkedAttribute<'_> {
         }
     }
 
-    /// Returns the places among these of which it is true, false, and open.
+    /// Returns the ordinals of a range for which the condition is true, false and undecided, in this order.
     pub fn sets(&self, places: Range<usize>) -> [Bitmap; 3] {
         let (known, marks) = self.known(&places);
         let mut sets = match marks {
@@ -300,7 +303,7 @@ impl MarkedAttribute<'_> {
         sets.map(|words| Bitmap::of_words(places.clone(), words))
     }
 
-    /// Returns the bits of those of the places that have a value, and what is known of them.
+    /// Returns the bits of the ordinals that have a value, and their results.
     fn known(&self, places: &Range<usize>) -> (Vec<u64>, KnownMarks) {
         let as_u32 = |place: usize| u32::try_from(place).unwrap_or(u32::MAX);
         match &self.marks {
@@ -328,11 +331,11 @@ impl MarkedAttribute<'_> {
     }
 }
 
-/// What is known of places.
+/// The results for a range of span ordinals.
 enum KnownMarks {
-    /// The same of all.
+    /// One result for all ordinals.
     Same(Marks),
-    /// Of each, in order.
+    /// One result for each ordinal, in order.
     Each(Vec<Marks>),
 }
 
@@ -345,7 +348,7 @@ fn marks_of(codes: &PackedInts, range: Range<usize>, by_code: &[Marks]) -> Known
     KnownMarks::Each(marks)
 }
 
-/// Returns, of the places whose bits are set, those that have each mark. `marks` has one for each of them.
+/// Splits the set bits of `known` by mark. `marks` has one entry for each set bit.
 fn spread(known: &[u64], marks: &[Marks]) -> [Vec<u64>; 3] {
     let mut sets = [(); 3].map(|()| Vec::with_capacity(known.len()));
     let mut marks = marks.iter();

@@ -1,14 +1,14 @@
-//! Values as an attribute index stores them: a letter for the type, then the value.
+//! The stored form of attribute values: a letter for the type, then the value.
 
 use super::layout::MAX_VALUE_BYTES;
 use crate::otlp::span_ref::ValueRef;
 
-/// A value of an attribute, as far as an index knows it.
+/// A value of an attribute in an index.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum StoredValue<'i> {
-    /// The value.
+    /// The complete value.
     Known(ValueRef<'i>),
-    /// A text that is too long to be known.
+    /// A text longer than [`MAX_VALUE_BYTES`]; its content is not stored.
     LongText,
 }
 
@@ -19,7 +19,7 @@ const DOUBLE: u8 = b'd';
 const BOOL: u8 = b'b';
 const OTHER: u8 = b'o';
 
-/// Writes a value over `out`; nothing for a missing one.
+/// Encodes a value into `out`, which is overwritten. A missing value has no bytes.
 pub(super) fn encode(value: ValueRef<'_>, out: &mut Vec<u8>) {
     out.clear();
     match value {
@@ -42,7 +42,7 @@ pub(super) fn encode(value: ValueRef<'_>, out: &mut Vec<u8>) {
     }
 }
 
-/// Reads what [`encode`] wrote.
+/// Decodes the output of [`encode`].
 pub(super) fn decode(stored: &[u8]) -> StoredValue<'_> {
     let known = |value| StoredValue::Known(value);
     let number = |bytes: &[u8]| bytes.try_into().map(u64::from_le_bytes).ok();

@@ -1,4 +1,4 @@
-//! Writes an index of attributes.
+//! Writes an attribute index.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -11,41 +11,42 @@ use super::key_spans;
 use super::layout::{ATTRIBUTE_INDEX, AttributeColumn};
 use crate::index::{SectionKind, SectionWriter};
 
-/// Places and codes of a key begin at multiples of this, which is that of their widest form.
+/// The alignment of a key's ordinals and codes: the size of their widest form.
 const ALIGNMENT: usize = 8;
 
-/// The attributes of a segment, in the order in which an index has them.
+/// The attributes of a segment in file order.
 #[derive(Debug, Default)]
 pub(super) struct SortedAttributes<'v> {
-    /// In the order of their names.
+    /// The keys, sorted by name.
     pub(super) keys: Vec<SortedKey<'v>>,
     pub(super) resources: Resources,
-    /// How many spans there are.
+    /// The number of spans.
     pub(super) places: usize,
-    /// For each row, the place of its run root among its spans, plus 1; 0 of none.
+    /// For each row, the position of its run root among its spans, plus 1; 0 if the trace has no spans.
     pub(super) roots: Vec<u32>,
-    /// The places of spans that have a key beyond the limit.
+    /// The ordinals of spans that have a key beyond the limit.
     pub(super) beyond: RoaringBitmap,
 }
 
-/// A key, with its values in order.
+/// A key with its values sorted.
 #[derive(Debug)]
 pub(super) struct SortedKey<'v> {
     pub(super) name: String,
     pub(super) values: Vec<Cow<'v, [u8]>>,
-    /// The spans that have it.
+    /// The ordinals of spans that have the key.
     pub(super) places: Vec<u32>,
-    /// The number of the value that each of these has.
+    /// The value number of each of these spans.
     pub(super) codes: Vec<u32>,
     pub(super) rows: RoaringBitmap,
 }
 
-/// The distinct resources of spans, in the order in which they come. Those with the same attributes are one.
+/// The distinct resources of spans, in the order of their first use. Resources with the same attributes are
+/// one.
 #[derive(Debug, Default)]
 pub(super) struct Resources {
-    /// By the number of a resource elsewhere.
+    /// The code of each resource by its number in the source.
     known: HashMap<u32, u32, RandomState>,
-    /// By the pairs of the number of a key and of its value.
+    /// The code of each distinct list of (key, value) pairs.
     codes: HashMap<Box<[u32]>, u32, RandomState>,
     starts: Vec<u64>,
     pairs: Vec<u32>,
@@ -53,7 +54,8 @@ pub(super) struct Resources {
 }
 
 impl Resources {
-    /// Appends the resource of the next span: `number` is that which it has elsewhere, `pairs` returns its pairs.
+    /// Appends the resource of the next span. `number` identifies it in its source; `pairs` returns its (key,
+    /// value) pairs.
     pub(super) fn push(&mut self, number: u32, pairs: impl FnOnce() -> Vec<u32>) {
         let Self { known, codes, starts, pairs: all, by_place } = self;
         let code = *known.entry(number).or_insert_with(|| {
@@ -81,7 +83,7 @@ impl SortedAttributes<'_> {
     /// Writes the index. [`super::AttributeIndex::open`] expects the same `source`.
     ///
     /// # Errors
-    /// An error of `out`; more spans or rows than an index can hold, 4 Gi each.
+    /// An error of `out`, or an error if there are 4 Gi spans or rows or more.
     pub(super) fn write(self, source: &str, out: &mut dyn io::Write) -> io::Result<()> {
         let invalid = |_| io::Error::new(io::ErrorKind::InvalidInput, "expected fewer than 2^32 spans");
         u32::try_from(self.places).map_err(invalid)?;
@@ -111,7 +113,7 @@ impl SortedAttributes<'_> {
         writer.finish(source, rows)
     }
 
-    /// Writes the places of each key, and how many they are.
+    /// Writes the ordinals of each key and their number.
     fn write_places(&self, writer: &mut SectionWriter<'_>) -> io::Result<()> {
         let (mut content, mut offsets) = (Vec::new(), vec![0_u64]);
         for key in &self.keys {
@@ -127,7 +129,7 @@ impl SortedAttributes<'_> {
     }
 }
 
-/// Writes texts, and where each begins.
+/// Writes texts and their offsets.
 fn write_texts<'t>(
     writer: &mut SectionWriter<'_>,
     column: AttributeColumn,
@@ -156,7 +158,8 @@ fn write_bitmaps<'b>(
     writer.plain(column as usize, SectionKind::Offsets, offsets)
 }
 
-/// Writes the codes of each key, as narrow as its values allow: none where there is one value only.
+/// Writes the value codes of each key, as narrow as its number of values allows. A key with a single value
+/// needs no codes.
 fn write_codes(writer: &mut SectionWriter<'_>, keys: &[SortedKey<'_>]) -> io::Result<()> {
     let (mut content, mut offsets, mut widths) = (Vec::<u8>::new(), Vec::new(), Vec::new());
     for key in keys {

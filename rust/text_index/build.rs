@@ -9,19 +9,20 @@ use super::write::TextIndexWriter;
 use crate::text::{fold_all, for_each_searched_word};
 use crate::trace::view::Channel;
 
-/// A run is packed when it takes more bytes: about 10,000 traces of 5 KB.
+/// The size at which a run is packed, in bytes: about 10,000 traces of 5 KB.
 const RUN_BYTES: usize = 8 << 20;
 
 /// Builds the text index of a segment from the texts of its rows.
 ///
-/// What is added is kept packed, in about a tenth of its size, until the index is finished, which takes as much again.
+/// Tokens are kept packed, at about a tenth of the size of the texts. [`Self::finish`] takes as much memory
+/// again.
 #[derive(Debug)]
 pub struct TextIndexBuilder {
     run_bytes: usize,
     row: u32,
-    /// For each channel, the rows that have a text.
+    /// For each channel, a bitmap of the rows that have a text.
     present: [Vec<u64>; CHANNELS],
-    /// For each channel, the texts of the row.
+    /// For each channel, the texts of the current row.
     said: [Said; CHANNELS],
     run: Run,
     packed: Vec<PackedRun>,
@@ -29,12 +30,12 @@ pub struct TextIndexBuilder {
 }
 
 impl TextIndexBuilder {
-    /// Returns a builder without texts.
+    /// Returns an empty builder.
     pub fn new() -> Self {
         Self::with_run_bytes(RUN_BYTES)
     }
 
-    /// Returns a builder that packs what it has whenever that takes more than `run_bytes` bytes.
+    /// Returns an empty builder that packs a run as soon as it takes more than `run_bytes` bytes.
     pub fn with_run_bytes(run_bytes: usize) -> Self {
         Self {
             run_bytes,
@@ -47,22 +48,22 @@ impl TextIndexBuilder {
         }
     }
 
-    /// Returns about how many bytes of memory it takes.
+    /// Returns the approximate memory use in bytes.
     pub fn bytes(&self) -> u64 {
         let said: usize = self.said.iter().map(Said::bytes).sum();
         (self.run.bytes() + self.packed.iter().map(PackedRun::bytes).sum::<usize>() + said) as u64
     }
 
-    /// Adds a text of a row. [`Channel::Any`] stands for a text of every channel.
+    /// Adds a text of a row. [`Channel::Any`] adds it to every channel.
     ///
     /// # Panics
-    /// If texts of a later row were added before.
+    /// If a text of a later row was added before.
     pub fn add(&mut self, row: u32, channel: Channel, text: &str) {
         assert!(row >= self.row, "row {row} after row {}", self.row);
         if row > self.row {
             self.said.iter_mut().for_each(Said::clear);
             self.row = row;
-            // Between rows, so that no list has a row twice.
+            // Packed only between rows, so that no list has a row twice.
             if self.run.bytes() > self.run_bytes {
                 self.packed.push(std::mem::take(&mut self.run).pack());
             }
@@ -88,15 +89,15 @@ impl TextIndexBuilder {
         });
     }
 
-    /// Packs what was added. Nothing more is to be added of its last row.
+    /// Packs the current run. No more texts of its last row may be added.
     pub fn pack(&mut self) {
         self.packed.push(std::mem::take(&mut self.run).pack());
     }
 
-    /// Appends what was added to another builder.
+    /// Appends the rows of another builder.
     ///
     /// # Panics
-    /// If a row of it is not after all rows here.
+    /// If a row of `later` is not after all rows of this builder.
     pub fn append(&mut self, mut later: Self) {
         self.pack();
         let first = later.present.iter().filter_map(|present| first_row(present)).min();
@@ -111,10 +112,10 @@ impl TextIndexBuilder {
         self.run = later.run;
     }
 
-    /// Writes the index of a segment of `rows` rows, for `identity`.
+    /// Writes the index of a segment with `rows` rows, for `identity`.
     ///
     /// # Errors
-    /// If `out` fails, or a text was added to a row that is not less than `rows`.
+    /// An error of `out`, or an error if a text was added to a row beyond `rows`.
     pub fn finish(mut self, identity: &str, rows: u32, out: &mut dyn io::Write) -> io::Result<()> {
         let words = (rows as usize).div_ceil(64);
         let is_any = self.present.iter().any(|present| !present.is_empty());

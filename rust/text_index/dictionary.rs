@@ -1,4 +1,4 @@
-//! Sorted tokens, each with its list of postings.
+//! Sorted tokens, each with its posting list.
 
 use std::io;
 use std::ops::Range;
@@ -12,24 +12,25 @@ use super::token_blocks::{BLOCK_TOKENS, TokenBlocks, TokenBlocksWriter};
 use crate::index::layout::{SectionKind, SectionWriter, Sections};
 use crate::index::ones;
 
-/// A search asks after so many blocks whether it is cancelled.
+/// The number of blocks between two cancellation checks of a search.
 pub(super) const BLOCKS_PER_CHECK: usize = 512;
 
 /// Writes a dictionary. Tokens are pushed in ascending order.
 #[derive(Debug, Default)]
 pub(super) struct DictionaryWriter {
     tokens: TokenBlocksWriter,
-    /// For each block how many lists it has, their lengths, and the lists: one that is passed over is not touched.
+    /// For each block: the number of lists, their lengths, and the lists. The lengths let a search skip lists
+    /// without reading them.
     lists: Vec<u8>,
     list_starts: Vec<u64>,
-    /// Of the last block, which is not in `lists` yet.
+    /// The last block, which is not in `lists` yet.
     last_count: u8,
     last_lengths: Vec<u8>,
     last_lists: Vec<u8>,
 }
 
 impl DictionaryWriter {
-    /// Appends a token with its list of postings.
+    /// Appends a token with its posting list.
     pub(super) fn push(&mut self, token: &[u8], list: &[u8]) {
         if self.tokens.push(token) {
             self.end_block();
@@ -76,8 +77,8 @@ impl TokenDictionary {
         (dictionary.list_starts.len() == dictionary.tokens.count() + 1).then_some(dictionary)
     }
 
-    /// Calls `visit` with the list of each token that contains `piece`, until it returns `false`. A zero byte at an
-    /// end of the piece is an end of the token.
+    /// Calls `visit` with the list of each token that contains `piece`, until it returns `false`. A zero byte
+    /// at the start or the end of the piece matches the same end of the token.
     ///
     /// Returns `None` if the search was cancelled.
     pub(super) fn for_each_list(
@@ -107,17 +108,19 @@ impl TokenDictionary {
         self.tokens.tokens().map(|(_, token)| token).zip(lists)
     }
 
-    /// Returns the blocks that can have a token that begins as `piece` does: all of them, unless it begins with a zero byte.
+    /// Returns the blocks that can have a token with the prefix in `piece`. These are all blocks unless the
+    /// piece begins with a zero byte.
     fn blocks_that_begin(&self, piece: &[u8]) -> Range<usize> {
         let Some((0, beginning)) = piece.split_first() else { return 0..self.tokens.count() };
-        // The zero byte after a token is less than any byte of a token, so these bytes are in the order of tokens.
+        // The zero byte after a token is less than any byte of a token, so these bytes have the order of
+        // tokens.
         let first = |token: &[u8]| token[..beginning.len().min(token.len())].cmp(beginning);
         let before = self.tokens.partition_point(|token| first(token).is_lt());
         let end = self.tokens.partition_point(|token| first(token).is_le());
         before.saturating_sub(1)..end
     }
 
-    /// Visits the lists of some tokens of a block; whether `visit` wants more.
+    /// Visits the lists of some tokens of a block. Returns `false` if `visit` ended the search.
     fn visit_lists(&self, block: usize, tokens: u64, visit: &mut impl FnMut(StoredList<'_>) -> bool) -> bool {
         let lists = (tokens != 0).then(|| self.lists_of(block)).into_iter().flatten();
         lists.zip(0..).filter(|(_, token)| tokens >> token & 1 == 1).all(|(list, _)| visit(list))

@@ -1,4 +1,4 @@
-//! Merges the text indexes of segments as their rows are merged, without a look at documents.
+//! Merges the text indexes of segments without reading documents.
 
 use std::cmp::Ordering;
 use std::io;
@@ -10,7 +10,7 @@ use super::uuids;
 use super::write::TextIndexWriter;
 use crate::index::{MergedRows, ones};
 
-/// The postings of a token of an index.
+/// The postings of one token of an index.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum TokenPostings<'a> {
     Several(StoredList<'a>),
@@ -27,7 +27,7 @@ impl TokenPostings<'_> {
     }
 }
 
-/// A token as it is stored.
+/// A token in its stored form.
 #[derive(Clone, Copy)]
 enum StoredToken<'a> {
     Text(&'a [u8]),
@@ -65,15 +65,15 @@ impl Ord for StoredToken<'_> {
 
 /// Tokens in ascending order, each with its postings.
 type SortedTokens<'a> = Box<dyn Iterator<Item = (StoredToken<'a>, TokenPostings<'a>)> + 'a>;
-/// In how many columns an index has its tokens.
+/// The number of columns of an index that have tokens.
 const SOURCES: usize = 3;
 
 impl TextIndex {
-    /// Writes the index that the documents of merged rows would give, byte by byte. Returns false, and writes nothing, if it was
-    /// cancelled.
+    /// Writes the index of merged rows, byte for byte as their documents would give it. Returns `false` and
+    /// writes nothing if it was cancelled.
     ///
     /// # Errors
-    /// An error of `out`; 2^32 rows or more.
+    /// An error of `out`, or an error if there are 2^32 rows or more.
     pub fn merge(
         indexes: &[&Self],
         rows: &MergedRows<'_>,
@@ -95,7 +95,7 @@ impl TextIndex {
                         .filter_map(|(row, channels)| Some((rows.target(source / SOURCES, row)?, channels)));
                     postings.extend(moved);
                 }
-                // Those of each input ascend: to sort them is to merge them.
+                // The postings of each input ascend, so the sort is a merge.
                 if lists.len() > 1 {
                     postings.sort_by_key(|(row, _)| *row);
                 }
@@ -126,7 +126,7 @@ impl TextIndex {
     }
 }
 
-/// Returns a bitmap for each channel of the rows that have a text.
+/// Returns a bitmap for each channel of the merged rows that have a text.
 fn merged_present(indexes: &[&TextIndex], rows: &MergedRows<'_>) -> Vec<u64> {
     let words = rows.len().div_ceil(64);
     let mut present = vec![0; words * CHANNELS];

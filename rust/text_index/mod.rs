@@ -1,10 +1,12 @@
-//! The text index of a segment: which rows have texts that contain a pattern.
+//! The text index of a segment: finds the rows with a text that contains a pattern.
 //!
-//! An index is one run of bytes, laid out as [`crate::index`] is, mapped from a cache file or held in memory. It is
-//! derived data: [`TextIndexBuilder`] writes it from the texts of a segment, and again if it is missing or damaged. Texts
-//! themselves are not in it, but their tokens, each with its rows and [channels](Channel). A pattern that lies within one
-//! token is answered exactly; any other one by the rows that have all of its tokens in one channel, of which some do not
-//! contain it. See `docs/reference/indexes.md#text-index`.
+//! An index is one byte buffer, mapped from a cache file or held in memory, with the layout of
+//! [`crate::index`]. [`TextIndexBuilder`] derives it from the texts of a segment; it is rebuilt if it is
+//! missing or damaged.
+//!
+//! The index stores tokens, each with its rows and [channels](Channel), but not the texts. The result is
+//! exact for a pattern within one token. For any other pattern it is a superset: the rows that have all of
+//! its tokens in one channel. See `docs/reference/indexes.md#text-index`.
 
 mod build;
 mod dictionary;
@@ -36,17 +38,17 @@ use rare_tokens::RareTokens;
 use rows::{ChannelRows, union};
 use uuids::Uuids;
 
-/// The rows that a search for a pattern leaves.
+/// The result of a search for a pattern.
 #[derive(Debug, Clone)]
 pub struct PatternRows {
-    /// Rows that have a text with the pattern.
+    /// Rows that certainly have a text with the pattern.
     pub certain: RowSet,
-    /// All rows that can have one: the certain ones, and those whose documents must be looked at.
+    /// A superset of the matching rows: the certain ones, and those that need a document check.
     pub possible: RowSet,
 }
 
-/// An open text index. Only [`TextIndex::rows`] and [`TextIndex::bytes`] may be asked before [`TextIndex::is_sound`] has
-/// returned `true`.
+/// An open text index. Before [`TextIndex::is_sound`] has returned `true`, only [`TextIndex::rows`] and
+/// [`TextIndex::bytes`] may be called.
 #[derive(Debug)]
 pub struct TextIndex {
     sections: Sections,
@@ -58,8 +60,9 @@ pub struct TextIndex {
 }
 
 impl TextIndex {
-    /// Opens the index that was built for `identity`; `None` if it is incomplete, has another format, or was built for
-    /// something else. Only its section table is read.
+    /// Opens the index that was built for `identity`. Reads only its section table.
+    ///
+    /// Returns `None` if the index is incomplete, of another format or built for another identity.
     pub fn open(content: Buffer, identity: &str) -> Option<Self> {
         let sections = Sections::open(TEXT, content, identity)?;
         let present: ScalarBuffer<u64> = sections.plain(PRESENT_COLUMN, SectionKind::FrequentBits)?;
@@ -73,18 +76,19 @@ impl TextIndex {
         })
     }
 
-    /// Whether a file that ends with `end` can be opened for `identity`, as far as its end says.
+    /// Returns `true` if a file that ends with `end` can probably be opened for `identity`. Only the end is
+    /// checked.
     pub fn may_end_with(end: &[u8], identity: &str) -> bool {
         Sections::may_end_with(TEXT, end, identity)
     }
 
-    /// Whether the index matches its checksums. All of it is read once.
+    /// Returns `true` if the index matches its checksums. Reads the whole index.
     pub fn is_sound(&self) -> bool {
         let columns = [FREQUENT_COLUMN, RARE_COLUMN, UUID_COLUMN, PRESENT_COLUMN];
         self.sections.are_sound(columns.into_iter().fold(0, |all, column| all | 1 << column))
     }
 
-    /// Returns how many rows there are.
+    /// Returns the number of rows.
     pub fn rows(&self) -> u32 {
         self.sections.rows()
     }
@@ -94,7 +98,7 @@ impl TextIndex {
         self.sections.bytes()
     }
 
-    /// Returns the index as it was built.
+    /// Returns the bytes of the index file.
     pub fn content(&self) -> &[u8] {
         self.sections.content()
     }
@@ -104,8 +108,7 @@ impl TextIndex {
         RowSet::of_words(self.present_in(channel_bits(channel)))
     }
 
-    /// Returns the rows that contain a pattern in one text of a channel, as far as the index knows. `None` if the search
-    /// was cancelled.
+    /// Returns the rows that contain a pattern in one text of a channel. `None` if the search was cancelled.
     pub fn find(
         &self,
         pattern: &str,
@@ -117,7 +120,7 @@ impl TextIndex {
         if pieces.is_empty() {
             return Some(PatternRows { certain: RowSet::NONE, possible: self.present(channel) });
         }
-        // Several pieces must be in one text, so in one channel.
+        // Several pieces must be in one text, and therefore in one channel.
         let bits = channel_bits(channel);
         let each = (0..CHANNELS).map(|index| 1 << index).filter(|bit| bits & bit != 0);
         let channels = if pieces.len() == 1 { vec![bits] } else { each.collect() };
@@ -159,7 +162,7 @@ impl TextIndex {
         union(each.filter(|(index, _)| channels >> index & 1 == 1).map(|(_, bitmap)| bitmap), words)
     }
 
-    /// Returns the length of a bitmap of the rows.
+    /// Returns the number of words of a bitmap of the rows.
     fn words(&self) -> usize {
         (self.rows() as usize).div_ceil(64)
     }

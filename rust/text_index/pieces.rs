@@ -1,17 +1,18 @@
-//! What a pattern demands of tokens.
+//! Splits a pattern into pieces of tokens.
 
 use super::tokens::for_each_token;
 use crate::text::{fold_all, has_case};
 
-/// At most so many pieces of a pattern are looked up, the longest; what they find is still a superset.
+/// The maximum number of pieces that are looked up, the longest first. With fewer pieces the result is still
+/// a superset.
 const MAX_PIECES: usize = 32;
 
-/// A pattern as pieces of tokens, all of which a text has that contains the pattern.
+/// The pieces of a pattern. A text that contains the pattern has a token for every piece.
 #[derive(Debug)]
 pub(super) struct Pieces {
-    /// Distinct, the longest first. A zero byte stands for the beginning or the end of a token.
+    /// The distinct pieces, the longest first. A zero byte stands for the start or the end of a token.
     pub(super) pieces: Vec<Vec<u8>>,
-    /// Whether a text contains the pattern if one of its tokens has the only piece.
+    /// True if a text with a token that contains the only piece certainly contains the pattern.
     pub(super) is_exact: bool,
 }
 
@@ -22,7 +23,7 @@ impl Pieces {
         let (mut pieces, mut is_whole) = (Vec::new(), false);
         for_each_token(&folded, |token| {
             is_whole = token.range == (0..folded.len());
-            // Where the pattern goes on beside a word, so does a text that contains it: the word ends there.
+            // If the pattern continues after a word, every match ends the word there too.
             let is_begun = token.is_pair || token.range.start > 0;
             let is_ended = token.is_pair || token.range.end < folded.len();
             let mut piece = vec![0; usize::from(is_begun)];

@@ -1,19 +1,19 @@
-//! Lists of postings: the rows of a token, and the channels it is in.
+//! Posting lists: the rows of a token, and its channels in each row.
 //!
-//! A posting is one number of variable length (LEB128): `(row - row before) << 3 | channels`. A list is strictly
-//! ascending by row.
+//! A posting is one variable-length number (LEB128): `(row - previous row) << 3 | channels`. A list is
+//! strictly ascending by row.
 
 use crate::trace::view::Channel;
 
-/// A row, and the channels in which it has a token.
+/// A row, and the channels of the row that have the token.
 pub(super) type Posting = (u32, u8);
 
-/// How many channels there are.
+/// The number of channels.
 pub(super) const CHANNELS: usize = 3;
 /// All channels.
 pub(super) const ANY: u8 = 0b111;
 
-/// Returns a channel as a bit, or several.
+/// Returns the bits of a channel.
 pub(super) fn channel_bits(channel: Channel) -> u8 {
     match channel {
         Channel::Input => 0b001,
@@ -23,12 +23,12 @@ pub(super) fn channel_bits(channel: Channel) -> u8 {
     }
 }
 
-/// A place in memory: what does not fit is outside of every file.
+/// Converts a number to an offset in memory. A number that does not fit is outside every file.
 pub(super) fn place(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-/// Appends a number of variable length.
+/// Appends a variable-length number.
 #[allow(clippy::cast_possible_truncation, reason = "seven bits")]
 pub(super) fn push_number(out: &mut Vec<u8>, mut number: u64) {
     while number > 0x7F {
@@ -38,7 +38,7 @@ pub(super) fn push_number(out: &mut Vec<u8>, mut number: u64) {
     out.push(number as u8);
 }
 
-/// Takes a number of variable length from the beginning of `bytes`, which must have one.
+/// Takes a variable-length number from the start of `bytes`, which must have one.
 pub(super) fn take_number(bytes: &mut &[u8]) -> u64 {
     if let [number @ ..=0x7F, rest @ ..] = *bytes {
         *bytes = rest;
@@ -57,7 +57,7 @@ pub(super) fn take_number(bytes: &mut &[u8]) -> u64 {
     number
 }
 
-/// A list that is written.
+/// A posting list that is being written.
 #[derive(Debug, Default)]
 pub(super) struct PostingList {
     bytes: Vec<u8>,
@@ -66,7 +66,7 @@ pub(super) struct PostingList {
 }
 
 impl PostingList {
-    /// Appends a posting; its row is greater than the last one.
+    /// Appends a posting. Its row must be greater than the last one.
     pub(super) fn push(&mut self, row: u32, channels: u8) {
         push_number(&mut self.bytes, u64::from(row - self.last_row) << CHANNELS | u64::from(channels));
         self.postings += 1;
@@ -83,7 +83,7 @@ impl PostingList {
         &self.bytes
     }
 
-    /// Returns the posting, if there is only one.
+    /// Returns the posting if there is only one.
     pub(super) fn single(&self) -> Option<Posting> {
         if self.postings == 1 { Postings::new(&self.bytes).next() } else { None }
     }
@@ -93,11 +93,11 @@ impl PostingList {
     }
 }
 
-/// A list in a file.
+/// A posting list in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct StoredList<'a>(&'a [u8]);
 
-/// The highest bit of each of eight bytes: a number goes on in the next byte.
+/// The highest bit of each of eight bytes. It is set if the number continues in the next byte.
 const GOES_ON: u64 = 0x8080_8080_8080_8080;
 /// The lowest bit of each of eight bytes.
 const LOWEST: u64 = 0x0101_0101_0101_0101;
@@ -132,8 +132,10 @@ impl<'a> StoredList<'a> {
     }
 }
 
-/// Sets the bits of postings that begin with eight bytes, as many as there are for sure: no branch depends on their lengths,
-/// which nobody could predict. Returns how many bytes these are; `None` if one may have more than four.
+/// Sets the bits of the postings at the start of eight bytes, as many as are certainly complete.
+///
+/// No branch depends on the lengths of postings, because such branches are mispredicted. Returns the number
+/// of bytes taken; `None` if a posting may have more than four bytes.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "it is compiled once for each kind of processor, inside its caller")]
 fn mark_some(eight: u64, channels: u8, row: &mut u64, words: &mut [u64]) -> Option<usize> {
@@ -150,11 +152,11 @@ fn mark_some(eight: u64, channels: u8, row: &mut u64, words: &mut [u64]) -> Opti
     }
 }
 
-/// Sets the bits of eight postings of one byte each, if the rows are less than 64 apart; else returns false.
+/// Sets the bits of eight one-byte postings if their rows are less than 64 apart; otherwise returns `false`.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "it is compiled once for each kind of processor, inside its caller")]
 fn mark_near(eight: u64, channels: u8, row: &mut u64, words: &mut [u64]) -> bool {
-    // The sum of a byte and all before it, which is less than 256.
+    // The sum of each byte and all bytes before it, which is less than 256.
     let sums = (eight >> CHANNELS & (LOWEST * 0xF)).wrapping_mul(LOWEST);
     let all = sums >> 56;
     if all >= 64 {
@@ -166,7 +168,7 @@ fn mark_near(eight: u64, channels: u8, row: &mut u64, words: &mut [u64]) -> bool
     let bits = (0..64).step_by(8).fold(0, |bits, shift| bits | bit(shift));
     let (word, shift) = (place(*row / 64), *row % 64);
     words[word] |= bits << shift;
-    // Shifted twice, for a shift by 64 is none.
+    // Two shifts, because a shift by 64 bits is an overflow.
     let rest = bits >> 1 >> (63 - shift);
     if rest != 0 {
         words[word + 1] |= rest;
@@ -175,8 +177,8 @@ fn mark_near(eight: u64, channels: u8, row: &mut u64, words: &mut [u64]) -> bool
     true
 }
 
-/// Sets the bits of the first `COUNT` postings in eight bytes, which end there and have at most four bytes each. Returns how
-/// many bytes these are.
+/// Sets the bits of the first `COUNT` postings, which end within the eight bytes and have at most four bytes
+/// each. Returns the number of bytes taken.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "it is compiled once for each kind of processor, inside its caller")]
 fn mark_each<const COUNT: usize>(eight: u64, channels: u8, row: &mut u64, words: &mut [u64]) -> usize {
@@ -186,7 +188,7 @@ fn mark_each<const COUNT: usize>(eight: u64, channels: u8, row: &mut u64, words:
         let end = ends.trailing_zeros() + 1;
         ends &= ends - 1;
         let bytes = eight << (64 - end) >> (64 - end + start);
-        // Four postings have at most two bytes each.
+        // If there are four postings, each has at most two bytes.
         let upper = if COUNT == 4 { 0 } else { bytes >> 2 & BITS << 14 | bytes >> 3 & BITS << 21 };
         let number = bytes & BITS | bytes >> 1 & BITS << 7 | upper;
         *row += number >> CHANNELS;
@@ -196,14 +198,14 @@ fn mark_each<const COUNT: usize>(eight: u64, channels: u8, row: &mut u64, words:
     start as usize / 8
 }
 
-/// Sets the bit of a row, without a branch.
+/// Sets the bit of a row without a branch.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "it is compiled once for each kind of processor, inside its caller")]
 fn mark(row: u64, is_marked: bool, words: &mut [u64]) {
     words[place(row / 64)] |= u64::from(is_marked) << (row % 64);
 }
 
-/// Reads a list: each row with its channels.
+/// Iterates over a list: each row with its channels.
 pub(super) struct Postings<'a> {
     bytes: &'a [u8],
     row: u64,

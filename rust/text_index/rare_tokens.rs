@@ -1,7 +1,7 @@
-//! Tokens of one posting that are no UUIDs, in the order of their rows.
+//! Tokens with one posting that are not UUIDs, in row order.
 //!
-//! They are searched late, and only those of rows that nothing else has found: a word that nearly every row has is looked
-//! for in the tokens of a few rows.
+//! This column is searched late, and only for rows without a match so far. For a word that nearly every row
+//! has, that leaves the tokens of a few rows.
 
 use std::io;
 
@@ -16,24 +16,23 @@ use super::token_blocks::{TokenBlocks, TokenBlocksWriter, until_zero};
 use crate::index::layout::{SectionKind, SectionWriter, Sections};
 use crate::index::ones;
 
-/// Writes tokens of one posting, which are pushed in ascending order.
+/// Writes tokens with one posting, which are pushed in ascending order.
 #[derive(Debug, Default)]
 pub(super) struct RareTokensWriter {
-    /// Each is followed by a zero byte.
+    /// The tokens, each followed by a zero byte.
     tokens: Vec<u8>,
-    /// For each token where it begins, and its posting.
+    /// The start and the posting of each token.
     entries: Vec<(u64, Posting)>,
 }
 
 impl RareTokensWriter {
-    /// Appends a token.
     pub(super) fn push(&mut self, token: &[u8], posting: Posting) {
         self.entries.push((self.tokens.len() as u64, posting));
         self.tokens.extend_from_slice(token);
         self.tokens.push(0);
     }
 
-    /// Writes the tokens as a column: by row, then in ascending order.
+    /// Writes the tokens as a column, sorted by row and then by token.
     pub(super) fn write(mut self, column: usize, sections: &mut SectionWriter<'_>) -> io::Result<()> {
         self.entries.sort_unstable_by_key(|(start, (row, _))| (*row, *start));
         let (mut blocks, mut first_rows) = (TokenBlocksWriter::default(), Vec::new());
@@ -55,7 +54,7 @@ impl RareTokensWriter {
     }
 }
 
-/// The tokens of one posting of an open index.
+/// The tokens with one posting of an open index.
 #[derive(Debug)]
 pub(super) struct RareTokens {
     tokens: TokenBlocks,
@@ -77,8 +76,8 @@ impl RareTokens {
         (rare.first_rows.len() == blocks && rare.starts.len() == blocks + 1).then_some(rare)
     }
 
-    /// Adds the rows with a token that contains `piece` to sets that lack them. A zero byte at an end of the piece is an end of
-    /// the token. Returns `None` if the search was cancelled.
+    /// Adds the rows with a token that contains `piece` to sets that lack them. A zero byte at the start or
+    /// the end of the piece matches the same end of the token. Returns `None` if the search was cancelled.
     pub(super) fn add_rows(
         &self,
         piece: &[u8],
@@ -122,7 +121,7 @@ impl RareTokens {
             .zip(postings)
             .map(|((beginning, start), posting)| (beginning, start, posting))
             .collect();
-        // Most differ in their first bytes, which are compared without a look at the file.
+        // Most tokens differ in their first bytes, which are compared without reading the file.
         let rest = |start| self.tokens.token_at(start);
         sorted.sort_unstable_by(|(one, at, _), (other, other_at, _)| {
             one.cmp(other).then_with(|| rest(*at).cmp(rest(*other_at)))
@@ -145,7 +144,7 @@ impl RareTokens {
     }
 }
 
-/// Returns the first eight bytes of a token, or fewer and zeros, as a number that sorts as they do.
+/// Returns the first eight bytes of a token, padded with zeros, as a number with the same order.
 fn beginning(token: &[u8]) -> u64 {
     let mut bytes = [0; 8];
     let length = token.len().min(bytes.len());

@@ -1,38 +1,38 @@
-//! Rows that are found, as bitmaps.
+//! Matching rows of a search, as bitmaps.
 
 use fearless_simd::{Level, dispatch};
 
 use super::postings::{Posting, StoredList};
 
-/// Those of some rows that have something in one of some channels.
+/// The matching rows of a search in some channels, restricted to the wanted rows.
 #[derive(Debug)]
 pub(super) struct ChannelRows {
     level: Level,
     channels: u8,
     wanted: Vec<u64>,
-    /// The rows that were found, wanted or not.
+    /// The matching rows, wanted or not.
     found: Vec<u64>,
-    /// How many words, from the first on, lack no wanted row.
+    /// The number of leading words in which no wanted row is missing.
     full_words: usize,
 }
 
 impl ChannelRows {
-    /// Returns an empty set of some rows.
+    /// Returns an empty set that is restricted to `wanted`.
     pub(super) fn new(channels: u8, wanted: Vec<u64>) -> Self {
         Self { level: Level::new(), channels, found: vec![0; wanted.len()], wanted, full_words: 0 }
     }
 
-    /// Adds the rows of a list, as far as they are wanted.
+    /// Adds the wanted rows of a list.
     pub(super) fn add(&mut self, list: StoredList<'_>) {
         dispatch!(self.level, _simd => list.mark_rows(self.channels, &mut self.found));
     }
 
-    /// Adds a row that has something in some channels.
+    /// Adds the row of a posting if it is in one of the channels.
     pub(super) fn add_posting(&mut self, (row, channels): Posting) {
         self.found[row as usize / 64] |= u64::from(channels & self.channels != 0) << (row % 64);
     }
 
-    /// Whether the set lacks a wanted row from `first` on, up to `end` if there is one.
+    /// Returns `true` if a wanted row from `first` up to `end` (or the last row) is missing.
     pub(super) fn lacks_any(&self, first: u32, end: Option<u32>) -> bool {
         let (begin, rows) = (first as usize / 64, self.wanted.len() * 64);
         let end = end.map_or(rows, |end| rows.min(end as usize));
@@ -44,14 +44,14 @@ impl ChannelRows {
         })
     }
 
-    /// Whether the set has all wanted rows.
+    /// Returns `true` if the set has all wanted rows.
     pub(super) fn is_full(&mut self) -> bool {
         let words = self.wanted.iter().zip(&self.found).skip(self.full_words);
         self.full_words += words.take_while(|(wanted, found)| *wanted & !*found == 0).count();
         self.full_words == self.wanted.len()
     }
 
-    /// Returns an empty set, to which only rows of this one are added.
+    /// Returns an empty set that is restricted to the rows of this one.
     pub(super) fn narrowed(self) -> Self {
         Self::new(self.channels, self.into_words())
     }

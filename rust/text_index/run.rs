@@ -1,4 +1,5 @@
-//! The tokens of some neighbouring rows: gathered in a table, then sorted and packed, then merged with those of other rows.
+//! The tokens of adjacent rows: collected in a hash table, then sorted and packed, then merged with the
+//! tokens of other rows.
 
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
@@ -11,26 +12,26 @@ use super::tokens::for_each_token;
 use super::write::TextIndexWriter;
 use crate::priority;
 
-/// A token of at most so many bytes is its own key, followed by zeros, and lies in one cache line with its entry: tokens
-/// have no zero byte. Words fit, UUIDs do not.
+/// The maximum length of a token that is its own key, padded with zeros. The key and its entry share one
+/// cache line. Tokens have no zero byte. Words fit, UUIDs do not.
 const SHORT: usize = 24;
 type ShortToken = [u8; SHORT];
-/// So many short tokens are looked up together.
+/// The number of short tokens that are looked up together.
 const WAITING: usize = 64;
-/// So many tokens are packed or merged in less than a tenth of a millisecond.
+/// The number of tokens that are packed or merged between two yields, in less than 0.1 ms.
 pub(super) const TOKENS_PER_STRETCH: usize = 512;
-/// And so many are compared.
+/// The number of comparisons between two yields.
 const COMPARISONS_PER_STRETCH: usize = 4_096;
 
-/// The tokens of neighbouring rows, in memory.
+/// The tokens of adjacent rows, in memory.
 #[derive(Debug, Default)]
 pub(super) struct Run {
     short: HashMap<ShortToken, RunEntry, RandomState>,
     long: HashMap<Box<[u8]>, RunEntry, RandomState>,
-    /// The postings but for the latest of each token.
+    /// The postings except for the latest one of each token.
     postings: Vec<TokenPosting>,
     long_bytes: usize,
-    /// Tokens of a text that are still to be looked up.
+    /// Tokens of a text that are waiting for a lookup.
     waiting: Vec<ShortToken>,
 }
 
@@ -41,11 +42,11 @@ struct RunEntry {
     channels: u8,
 }
 
-/// A token by its number, a row, and the channels in which it has the token.
+/// The number of a token, a row, and the channels of the row that have the token.
 type TokenPosting = (u32, u32, u8);
 
 impl RunEntry {
-    /// Notes a row and channels; returns the posting before, if that is of another row.
+    /// Adds a row and channels. Returns the previous posting if it has another row.
     fn note(&mut self, row: u32, channels: u8) -> Option<TokenPosting> {
         if self.row == row {
             self.channels |= channels;
@@ -62,7 +63,7 @@ impl RunEntry {
 }
 
 impl Run {
-    /// Notes that a row has the tokens of a text, which is folded, in some channels. Rows are added in ascending order.
+    /// Adds the tokens of a folded text to a row in some channels. Rows must ascend.
     pub(super) fn add(&mut self, row: u32, channels: u8, text: &str) {
         for_each_token(text, |token| {
             let token = &text.as_bytes()[token.range];
@@ -80,7 +81,8 @@ impl Run {
         self.look_up(row, channels);
     }
 
-    /// Looks up the tokens that wait, one right after the other, so that the processor fetches entries of several at once.
+    /// Looks up the waiting tokens one right after the other, so that the processor fetches several entries
+    /// at once.
     fn look_up(&mut self, row: u32, channels: u8) {
         let mut waiting = std::mem::take(&mut self.waiting);
         for key in waiting.drain(..) {
@@ -104,13 +106,14 @@ impl Run {
         }
     }
 
-    /// Returns an entry with the next number. A run is packed long before it has more tokens than there are numbers.
+    /// Returns an entry with the next number. Numbers suffice, because a run is packed long before 2^32
+    /// tokens.
     fn new_entry(&self, row: u32, channels: u8) -> RunEntry {
         let token = u32::try_from(self.short.len() + self.long.len()).unwrap_or(u32::MAX);
         RunEntry { token, row, channels }
     }
 
-    /// Returns about how many bytes the run takes.
+    /// Returns the approximate memory use in bytes.
     pub(super) fn bytes(&self) -> usize {
         const BYTES_PER_TOKEN: usize = 64;
         let tokens = self.short.len() + self.long.len();
@@ -134,7 +137,8 @@ impl Run {
             one.cmp(other)
         });
         self.postings.extend(tokens.iter().map(|(_, entry)| entry.latest()));
-        // A counting sort: `ends` is where the next posting of a token goes, and at last where its postings end.
+        // Counting sort: `ends` is the position of the next posting of each token, and finally the end of its
+        // postings.
         let mut ends = vec![0_usize; tokens.len()];
         for (token, ..) in &self.postings {
             ends[*token as usize] += 1;
@@ -170,7 +174,7 @@ impl Run {
     }
 }
 
-/// The sorted tokens of a run, each with its list: both after their lengths.
+/// The sorted tokens of a run, each with its list. A length precedes both.
 #[derive(Debug)]
 pub(super) struct PackedRun(Vec<u8>);
 
@@ -180,7 +184,7 @@ impl PackedRun {
     }
 }
 
-/// The rest of a packed run.
+/// The remaining bytes of a packed run.
 struct RunCursor<'a>(&'a [u8]);
 
 impl<'a> Iterator for RunCursor<'a> {
@@ -201,7 +205,7 @@ impl<'a> Iterator for RunCursor<'a> {
     }
 }
 
-/// Writes the tokens of runs of ascending rows.
+/// Writes the tokens of runs whose rows ascend.
 pub(super) fn merge(runs: &[PackedRun], writer: &mut TextIndexWriter) {
     let (mut list, mut tokens) = (PostingList::default(), 0_usize);
     for_each_list(runs.iter().map(|run| RunCursor(&run.0)).collect(), |token, lists| {
@@ -217,8 +221,10 @@ pub(super) fn merge(runs: &[PackedRun], writer: &mut TextIndexWriter) {
     });
 }
 
-/// Calls `visit` with each token of several sources of ascending tokens, in order, and with the lists it has: each with the number
-/// of its source, ascending. Ends when `visit` returns false; returns whether it never did.
+/// Calls `visit` with each token of several sorted sources, in ascending order, and with its lists. Each list
+/// has the number of its source, ascending.
+///
+/// Stops when `visit` returns `false`. Returns `true` if it never did.
 pub(super) fn for_each_list<T: Copy + Ord, L: Copy + Ord>(
     mut sources: Vec<impl Iterator<Item = (T, L)>>,
     mut visit: impl FnMut(T, &[(usize, L)]) -> bool,

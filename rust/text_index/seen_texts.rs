@@ -1,5 +1,7 @@
-//! The texts of a row that were added before: a call of a model repeats the conversation so far, so in the traces of the benchmark a
-//! third of what is said was said before in the same trace, word for word.
+//! The texts of a row that were added before.
+//!
+//! A model call repeats the conversation so far. In the benchmark, a third of the text of a trace repeats
+//! earlier text of the same trace word for word.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -8,10 +10,10 @@ use ahash::RandomState;
 
 use crate::text::is_token_boundary;
 
-/// The beginning of a text is compared with those of so many texts before it.
+/// The number of previous texts with which the beginning of a text is compared.
 const RECENT_TEXTS: usize = 4;
 
-/// The texts of a row in a channel.
+/// The texts of a row in one channel.
 #[derive(Debug, Default)]
 pub(super) struct Said {
     all: HashSet<Arc<str>, RandomState>,
@@ -20,8 +22,8 @@ pub(super) struct Said {
 }
 
 impl Said {
-    /// Adds a text. Returns how much of its beginning need not be searched, because a text before it was: all of it, or up to a
-    /// byte at which nothing goes on, see [`shared_length`].
+    /// Adds a text. Returns the length of a prefix that needs no search, because a previous text has it. The
+    /// prefix is the whole text or ends at a token boundary, see [`shared_length`].
     pub(super) fn add(&mut self, text: &str) -> usize {
         if self.all.contains(text) {
             return text.len();
@@ -37,12 +39,12 @@ impl Said {
         known
     }
 
-    /// Returns how many bytes the texts take.
+    /// Returns the size of the texts in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Begins with the next row.
+    /// Removes all texts before the next row.
     pub(super) fn clear(&mut self) {
         self.all.clear();
         self.recent.clear();
@@ -50,8 +52,8 @@ impl Said {
     }
 }
 
-/// Returns how much of the beginning of `text` need not be searched, for `before` begins alike: all of it, or up to a
-/// byte that [is apart](is_apart), so that what is searched on either side is the same as in the whole.
+/// Returns the length of the prefix that `text` shares with `before`: all of `text`, or up to a [token
+/// boundary](is_token_boundary). The tokens on both sides of a boundary are the same as in the whole text.
 fn shared_length(before: &str, text: &str) -> usize {
     const CHUNK: usize = 64;
     if before == text {

@@ -1,8 +1,8 @@
-//! Tokens in blocks, and signatures that tell which blocks can have a token with a piece.
+//! Tokens in blocks, with signatures that tell which blocks can have a token with a piece.
 //!
-//! Tokens lie between zero bytes, which no token has, so that a piece that begins or ends a token can be looked for
-//! with the zero byte. Each [`BLOCK_TOKENS`] of them are a block. The signature of a block has a bit for each trigram of
-//! its bytes. Signatures are stored transposed: for each bit, a bitmap of the blocks that have it.
+//! Tokens are separated by zero bytes, which no token has. A zero byte in a piece therefore matches the start
+//! or the end of a token. [`BLOCK_TOKENS`] tokens are a block. The signature of a block has a bit for each
+//! trigram of its bytes. Signatures are stored transposed: for each bit, a bitmap of the blocks that have it.
 
 use std::io;
 use std::ops::Range;
@@ -18,12 +18,12 @@ use crate::index::fill;
 use crate::index::layout::{SectionKind, SectionWriter, Sections};
 use crate::text::chunk_at;
 
-/// How many tokens a block has.
+/// The number of tokens of a block.
 pub(super) const BLOCK_TOKENS: usize = 64;
-/// How many bits the signature of a block has. Half of them are set in a block of random ids of 16 characters.
+/// The number of bits of a signature. A block of random ids of 16 characters sets half of them.
 const SIGNATURE_BITS: usize = 1 << SIGNATURE_BITS_LOG;
 const SIGNATURE_BITS_LOG: u32 = 11;
-/// At most so many trigrams of a piece are looked up: they leave no block by chance.
+/// The maximum number of trigrams of a piece that are looked up. More would hardly exclude further blocks.
 const MAX_TRIGRAMS: usize = 16;
 
 /// Returns the bit of a trigram.
@@ -33,18 +33,18 @@ fn signature_bit(trigram: &[u8]) -> usize {
     (number.wrapping_mul(0x9E37_79B1) >> (u32::BITS - SIGNATURE_BITS_LOG)) as usize
 }
 
-/// Returns the bytes before the first zero byte: a token.
+/// Returns the token at the start of `bytes`, which ends at the first zero byte.
 pub(super) fn until_zero(bytes: &[u8]) -> &[u8] {
     &bytes[..memchr(0, bytes).unwrap_or(bytes.len())]
 }
 
-/// Writes tokens.
 #[derive(Debug)]
 pub(super) struct TokenBlocksWriter {
     tokens: Vec<u8>,
-    /// For each block, where the zero byte before its first token is; at last that after all tokens.
+    /// The offset of the zero byte before each block's first token, and of the zero byte after the last
+    /// token.
     starts: Vec<u64>,
-    /// For each 64 blocks and each bit of a signature, a word of which of these blocks have the bit.
+    /// For each 64 blocks and each bit of a signature, a word that tells which of these blocks have the bit.
     signatures: Vec<u64>,
     count: usize,
 }
@@ -56,7 +56,7 @@ impl Default for TokenBlocksWriter {
 }
 
 impl TokenBlocksWriter {
-    /// Appends a token. Returns whether it begins a block.
+    /// Appends a token. Returns `true` if it begins a block.
     pub(super) fn push(&mut self, token: &[u8]) -> bool {
         let (block, begins) = (self.count / BLOCK_TOKENS, self.count.is_multiple_of(BLOCK_TOKENS));
         if begins {
@@ -110,15 +110,15 @@ impl TokenBlocks {
         (blocks.signatures.len() == blocks.count.div_ceil(64) * SIGNATURE_BITS).then_some(blocks)
     }
 
-    /// Returns how many blocks there are.
+    /// Returns the number of blocks.
     pub(super) fn count(&self) -> usize {
         self.count
     }
 
-    /// Returns the tokens in their order, each with where it is.
+    /// Returns the tokens in their order, each with its offset.
     pub(super) fn tokens(&self) -> impl Iterator<Item = (usize, &[u8])> {
         let end = self.tokens.len();
-        // After the zero byte before the first one.
+        // After the zero byte before the first token.
         let mut at = 1;
         std::iter::from_fn(move || {
             let token = (at < end).then(|| (at, self.token_at(at)))?;
@@ -127,19 +127,19 @@ impl TokenBlocks {
         })
     }
 
-    /// Returns the token at a place.
+    /// Returns the token at an offset.
     pub(super) fn token_at(&self, place: usize) -> &[u8] {
         until_zero(&self.tokens[place..])
     }
 
-    /// Returns the first block for which `is_before` is false, as it is for all after it. It is told the bytes from the first token
-    /// of a block on.
+    /// Returns the first block for which `is_before` is false. The predicate is monotonic and receives the
+    /// bytes from the first token of a block on.
     pub(super) fn partition_point(&self, is_before: impl Fn(&[u8]) -> bool) -> usize {
         self.starts[..self.count].partition_point(|start| is_before(&self.tokens[place(*start) + 1..]))
     }
 
-    /// Returns a bitmap of those of some blocks that can have a token with `piece`. A zero byte at an end of the piece is an
-    /// end of the token.
+    /// Returns a bitmap of the blocks in a range that can have a token with `piece`. A zero byte at the start
+    /// or the end of the piece matches the same end of the token.
     pub(super) fn candidates(&self, piece: &[u8], within: Range<usize>) -> Vec<u64> {
         let words = self.count.div_ceil(64);
         let mut candidates = vec![0; words];
@@ -158,7 +158,7 @@ impl TokenBlocks {
         let tokens = &self.tokens[place(self.starts[block])..];
         // The zero byte after the last token belongs to it.
         let length = place(self.starts[block + 1] - self.starts[block]) + 1;
-        // Blocks without the piece are passed over soonest.
+        // The substring search rejects blocks without the piece fastest.
         if finder.find(&tokens[..length]).is_none() {
             return 0;
         }
@@ -166,8 +166,8 @@ impl TokenBlocks {
     }
 }
 
-/// Returns a bit for each of the tokens in the first `length` bytes that contains `piece`. They begin with the zero byte before
-/// the first token, and end with that after the last one.
+/// Returns a bit for each token in the first `length` bytes: whether it contains `piece`. The bytes begin
+/// with the zero byte before the first token and end with the zero byte after the last one.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "it is compiled once for each kind of processor, inside its caller")]
 fn tokens_with<S: Simd>(simd: S, piece: &[u8], (tokens, length): (&[u8], usize)) -> u64 {
@@ -185,7 +185,7 @@ fn tokens_with<S: Simd>(simd: S, piece: &[u8], (tokens, length): (&[u8], usize))
             let start = starts.trailing_zeros();
             starts &= starts - 1;
             if piece.len() <= 2 || tokens[chunk + start as usize..].starts_with(piece) {
-                // Every token is after a zero byte, which the piece itself may begin with.
+                // Every token follows a zero byte, which the piece may include.
                 let before = zeros + (is_zero & ((1 << start) - 1)).count_ones();
                 found |= 1 << (before + begins - 1);
             }
@@ -195,5 +195,5 @@ fn tokens_with<S: Simd>(simd: S, piece: &[u8], (tokens, length): (&[u8], usize))
     found
 }
 
-/// Bytes that are compared at once.
+/// The number of bytes that are compared at once.
 const CHUNK: usize = 64;

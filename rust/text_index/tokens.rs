@@ -1,18 +1,19 @@
-//! Cuts folded text into tokens.
+//! Splits folded text into tokens.
 //!
 //! | characters | tokens |
 //! |---|---|
-//! | letters, digits, `_`, `-`, and what else lies beyond ASCII | each maximal run |
-//! | of a script without spaces, and symbols | each two neighbours; a single one between others |
-//! | the rest of ASCII | none |
+//! | letters, digits, `_`, `-`, and other characters beyond ASCII | each maximal run |
+//! | characters of scripts without spaces, and symbols | each adjacent pair; a single one between other characters |
+//! | other ASCII characters | no tokens |
 //!
-//! What a character is never depends on a version of Unicode, so an index can be read by a program with other tables.
+//! The class of a character does not depend on the version of Unicode. Programs with other Unicode tables can
+//! therefore read an index.
 
 use std::ops::Range;
 
-/// Characters whose neighbours form tokens, in blocks of Unicode: scripts that are written without spaces, Hangul
-/// (whose words take endings), punctuation, symbols, emoji, and the selectors and joiners between those.
-/// Source: Unicode 16.0, `Blocks.txt`.
+/// Characters whose adjacent pairs are tokens, as blocks of Unicode: scripts that are written without spaces,
+/// Hangul (whose words take endings), punctuation, symbols, emoji, and the selectors and joiners between
+/// those. Source: Unicode 16.0, `Blocks.txt`.
 const PAIRED: [(u32, u32); 29] = [
     // Latin-1: controls, punctuation and signs, without the letters among them.
     (0x80, 0xA9),
@@ -68,16 +69,15 @@ const PAIRED: [(u32, u32); 29] = [
     (0x10_0000, 0x10_FFFF),
 ];
 
-/// A token of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Token {
-    /// Where it is in the text, in bytes.
+    /// The range of the token in the text, in bytes.
     pub(super) range: Range<usize>,
-    /// Whether it is two neighbours: complete, whatever stands beside them.
+    /// True if the token is a pair. A pair is complete with any neighbours.
     pub(super) is_pair: bool,
 }
 
-/// The bytes of ASCII that form words.
+/// The ASCII bytes that form words.
 const WORD_BYTES: [bool; 256] = {
     let (mut bytes, mut byte) = ([false; 256], 0_u8);
     while byte < 0x80 {
@@ -87,7 +87,7 @@ const WORD_BYTES: [bool; 256] = {
     bytes
 };
 
-/// Calls `visit` with each token of a text that is folded.
+/// Calls `visit` with each token of a folded text.
 pub(super) fn for_each_token(text: &str, mut visit: impl FnMut(Token)) {
     let is_separator = |byte: &&u8| byte.is_ascii() && !WORD_BYTES[usize::from(**byte)];
     let mut at = 0;
@@ -107,7 +107,7 @@ fn is_paired(letter: char) -> bool {
     after > 0 && number <= PAIRED[after - 1].1
 }
 
-/// Returns the character at `at`, if it lies beyond ASCII.
+/// Returns the character at `at` if it is beyond ASCII.
 fn letter_at(text: &str, at: usize) -> Option<char> {
     let is_letter = text.as_bytes().get(at).is_some_and(|byte| !byte.is_ascii());
     if is_letter { text[at..].chars().next() } else { None }

@@ -1,7 +1,8 @@
-//! UUIDs of one posting, in sixteen bytes each, in ascending order.
+//! UUIDs with one posting, 16 bytes each, in ascending order.
 //!
-//! Most tokens of one posting are UUIDs. A piece with a letter after `f` is in none of them, and dashes say where in a UUID a
-//! piece can be. So most words are never looked for here, and a piece of an id is compared with its digits.
+//! Most tokens with one posting are UUIDs. A piece with a letter after `f` is in no UUID, and dashes limit
+//! the positions of a piece. Most words are therefore never searched here, and a piece of an id is compared
+//! with binary digits.
 
 use std::io;
 
@@ -15,14 +16,14 @@ use crate::index::PackedInts;
 use crate::index::layout::{SectionKind, SectionWriter, Sections};
 use crate::text::{ID_BYTES, ID_DIGITS, IdPiece, digit, id_at};
 
-/// The length of a UUID as a text.
+/// The length of a UUID in text form.
 pub(super) const TEXT_BYTES: usize = 36;
-/// Where its dashes are. Source: RFC 9562, section 4.
+/// The positions of its dashes. Source: RFC 9562, section 4.
 const DASHES: [usize; 4] = [8, 13, 18, 23];
-/// A search asks after so many UUIDs whether it is cancelled.
+/// The number of UUIDs between two cancellation checks of a search.
 const UUIDS_PER_CHECK: usize = 1 << 14;
 
-/// Returns the UUID that is written so, in lower case, with its dashes.
+/// Parses a UUID in lower case with its dashes.
 pub(super) fn parse(token: &[u8]) -> Option<u128> {
     if token.len() != TEXT_BYTES {
         return None;
@@ -34,7 +35,7 @@ pub(super) fn parse(token: &[u8]) -> Option<u128> {
     })
 }
 
-/// Returns how a UUID is written.
+/// Returns the text form of a UUID.
 pub(super) fn text(uuid: u128) -> [u8; TEXT_BYTES] {
     let mut digits = (0..ID_DIGITS).rev().map(|place| (uuid >> (4 * place) & 0xF) as usize);
     std::array::from_fn(|place| {
@@ -51,7 +52,6 @@ pub(super) struct UuidsWriter {
 }
 
 impl UuidsWriter {
-    /// Appends a UUID.
     pub(super) fn push(&mut self, uuid: u128, (row, channels): Posting) {
         self.uuids.extend_from_slice(&uuid.to_be_bytes());
         self.postings.push(i64::from(row) << CHANNELS | i64::from(channels));
@@ -64,7 +64,7 @@ impl UuidsWriter {
     }
 }
 
-/// The UUIDs of one posting of an open index.
+/// The UUIDs with one posting of an open index.
 #[derive(Debug)]
 pub(super) struct Uuids {
     bytes: Buffer,
@@ -85,8 +85,8 @@ impl Uuids {
         (0..self.count).map(|index| (self.uuid(index), self.posting(index)))
     }
 
-    /// Adds the rows that have a UUID with `piece` to sets. A zero byte at an end of the piece is an end of the UUID. Returns
-    /// `None` if the search was cancelled.
+    /// Adds the rows that have a UUID with `piece` to sets. A zero byte at the start or the end of the piece
+    /// matches the same end of the UUID. Returns `None` if the search was cancelled.
     pub(super) fn add_rows(
         &self,
         piece: &[u8],
@@ -113,7 +113,7 @@ impl Uuids {
         Some(())
     }
 
-    /// Adds the rows of those of some UUIDs that have the piece.
+    /// Adds the rows of the UUIDs in a range that have the piece.
     #[inline(always)]
     #[allow(
         clippy::inline_always,
@@ -138,7 +138,7 @@ impl Uuids {
         ((number >> CHANNELS) as u32, number as u8 & ANY)
     }
 
-    /// Returns the first UUID for which `is_before` is false, as it is for all after it.
+    /// Returns the first UUID for which `is_before` is false. The predicate is monotonic.
     fn partition_point(&self, is_before: impl Fn(u128) -> bool) -> usize {
         let (mut low, mut high) = (0, self.count);
         while low < high {
@@ -149,7 +149,7 @@ impl Uuids {
     }
 }
 
-/// Returns the piece of a token that can be in a UUID; `None` if it is in none.
+/// Converts a piece of a token to a piece of a UUID; `None` if it cannot be in a UUID.
 fn piece_of_uuid(piece: &[u8]) -> Option<IdPiece> {
     let (begins, ends) = (piece.first() == Some(&0), piece.last() == Some(&0));
     let written = &piece[usize::from(begins)..piece.len() - usize::from(ends)];
@@ -172,7 +172,7 @@ mod tests {
 
     use super::*;
 
-    /// UUIDs of which many digits are alike.
+    /// UUIDs that have many digits in common.
     fn uuid() -> impl Strategy<Value = u128> {
         let digit = prop_oneof![Just(0_u128), Just(1), Just(0xA), 0..16_u128];
         prop::collection::vec(digit, ID_DIGITS)

@@ -9,7 +9,6 @@ use super::rare_tokens::RareTokensWriter;
 use super::uuids::{UuidsWriter, parse};
 use crate::index::layout::{SectionKind, SectionWriter};
 
-/// Writes an index.
 #[derive(Debug, Default)]
 pub(super) struct TextIndexWriter {
     frequent: DictionaryWriter,
@@ -18,7 +17,7 @@ pub(super) struct TextIndexWriter {
 }
 
 impl TextIndexWriter {
-    /// Appends a token, in ascending order, with its postings.
+    /// Appends a token with its postings. Tokens must ascend.
     pub(super) fn push(&mut self, token: &[u8], list: &PostingList) {
         match (list.single(), parse(token)) {
             (None, _) => self.frequent.push(token, list.bytes()),
@@ -27,7 +26,7 @@ impl TextIndexWriter {
         }
     }
 
-    /// Writes the index, with a bitmap for each channel of the rows that have a text.
+    /// Writes the index. `present` has a bitmap for each channel of the rows that have a text.
     pub(super) fn finish(
         self,
         present: Vec<u64>,

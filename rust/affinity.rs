@@ -1,12 +1,14 @@
-//! Keeps threads that work for a caller who waits to a core each.
+//! Pins each search thread to one core.
 //!
-//! In a guest of KVM all threads that help a caller were woken on the caller's core after a pause, and took turns while the other core
-//! slept; presumably because a core that sleeps looks like one that the host has taken away.
-//! `docs/decisions/2026-11-27-scheduling.md` gives the reasons and the measurements.
+//! In a KVM guest, all threads that helped a caller were woken on the caller's core after a pause. They took
+//! turns while the other core slept, presumably because a sleeping core looks like one that the host has
+//! taken away. `docs/decisions/2026-11-27-scheduling.md` gives the reasons and the measurements.
 
-/// Keeps this thread, which has a number among those of its pool, to a core of its own, if there are as many threads as cores that
-/// the process may use. Where there are fewer, the system chooses each time, so that processes do not all use the first cores.
-/// A thread that it starts would share its core: it must not start any.
+/// Pins this thread to a core of its own. `number` is its number in its pool.
+///
+/// Does nothing unless the pool has one thread for each core that the process may use. With fewer threads the
+/// system chooses, so that several processes do not all use the first cores. A pinned thread must not start
+/// threads, because they would share its core.
 #[cfg_attr(not(target_os = "linux"), allow(unused_variables, reason = "threads are not bound there"))]
 pub(crate) fn keep_to_one(number: usize) {
     #[cfg(target_os = "linux")]
@@ -19,7 +21,7 @@ pub(crate) fn keep_to_one(number: usize) {
         {
             let mut own = CpuSet::new();
             own.set(core);
-            // Where that is not allowed, the system chooses.
+            // Where pinning is not allowed, the system chooses.
             let _unbound = sched_setaffinity(None, &own);
         }
     }
@@ -36,7 +38,7 @@ mod tests {
         (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core)).collect()
     }
 
-    /// Returns the cores that each thread of a pool of so many may use.
+    /// Returns the cores that each thread of a pool may use.
     fn cores_of_threads(threads: usize) -> Vec<Vec<usize>> {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).start_handler(keep_to_one);
         pool.build().expect("threads").broadcast(|_| cores())

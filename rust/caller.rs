@@ -1,4 +1,5 @@
-//! The caller that a thread serves. Thread-local, so that functions between a request and a semaphore do not pass it on.
+//! The caller that a thread serves. It is thread-local, so that functions between a request and a semaphore
+//! need not pass it on.
 
 use std::cell::Cell;
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -1,7 +1,7 @@
 //! The errors of the engine, as one closed list.
 //!
-//! Every message names what was found, what was expected, and where. The FFI boundary converts each variant to the
-//! Python exception of the same meaning, which carries the HTTP status.
+//! Every message states the actual value, the expected value and the location. The FFI boundary converts each
+//! variant to the Python exception with the same meaning, which carries the HTTP status.
 
 use std::fmt;
 
@@ -11,9 +11,9 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// An error in a filter expression (`docs/reference/filter.md#filter-expression`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilterError {
-    /// What was found and what was expected, lowercase, without a final period.
+    /// The actual and the expected value, in lower case without a final period.
     pub message: String,
-    /// Where, as a path from the root of the filter: `$.conditions[1].value`.
+    /// The path of the error from the root of the filter: `$.conditions[1].value`.
     pub path: String,
 }
 
@@ -26,8 +26,8 @@ impl fmt::Display for FilterError {
 impl std::error::Error for FilterError {}
 
 impl FilterError {
-    /// Returns this error as it is seen from a document that has the filter at `place`, such as
-    /// `$.measures[1].where`.
+    /// Returns this error with a path that starts at `place`, the path of the filter in a larger document,
+    /// such as `$.measures[1].where`.
     #[must_use]
     pub fn at(self, place: &str) -> Self {
         let below = self.path.strip_prefix('$').unwrap_or(&self.path);
@@ -40,7 +40,7 @@ impl FilterError {
 pub enum Error {
     /// A filter expression is invalid.
     Filter(FilterError),
-    /// A member of a request is invalid; the message names its place.
+    /// A member of a request is invalid; the message has its path.
     Request(String),
     /// A request body cannot be decoded as its declared format.
     Decode(String),
@@ -62,7 +62,7 @@ pub enum Error {
         object: String,
         /// The byte offset of the damage.
         offset: u64,
-        /// What was found and what was expected.
+        /// The actual and the expected content.
         message: String,
     },
     /// The underlying storage failed to read, write or list.
@@ -74,7 +74,7 @@ pub enum Error {
     },
     /// An invalid option or address of a store.
     Options(String),
-    /// A shard does not keep the state of a search any more; the search may begin again.
+    /// A shard no longer keeps the state of a search; retry the search from the start.
     PinLost,
     /// The caller cancelled the request.
     Cancelled,

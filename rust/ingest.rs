@@ -1,7 +1,8 @@
-//! Ingest: the body of an OTLP request becomes spans, or fragments of spans, that a store can merge into traces.
+//! Ingest: the body of an OTLP request becomes spans, or fragments of spans, that a store can merge into
+//! traces.
 //!
-//! Until its spans are as small as they came, a request may take many times the memory of its body. So a request first
-//! waits for a permit, then is decoded ([`crate::otlp`]), and each of its spans is read ([`Span::from_wire`]).
+//! During decoding, a request may take many times the memory of its body. A request therefore waits for
+//! permits first. Then it is decoded ([`crate::otlp`]), and each of its spans is read ([`Span::from_wire`]).
 
 use std::sync::Arc;
 use std::thread::available_parallelism;
@@ -19,20 +20,20 @@ use crate::trace::Span;
 /// The spans of one request.
 #[derive(Debug)]
 pub struct RequestSpans {
-    /// When the request was received: microseconds since 1970.
+    /// The time of receipt in microseconds since 1970.
     pub received: i64,
     /// The accepted spans, in order of arrival.
     pub spans: Vec<Arc<Span>>,
     /// The accepted spans as one `TracesData` message.
     pub encoded: Bytes,
-    /// How many spans were rejected.
+    /// The number of rejected spans.
     pub rejected: u64,
-    /// Why the first of them was rejected, or empty.
+    /// The reason for the first rejection; empty if there was no rejection.
     pub reason: String,
 }
 
 impl RequestSpans {
-    /// Returns the spans of a decoded request that was received at `received`, microseconds since 1970.
+    /// Returns the spans of a decoded request, which was received at `received` (microseconds since 1970).
     ///
     /// # Errors
     /// [`crate::error::Error::Decode`] if an accepted span has no usable ids.
@@ -48,22 +49,23 @@ impl RequestSpans {
 /// The fragments of one request.
 #[derive(Debug)]
 pub struct RequestFragments {
-    /// When the request was received: microseconds since 1970.
+    /// The time of receipt in microseconds since 1970.
     pub received: i64,
-    /// The log records that are kept, in order of arrival.
+    /// The accepted log records, in order of arrival.
     pub fragments: Vec<Fragment>,
     /// The fragments as one `TracesData` message.
     pub encoded: Bytes,
-    /// How many log records carry nothing that belongs to a span.
+    /// The number of log records without content for a span.
     pub dropped: u64,
-    /// How many log records were rejected.
+    /// The number of rejected log records.
     pub rejected: u64,
-    /// Why the first of them was rejected, or empty.
+    /// The reason for the first rejection; empty if there was no rejection.
     pub reason: String,
 }
 
 impl RequestFragments {
-    /// Returns the fragments of a decoded request that was received at `received`, microseconds since 1970.
+    /// Returns the fragments of a decoded request, which was received at `received` (microseconds since
+    /// 1970).
     pub fn new(received: i64, logs: DecodedLogs) -> Self {
         let DecodedLogs { fragments, dropped, rejected, reason } = logs;
         let mut encoded = Vec::new();
@@ -72,23 +74,23 @@ impl RequestFragments {
     }
 }
 
-/// What one request brings for each shard, for the store there to take as it is.
+/// One request, split into a part for each shard. The store of a shard takes its part unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SplitRequest {
-    /// When the request was received: microseconds since 1970.
+    /// The time of receipt in microseconds since 1970.
     pub received: i64,
-    /// The shards that get something of it, in the order of arrival: each with its part as one `TracesData` message.
+    /// The shards with a part of the request, in the order of arrival. Each part is one `TracesData` message.
     pub parts: Vec<(usize, Bytes)>,
-    /// How many spans or log records were rejected.
+    /// The number of rejected spans or log records.
     pub rejected: u64,
-    /// Why the first of them was rejected, or empty.
+    /// The reason for the first rejection; empty if there was no rejection.
     pub reason: String,
-    /// How many log records carry nothing that belongs to a span.
+    /// The number of log records without content for a span.
     pub dropped: u64,
 }
 
 impl RequestSpans {
-    /// Divides the spans by the shard of their trace. What belongs to one shard alone stays as it came.
+    /// Splits the spans by the shard of their trace. A request for a single shard is not encoded again.
     pub fn split(self, shards: &ShardMap) -> SplitRequest {
         let Self { received, spans, encoded, rejected, reason } = self;
         let parts = grouped(spans, |span| shards.shard_of(span.trace_id));
@@ -102,7 +104,7 @@ impl RequestSpans {
 }
 
 impl RequestFragments {
-    /// Divides the fragments by the shard of their trace.
+    /// Splits the fragments by the shard of their trace.
     pub fn split(self, shards: &ShardMap) -> SplitRequest {
         let Self { received, fragments, encoded: _, dropped, rejected, reason } = self;
         let encode = |fragments: Vec<Fragment>| {
@@ -116,7 +118,7 @@ impl RequestFragments {
     }
 }
 
-/// Groups items, in order of arrival.
+/// Groups items by shard, in order of arrival.
 fn grouped<T>(items: Vec<T>, shard_of: impl Fn(&T) -> usize) -> Vec<(usize, Vec<T>)> {
     let mut groups: Vec<(usize, Vec<T>)> = Vec::new();
     for item in items {
@@ -129,24 +131,24 @@ fn grouped<T>(items: Vec<T>, shard_of: impl Fn(&T) -> usize) -> Vec<(usize, Vec<
     groups
 }
 
-/// A shard's part of a request, as it was split.
+/// A decoded part of a [`SplitRequest`].
 #[derive(Debug)]
 pub struct RequestPart {
-    /// When the request was received: microseconds since 1970.
+    /// The time of receipt in microseconds since 1970.
     pub received: i64,
     /// The spans, in order of arrival.
     pub spans: Vec<Arc<Span>>,
     /// The fragments, in order of arrival.
     pub fragments: Vec<Fragment>,
-    /// Both as one `TracesData` message.
+    /// The spans and fragments as one `TracesData` message.
     pub encoded: Bytes,
 }
 
 impl RequestPart {
-    /// Reads a part of a [`SplitRequest`]. Its spans were checked before it was split.
+    /// Decodes a part of a [`SplitRequest`]. Its spans were checked before the split.
     ///
     /// # Errors
-    /// [`crate::error::Error::Decode`] if it is none.
+    /// [`crate::error::Error::Decode`] if `encoded` is not such a part.
     pub fn read(received: i64, encoded: Bytes) -> Result<Self> {
         let fragments = fragments_of(&encoded)?;
         let spans = wire::split(encoded.clone())?.into_iter();
@@ -155,16 +157,16 @@ impl RequestPart {
     }
 }
 
-/// Decodes the bodies of requests, as many at once as the processors and the memory allow.
+/// Decodes request bodies within a limit on concurrency and memory.
 #[derive(Debug)]
 pub struct RequestDecoder {
-    /// One unit for each processor: decoding more requests at once is no faster.
+    /// One unit per processor: decoding more requests at once is no faster.
     processors: Semaphore,
-    /// Bytes of memory.
+    /// One unit per byte of memory.
     memory: Semaphore,
 }
 
-/// Keeps a request counted as being decoded until it is dropped.
+/// The units of a request that is being decoded, released on drop.
 #[derive(Debug)]
 pub struct DecodePermits<'a> {
     _processor: Permit<'a>,
@@ -172,14 +174,14 @@ pub struct DecodePermits<'a> {
 }
 
 impl RequestDecoder {
-    /// Returns a decoder whose requests take about `max_bytes` bytes of memory together. A request that needs more is
-    /// decoded alone.
+    /// Returns a decoder whose concurrent requests take about `max_bytes` bytes of memory in total. A request
+    /// that needs more is decoded alone.
     pub fn new(max_bytes: u64) -> Self {
         let processors = available_parallelism().map_or(1, |count| count.get() as u64);
         Self { processors: Semaphore::new(processors), memory: Semaphore::new(max_bytes) }
     }
 
-    /// Waits until the request may be decoded, and returns its spans. Drop the permits once the memory of the spans is
+    /// Waits for permits, then decodes the request. Drop the permits once the memory of the spans is
     /// accounted for elsewhere.
     ///
     /// # Errors
@@ -192,13 +194,13 @@ impl RequestDecoder {
     ) -> Result<(RequestSpans, DecodePermits<'_>)> {
         let received = now_micros();
         let permits = self.acquire(limits::max_decode_bytes(body.len(), content_encoding))?;
-        // Spans are slices of the body, so it must belong to the engine.
+        // Spans are slices of the body, so the engine must own it.
         let body = Bytes::copy_from_slice(body);
         let request = otlp::decode(body, content_type, content_encoding, now_nanos())?;
         Ok((RequestSpans::new(received, request)?, permits))
     }
 
-    /// As [`RequestDecoder::decode`], for a request with log records.
+    /// Decodes a request with log records, as [`RequestDecoder::decode`] decodes one with spans.
     ///
     /// # Errors
     /// As [`otlp::decode`].
@@ -215,7 +217,8 @@ impl RequestDecoder {
         Ok((RequestFragments::new(received, logs), permits))
     }
 
-    /// As [`RequestDecoder::decode`], for the part of a request that another process has decoded and split.
+    /// Decodes the part of a request that another process has decoded and split. Waits for permits as
+    /// [`RequestDecoder::decode`] does.
     ///
     /// # Errors
     /// As [`RequestPart::read`].

@@ -1,7 +1,7 @@
 //! Spanwise's engine: receives, stores and searches the traces of AI agents.
 //!
-//! Data flows one way: bytes -> spans -> trace row -> batch -> segment -> index -> predicate -> rows -> page. A
-//! module imports only modules above it in this list.
+//! Data flows one way: bytes -> spans -> trace row -> batch -> segment -> index -> predicate -> rows -> page.
+//! A module imports only modules above it in this list.
 
 #![deny(unsafe_code, missing_docs)]
 

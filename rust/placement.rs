@@ -1,25 +1,27 @@
-//! Which shard a trace is on: the one whose prefix begins the CRC-32C of the trace's id.
+//! Maps a trace to its shard: the shard whose prefix starts the CRC-32C of the trace id.
 //!
-//! It is known from the id alone, so no trace is ever on two shards, and nothing has to remember where it is.
+//! The trace id alone determines the shard. A trace is therefore never on two shards, and no shard map has to
+//! be stored.
 
 use crate::error::{Error, Result};
 use crate::otlp::TraceId;
 
-/// The longest prefix, in bits.
+/// The maximum length of a prefix, in bits.
 const MAX_PREFIX_BITS: usize = 16;
 
-/// The prefixes of all shards, which cover every hash once.
+/// The prefixes of all shards, which cover every hash exactly once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShardMap {
-    /// The first hash of every prefix with the number of its shard, ascending.
+    /// The first hash of every prefix and the number of its shard, ascending.
     starts: Vec<(u32, usize)>,
 }
 
 impl ShardMap {
-    /// Returns the map of prefixes, each given by its bits: `""` is that of a single shard, `0` and `1` are those of two.
+    /// Returns the map for prefixes, written as bits: `""` for a single shard, `0` and `1` for two.
     ///
     /// # Errors
-    /// [`Error::Options`] if one is no text of at most 16 digits `0` and `1`, or they do not cover every hash once.
+    /// [`Error::Options`] if a prefix is not a text of at most 16 digits `0` and `1`, or if the prefixes do
+    /// not cover every hash exactly once.
     ///
     /// # Examples
     /// ```
@@ -65,12 +67,12 @@ impl ShardMap {
         Self { starts: vec![(0, 0)] }
     }
 
-    /// Returns how many shards there are.
+    /// Returns the number of shards.
     pub fn shards(&self) -> usize {
         self.starts.len()
     }
 
-    /// Returns the number of the shard that a trace is on, from 0.
+    /// Returns the number of a trace's shard, starting at 0.
     pub fn shard_of(&self, trace_id: TraceId) -> usize {
         let hash = crc32c::crc32c(trace_id.as_bytes());
         self.starts[self.starts.partition_point(|(start, _)| *start <= hash) - 1].1

@@ -1,26 +1,26 @@
-//! The low priority of background work that no caller waits for.
+//! The low priority of background work.
 //!
-//! Sealing and merging take seconds of all cores. At normal priority they took every second time slice from searches;
-//! at this niceness a search that wakes up runs first, and background work has what is left.
+//! Flushes and merges use all cores for seconds. At normal priority they took every second time slice from
+//! searches. At this niceness a search that wakes up runs first, and background work gets the remaining time.
 //!
-//! That is not enough where the scheduler of Linux shares cores by what each thread is owed, as it does since 6.6: a thread that
-//! works much, as those of searches do, is owed nothing when it wakes up, and waits until the slice of a background thread has
-//! ended, up to 4 ms. A search wakes threads several times. So background work also gives its core up every
-//! tenth of a millisecond ([`yield_cpu`]). `docs/decisions/2026-11-27-scheduling.md` gives the reasons and the measurements.
+//! Niceness is not enough since Linux 6.6, whose scheduler shares cores by lag. A busy thread, such as a
+//! search thread, has no lag when it wakes up. It then waits up to 4 ms for the slice of a background thread
+//! to end, and a search wakes threads several times. Background work therefore also yields its core every 0.1
+//! ms ([`yield_cpu`]). `docs/decisions/2026-11-27-scheduling.md` gives the reasons and the measurements.
 
 use std::cell::Cell;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// A thread this nice has about a tenth of the weight of a normal one.
+/// The niceness of background work: about a tenth of the weight of a normal thread.
 const BACKGROUND: i32 = 10;
-/// And this nice, a third of the weight of background work.
+/// A lower priority: a third of the weight of background work.
 const LOWEST: i32 = 15;
-/// How long background work goes on before it gives its core up to whoever waits for it.
+/// The time between two yields of background work.
 const STRETCH: Duration = Duration::from_micros(100);
 
-/// Low-priority threads, one for each core, for background work that is done in parallel.
+/// Low-priority threads, one per core, for parallel background work.
 pub(crate) static POOL: LazyLock<rayon::ThreadPool> = LazyLock::new(|| {
     rayon::ThreadPoolBuilder::new()
         .thread_name(|number| format!("spanwise-lowpri-{number}"))
@@ -30,19 +30,19 @@ pub(crate) static POOL: LazyLock<rayon::ThreadPool> = LazyLock::new(|| {
 });
 
 thread_local! {
-    /// Whether this thread does background work.
+    /// True if this thread does background work.
     static IS_LOWERED: Cell<bool> = const { Cell::new(false) };
-    /// Until when this thread goes on before it gives its core up.
+    /// The time of this thread's next yield.
     static STRETCH_ENDS: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
-/// Lowers the priority of this thread permanently. Other systems than Linux have one priority for all threads of a
-/// process.
+/// Lowers the priority of this thread permanently. Has no effect outside Linux, where all threads of a
+/// process share one priority.
 pub(crate) fn lower() {
     lower_to(BACKGROUND);
 }
 
-/// As [`lower`], to less than background work has: for what that work will save.
+/// As [`lower`], to a priority below background work. For work that saves background work later.
 pub(crate) fn lower_below_background() {
     lower_to(LOWEST);
 }
@@ -61,14 +61,15 @@ fn lower_to(niceness: i32) {
     }
 }
 
-/// Does work whose parallel parts have the priority of this thread: on [`POOL`] if it was lowered, and otherwise among
-/// the threads of the process.
+/// Runs parallel work at the priority of this thread: on [`POOL`] if the thread was lowered, otherwise on the
+/// threads of the process.
 pub(crate) fn in_parallel<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     if IS_LOWERED.get() { POOL.install(work) } else { work() }
 }
 
-/// Gives the core up to threads that wait for it, if this one does background work and has not done so for a tenth of a
-/// millisecond. To be called between pieces of work that are shorter than that; it costs 20 ns.
+/// Yields the core to waiting threads if this thread does background work and has not yielded for 0.1 ms.
+///
+/// Call it between pieces of work shorter than that; a call costs 20 ns.
 pub(crate) fn yield_cpu() {
     if !IS_LOWERED.get() {
         return;
@@ -79,13 +80,13 @@ pub(crate) fn yield_cpu() {
     }
 }
 
-/// As [`yield_cpu`], where background work is asked whether it goes on: returns whether it is to end.
+/// As [`yield_cpu`]; returns `true` if the background work is cancelled.
 pub(crate) fn checkpoint(is_closing: &AtomicBool) -> bool {
     yield_cpu();
     is_closing.load(Ordering::Relaxed)
 }
 
-/// As [`checkpoint`], where nothing ends the work.
+/// As [`checkpoint`], for work that cannot be cancelled.
 pub(crate) fn never_cancelled() -> bool {
     yield_cpu();
     false

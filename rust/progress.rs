@@ -1,4 +1,4 @@
-//! How much of a long operation is done, for whoever watches it from another thread.
+//! The progress of a long operation, readable from other threads.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,29 +14,29 @@ struct Counts {
 }
 
 impl Progress {
-    /// Begins an operation of `total` units; what was done before is forgotten.
+    /// Begins an operation of `total` units and resets the count of completed units.
     pub fn begin(&self, total: u64) {
         self.0.done.store(0, Ordering::Relaxed);
         self.0.total.store(total, Ordering::Relaxed);
     }
 
-    /// Adds `units` to what there is to do.
+    /// Adds `units` to the total.
     pub fn expect(&self, units: u64) {
         self.0.total.fetch_add(units, Ordering::Relaxed);
     }
 
-    /// Counts `units` as done.
+    /// Adds `units` to the completed units.
     pub fn add(&self, units: u64) {
         self.0.done.fetch_add(units, Ordering::Relaxed);
     }
 
-    /// Returns how many units are done, and how many there are: 0 if that is not known.
+    /// Returns the completed units and the total; the total is 0 if it is not known yet.
     pub fn done_of_total(&self) -> (u64, u64) {
         (self.0.done.load(Ordering::Relaxed), self.0.total.load(Ordering::Relaxed))
     }
 }
 
-/// Equal are those that have come equally far.
+/// Two values are equal if they have the same counts.
 impl PartialEq for Progress {
     fn eq(&self, other: &Self) -> bool {
         self.done_of_total() == other.done_of_total()

@@ -1,7 +1,7 @@
 //! The fields of a trace row, as one table.
 //!
-//! Everything that concerns a field reads this table: which filter operators it supports, which column of a batch
-//! it is, and how `/traces/filter-schema` describes it. A new field is a new row.
+//! All code that depends on a field reads this table: its filter operators, its column in a batch, and its
+//! entry in `/traces/filter-schema`. A new field is a new row.
 
 use std::sync::{Arc, LazyLock};
 
@@ -22,7 +22,7 @@ pub enum FieldType {
     Time,
     /// True or false.
     Boolean,
-    /// Texts of any length, which are searched.
+    /// Texts of any length, matched by content search.
     Content,
 }
 
@@ -139,7 +139,7 @@ pub enum Field {
 enum ColumnType {
     /// Mostly distinct text: plain UTF-8.
     Plain,
-    /// Recurring text: dictionary-encoded.
+    /// Recurring text, dictionary-encoded.
     Coded,
     /// A 64-bit integer.
     Whole,
@@ -158,7 +158,7 @@ pub struct FieldInfo {
     pub label: &'static str,
     /// Its type.
     pub field_type: FieldType,
-    /// Whether a trace may have no value.
+    /// True if a trace may lack the field.
     pub nullable: bool,
     column_type: ColumnType,
 }
@@ -173,7 +173,7 @@ const fn info(
     FieldInfo { field, key: names.0, label: names.1, field_type, nullable, column_type }
 }
 
-/// Returns a row of the table for a number, which every trace has.
+/// Returns the table row of a numeric field that every trace has.
 const fn whole(field: Field, key: &'static str, label: &'static str) -> FieldInfo {
     info(field, (key, label), FieldType::Number, false, ColumnType::Whole)
 }
@@ -252,7 +252,7 @@ static TRACE_SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 });
 
-/// Returns the schema of a trace batch: the table of fields.
+/// Returns the schema of a trace batch, built from [`FIELDS`].
 pub fn trace_schema() -> SchemaRef {
     TRACE_SCHEMA.clone()
 }

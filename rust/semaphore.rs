@@ -1,9 +1,11 @@
 //! A counting semaphore whose callers take turns.
 //!
-//! It bounds expensive resources, such as memory or threads: callers beyond the limit wait. The next permit goes to the
-//! caller that used least, by start-time fair queueing. A permit starts at the virtual time of the permit before it, or
-//! at the virtual time at which its caller's last permit ended if that is later. So an idle caller saves up no time, and
-//! a caller with many requests delays another caller only by the permits that it already holds.
+//! It limits the use of expensive resources, such as memory or threads. Callers beyond the limit wait.
+//!
+//! Start-time fair queueing gives the next permit to the caller with the least use. A permit starts at the
+//! virtual time of the permit before it, or at the end of its caller's last permit if that is later. An idle
+//! caller therefore saves up no time. A caller with many requests delays another caller only by the permits that
+//! it already holds.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,12 +15,12 @@ use std::time::{Duration, Instant};
 use crate::caller::Caller;
 use crate::error::Result;
 
-/// How often a waiter checks whether it was cancelled.
+/// The interval at which a waiter checks for cancellation.
 const CANCELLATION_POLL: Duration = Duration::from_millis(20);
-/// The number of callers with a remembered use. Beyond that, the caller that used least is forgotten.
+/// The number of callers whose use is remembered. Beyond that, the caller with the least use is forgotten.
 const MAX_REMEMBERED: usize = 256;
 
-/// A number of units of which callers acquire permits.
+/// A number of units that callers acquire as permits.
 #[derive(Debug)]
 pub struct Semaphore {
     state: Mutex<SemaphoreState>,
@@ -69,12 +71,14 @@ impl Semaphore {
         self.state().limit
     }
 
-    /// Waits for `units` free units and returns a permit that holds them until it is dropped. The caller of this thread
-    /// that used least is served first, and earlier requests of one caller before later ones, so that a large request is not
-    /// starved by small ones. A request for more than the limit waits until all units are free.
+    /// Waits for `units` free units and returns a permit that holds them until it is dropped.
+    ///
+    /// The caller with the least use is served first. Requests of one caller are served in order, so that
+    /// small requests do not starve a large one. A request for more than the limit waits until all units are
+    /// free.
     ///
     /// # Errors
-    /// The error of `check_cancelled`, which is called repeatedly while waiting.
+    /// The error of `check_cancelled`, which is called repeatedly during the wait.
     pub fn acquire(&self, units: u64, check_cancelled: impl Fn() -> Result<()>) -> Result<Permit<'_>> {
         let mut state = self.state();
         let caller = Caller::current();

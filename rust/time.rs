@@ -1,9 +1,12 @@
 //! Parses and prints instants and durations.
 //!
 //! Inside the engine an instant is a count from 1970-01-01T00:00:00Z: nanoseconds in filters and spans, whole
-//! microseconds (truncated) in trace rows. The grammar is ISO 8601 as profiled by RFC 3339, relaxed in three ways
-//! that users of filters expect: an instant without an offset is in UTC, a date alone means its midnight, and the
-//! separator may be a space.
+//! microseconds (truncated) in trace rows. The grammar is the RFC 3339 profile of ISO 8601, relaxed in three
+//! ways that users of filters expect:
+//!
+//! - an instant without an offset is in UTC,
+//! - a date alone means its midnight,
+//! - the separator may be a space.
 
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
@@ -41,13 +44,13 @@ pub fn parse_instant(text: &str) -> Option<i128> {
     Some(instant.as_nanosecond())
 }
 
-/// Whether anything after the date looks like an offset from UTC.
+/// Returns `true` if a character after the date looks like an offset from UTC.
 fn has_offset(text: &str) -> bool {
     text.bytes().skip(10).any(|byte| matches!(byte, b'Z' | b'z' | b'+' | b'-'))
 }
 
-/// Appends an instant, `micros` since 1970, as ISO 8601 in UTC with `Z`; a fraction of six digits is printed only
-/// if it is not zero.
+/// Appends an instant, `micros` since 1970, as ISO 8601 in UTC with `Z`. A fraction has six digits and is
+/// omitted if it is zero.
 pub fn write_instant(out: &mut String, micros: i64) {
     let Ok(instant) = jiff::Timestamp::from_microsecond(micros) else {
         debug_assert!(false, "ingest rejects spans after the year 9999");
@@ -68,8 +71,7 @@ pub fn write_instant(out: &mut String, micros: i64) {
     out.push('Z');
 }
 
-/// Appends the last `N` decimal digits of a number. The general formatting of numbers took a thirtieth of the time of a
-/// page.
+/// Appends the last `N` decimal digits of a number. The standard formatter took 3% of the time of a page.
 fn push_digits<const N: usize>(out: &mut String, number: u32) {
     let mut left = number;
     let mut digits = [0; N];
@@ -80,7 +82,7 @@ fn push_digits<const N: usize>(out: &mut String, number: u32) {
     out.extend(digits.into_iter().filter_map(|digit| char::from_digit(digit, 10)));
 }
 
-/// Returns a human-readable duration: `45ms` below a second, `1.23s` from there on.
+/// Returns a human-readable duration: `45ms` below one second, `1.23s` otherwise.
 ///
 /// # Examples
 /// ```
@@ -97,7 +99,7 @@ pub fn format_duration(millis: i64) -> String {
     format!("{seconds:.2}s")
 }
 
-/// Returns the current time in microseconds since 1970; zero if the clock is set to an earlier time.
+/// Returns the current time in microseconds since 1970; 0 if the clock is set to an earlier time.
 pub fn now_micros() -> i64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since.map_or(0, |elapsed| i64::try_from(elapsed.as_micros()).unwrap_or(i64::MAX))

@@ -1,18 +1,18 @@
-//! Searches of a sorted column for several values, which go in step.
+//! Batched binary searches of a sorted column for several values.
 //!
-//! Nearly every probe waits for memory, and the next one depends on it. Of searches that go in step, the processor waits
-//! for the probes of all of them at once: a list of a thousand ids is found in a third of the time.
+//! Nearly every probe waits for memory, and the next probe depends on it. In a batch, the processor waits for
+//! the probes of all searches at once: finding a list of 1,000 ids takes a third of the time.
 
 use std::hint::select_unpredictable;
 
-/// So many values are searched for in step. Twice as many are not faster.
+/// The number of searches per batch. Twice as many are not faster.
 pub(super) const IN_STEP: usize = 16;
 
-/// Fewer are searched for one after another, in which the processor guesses the way of each.
+/// Fewer values are searched for one by one, with branches that the processor predicts.
 pub(super) const MIN_IN_STEP: usize = 4;
 
-/// Returns, for each of at most [`IN_STEP`] values, the last of `count` positions, at least one, whose value is not above it; 0 if all
-/// are above. `is_upto` compares the value at a position with one that is searched for.
+/// For each of at most [`IN_STEP`] values, returns the last of `count` positions (at least one) whose value
+/// is not greater; 0 if all are greater. `is_upto` compares the value at a position with a wanted one.
 pub(super) fn last_positions<T>(
     count: usize,
     wanted: &[T],

@@ -11,7 +11,7 @@ const BLOCK_WORDS: usize = 64;
 #[derive(Debug, Clone)]
 pub struct Bits {
     pub(super) words: Vec<u64>,
-    /// The number of rows before each block, and at the end their total.
+    /// The number of rows before each block, and finally the total.
     before: Vec<u32>,
 }
 
@@ -97,27 +97,27 @@ pub fn fill(words: &mut [u64], range: Range<usize>) {
     }
 }
 
-/// Sets the bits of ascending rows. Those of one word are gathered first: to change a word in memory again at once waits for the
-/// change before.
+/// Sets the bits of ascending rows. The bits of one word are combined first, because an immediate second
+/// write to a word in memory waits for the first one.
 pub(super) fn set_all(words: &mut [u64], rows: &[u32]) {
     for rows in rows.chunk_by(|one, other| one / 64 == other / 64) {
         words[rows[0] as usize / 64] |= rows.iter().fold(0, |word, row| word | 1 << (row % 64));
     }
 }
 
-/// Whether the bit at `index` is set.
+/// Returns `true` if the bit at `index` is set.
 pub fn is_set(words: &[u64], index: usize) -> bool {
     words[index / 64] >> (index % 64) & 1 == 1
 }
 
-/// Sets the bit at `index`; returns whether it was clear before.
+/// Sets the bit at `index`. Returns `true` if it was clear before.
 pub fn set(words: &mut [u64], index: usize) -> bool {
     let is_new = !is_set(words, index);
     words[index / 64] |= 1 << (index % 64);
     is_new
 }
 
-/// Returns how many rows two bitmaps have in common.
+/// Returns the number of rows that two bitmaps have in common.
 pub fn count_common(one: &[u64], other: &[u64]) -> u32 {
     one.iter().zip(other).map(|(one, other)| (one & other).count_ones()).sum()
 }

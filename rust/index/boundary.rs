@@ -1,18 +1,18 @@
-//! Places between texts, and how texts compare by a few of their bytes.
+//! Boundaries between sorted texts, and comparison of texts by a few of their bytes.
 
-/// A place between texts in byte order.
+/// A boundary between texts in byte order.
 #[derive(Debug, Clone, Copy)]
 pub enum Boundary<'a> {
     /// Before a text, and after all lesser ones.
     Before(&'a [u8]),
     /// After a text.
     After(&'a [u8]),
-    /// After the last text that starts like this.
+    /// After the last text with this prefix.
     AfterPrefix(&'a [u8]),
 }
 
 impl Boundary<'_> {
-    /// Whether `text` comes after it.
+    /// Returns `true` if `text` comes after the boundary.
     pub fn precedes(self, text: &[u8]) -> bool {
         match self {
             Self::Before(own) => text >= own,
@@ -21,8 +21,8 @@ impl Boundary<'_> {
         }
     }
 
-    /// Returns the [`sort_key`] of the texts on both sides. All texts with a lesser key come before it, and all with a greater one after
-    /// it; `None` if it does not lie among texts that start with `common`.
+    /// Returns a [`sort_key`]: all texts with a lesser key come before the boundary, and all texts with a
+    /// greater key after it. `None` if the boundary is not among texts with the prefix `common`.
     pub(super) fn sort_key(self, common: &[u8]) -> Option<u64> {
         let (text, padding) = match self {
             Self::Before(text) | Self::After(text) => (text, 0),
@@ -32,8 +32,8 @@ impl Boundary<'_> {
     }
 }
 
-/// Returns the eight bytes after the first `common` ones as a number that sorts like texts that have these in common. Different numbers
-/// mean different texts.
+/// Returns the eight bytes after the first `common` ones as a number. Among texts that share these first
+/// bytes, different numbers have the order of their texts.
 pub fn sort_key(text: &[u8], common: usize) -> u64 {
     padded(text.get(common..).unwrap_or_default(), 0)
 }

@@ -13,16 +13,18 @@ use super::sessions::RowSessions;
 use crate::otlp::TraceId;
 use crate::schema::{FIELDS, Field, FieldType};
 
-/// A code gets a bitmap if at least one in this many rows has it: then the bitmap is hardly larger than its rows.
+/// A code gets a bitmap if at least one in this many rows has it. Then the bitmap is hardly larger than the
+/// list of rows.
 const FREQUENT_RATIO: usize = 64;
 /// Segments with fewer rows get no bitmaps.
 const MIN_BITMAP_ROWS: usize = 4_096;
 
-/// Writes the index of `batch`, rows of [`crate::schema::trace_schema`] newest first, whose documents are stored at
-/// `locations` (offsets, stored lengths, decoded sizes). [`super::Index::open`] expects the same `identity`.
+/// Writes the index of `batch`, rows of [`crate::schema::trace_schema`] newest first. `locations` are the
+/// offsets, stored lengths and decoded sizes of their documents. [`super::Index::open`] expects the same
+/// `identity`.
 ///
 /// # Errors
-/// An error of `out`; rows that an index cannot hold, which no segment has.
+/// An error of `out`, or an error for rows that an index cannot hold; no segment has such rows.
 pub fn build(
     batch: &RecordBatch,
     locations: [&[u64]; 3],
@@ -68,13 +70,13 @@ pub fn build(
     writer.finish(identity, rows)
 }
 
-/// Returns the rows of a column in order of their numbers; equal ones in order of the rows.
+/// Returns the rows sorted by their numbers. Rows with equal numbers ascend.
 #[allow(clippy::cast_possible_truncation, reason = "the differences are checked to fit")]
 pub fn order_of(numbers: &[i64]) -> Vec<u32> {
     let (least, greatest) = (numbers.iter().min().copied(), numbers.iter().max().copied());
     let (Some(least), Some(greatest)) = (least, greatest) else { return Vec::new() };
     let range = greatest.abs_diff(least);
-    // Counts and tokens are mostly small numbers, which are counted in linear time.
+    // Counts and tokens are mostly small numbers, which a counting sort orders in linear time.
     if range <= numbers.len() as u64 {
         let codes: Vec<u32> = numbers.iter().map(|number| number.abs_diff(least) as u32).collect();
         return by_code(&codes, range as usize + 1).1;
@@ -111,12 +113,12 @@ struct Coded<'a> {
     codes: Vec<u32>,
 }
 
-/// The sorted distinct texts of a column of a batch, and the code of every row: as a column of an index, in memory.
+/// The sorted distinct texts of a batch column and the code of every row: an index column in memory.
 #[derive(Debug)]
 pub struct CodedTexts {
-    /// The distinct texts, ascending; a text's code is its position.
+    /// The distinct texts, ascending. The code of a text is its position.
     pub values: Vec<Box<str>>,
-    /// The code of each row; the number of texts for a missing one.
+    /// The code of each row; the number of texts stands for a missing one.
     pub codes: Vec<u32>,
 }
 
@@ -207,7 +209,7 @@ fn of_plain(array: &ArrayRef) -> Coded<'_> {
     Coded { values, codes }
 }
 
-/// Sorts distinct keys, of which `codes` are the positions.
+/// Sorts distinct keys. `codes` are positions in `keys`.
 fn of_keys<'a>(keys: &'a [String], codes: &[Option<u32>]) -> Coded<'a> {
     let mut old: Vec<usize> = (0..keys.len()).collect();
     old.sort_unstable_by_key(|code| &keys[*code]);
@@ -221,13 +223,13 @@ fn of_keys<'a>(keys: &'a [String], codes: &[Option<u32>]) -> Coded<'a> {
     Coded { values, codes }
 }
 
-/// Returns the code of the last value; `u32::MAX` if there is none.
+/// Returns the code of the last value; `u32::MAX` if there are no values.
 #[allow(clippy::cast_possible_truncation, reason = "there are at most as many values as rows")]
 fn last_code(values: &[&str]) -> u32 {
     (values.len() as u32).wrapping_sub(1)
 }
 
-/// Returns where the rows of each code begin, and the rows in order of their codes.
+/// Returns the start of each code's rows, and the rows sorted by code.
 fn by_code(codes: &[u32], distinct: usize) -> (Vec<u32>, Vec<u32>) {
     let mut starts = vec![0_u32; distinct + 1];
     for code in codes {

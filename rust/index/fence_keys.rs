@@ -1,37 +1,38 @@
-//! A few of the values of a sorted column, where they lie together in memory.
+//! Fence keys of a sorted column: every 256th value, stored contiguously.
 //!
-//! A search that halves a column looks at a place far from the last one each time, and waits for memory when other work has used the
-//! processor's caches meanwhile. Fence keys are searched as a tree, of which a node is a pair of cache lines: J. Rao and K. A. Ross, "Cache
+//! A binary search of the column itself probes distant positions, each a cache miss if other work has evicted
+//! the column. Fence keys are searched as a tree with nodes of two cache lines: J. Rao and K. A. Ross, "Cache
 //! Conscious Indexing for Decision-Support in Main Memory", VLDB 1999, pages 78 to 89.
 
 use std::ops::Range;
 
 use super::boundary::{Boundary, sort_key};
 
-/// Positions of a block, whose last value is its fence key.
+/// The number of positions in a block. The last value of a block is its fence key.
 const BLOCK: usize = 256;
 
-/// Fence keys of a node: two cache lines, which processors read together.
+/// The number of fence keys in a node: two cache lines, which processors load together.
 const NODE: usize = 16;
 
 /// The last values of the blocks of a sorted column.
 #[derive(Debug)]
 pub(super) struct FenceKeys {
-    /// From the root on: a level has the last fence key of each node of the next one. The last level has the fence key of each block.
+    /// The levels of the tree from the root. Each level has the last fence key of each node of the next
+    /// level. The last level has the fence key of each block.
     levels: Vec<Vec<i64>>,
 }
 
-/// Positions one after another.
+/// A run of adjacent positions.
 pub(super) struct Block {
-    /// Its positions but for the last.
+    /// All positions except the last.
     pub(super) inner: Range<usize>,
-    /// The last value before it, if it is not the first; and its own last value.
+    /// The last value before the block (`None` for the first block), and the last value of the block.
     pub(super) before: Option<i64>,
     pub(super) last: i64,
 }
 
 impl FenceKeys {
-    /// Takes the fence keys from a column of `count` values, of which `value` returns the one at a position.
+    /// Reads the fence keys of a column with `count` values. `value` returns the value at a position.
     pub(super) fn of(count: usize, value: impl Fn(usize) -> i64) -> Self {
         let last = |start: usize| value(count.min(start + BLOCK) - 1);
         let mut levels = vec![(0..count).step_by(BLOCK).map(last).collect::<Vec<i64>>()];
@@ -41,7 +42,8 @@ impl FenceKeys {
         Self { levels }
     }
 
-    /// Returns the first block, of a column of `count` values, whose last value is not `is_before`; `None` if there is none.
+    /// Returns the first block whose last value is not `is_before`, in a column with `count` values. `None`
+    /// if there is no such block.
     pub(super) fn first_block(&self, count: usize, is_before: impl Fn(i64) -> bool) -> Option<Block> {
         let number = self.levels.iter().fold(0, |node, level| {
             let fence_keys = level.iter().skip(node * NODE).take(NODE);
@@ -55,7 +57,8 @@ impl FenceKeys {
     }
 }
 
-/// The last texts of the blocks of a column of texts in order, by a few bytes behind those that all texts begin with.
+/// The last texts of the blocks of a sorted text column. Each is stored as the first eight bytes after the
+/// prefix that all texts share.
 #[derive(Debug)]
 pub(super) struct TextFenceKeys {
     common: Box<[u8]>,
@@ -63,7 +66,7 @@ pub(super) struct TextFenceKeys {
 }
 
 impl TextFenceKeys {
-    /// Takes the fence keys from a column of `count` texts, of which `text` returns the one at a position.
+    /// Reads the fence keys of a column with `count` texts. `text` returns the text at a position.
     pub(super) fn of<'a>(count: usize, text: impl Fn(usize) -> &'a [u8]) -> Self {
         let ends = count.checked_sub(1).map(|last| (text(0), text(last)));
         let (first, last) = ends.unwrap_or_default();
@@ -72,7 +75,8 @@ impl TextFenceKeys {
         Self { common: first[..common].into(), fence_keys }
     }
 
-    /// Returns a few positions, of a column of `count` texts. The first text after a boundary is at one of them, or at the one behind.
+    /// Returns a short range of positions in a column with `count` texts. The first text after the boundary
+    /// is in the range or directly after it.
     pub(super) fn around(&self, boundary: Boundary<'_>, count: usize) -> Range<usize> {
         let Some(key) = boundary.sort_key(&self.common).map(ordered) else {
             let is_before_all = boundary.precedes(&self.common);
@@ -84,7 +88,7 @@ impl TextFenceKeys {
     }
 }
 
-/// Returns a number of the same order with a sign.
+/// Converts a key to a signed number with the same order.
 fn ordered(key: u64) -> i64 {
     (key ^ 1 << 63).cast_signed()
 }

@@ -1,4 +1,4 @@
-//! The trace id column: 16 bytes per row, and the rows in order of their ids.
+//! The trace id column: 16 bytes per row, and the rows sorted by id.
 
 use std::cmp::Ordering;
 
@@ -11,7 +11,7 @@ use super::packed::FixedWidth;
 use crate::otlp::TraceId;
 use crate::schema::Field;
 
-/// Length of an id, in bytes.
+/// The length of an id in bytes.
 pub(super) const WIDTH: usize = 16;
 
 /// The trace ids of a segment.
@@ -40,12 +40,12 @@ impl Ids {
         &self.values
     }
 
-    /// Returns the id of a row; `None` if it is all zero, which no trace id is.
+    /// Returns the id of a row; `None` if it is all zero, which is not a valid trace id.
     pub fn id(&self, row: usize) -> Option<TraceId> {
         TraceId::from_bytes(self.bytes(row))
     }
 
-    /// Returns the rows in order of their ids.
+    /// Returns the rows sorted by id.
     pub fn order(&self) -> &ScalarBuffer<u32> {
         &self.order
     }
@@ -62,8 +62,8 @@ impl Ids {
         None
     }
 
-    /// Calls `visit` with the row of each of `wanted` that there is, in no particular order. Several are searched for in
-    /// step.
+    /// Calls `visit` with the row of each id in `wanted` that exists, in no particular order. Several ids are
+    /// searched for in a batch.
     pub fn find_each(&self, wanted: &[TraceId], mut visit: impl FnMut(u32)) {
         let mut probes = Vec::with_capacity(IN_STEP);
         for wanted in wanted.chunks(IN_STEP) {
@@ -88,8 +88,8 @@ impl Ids {
         }
     }
 
-    /// Returns the first position, in the order of ids, whose id satisfies `is_reached`, a predicate that is monotonic in that
-    /// order. It is soon found where ids begin with `near`.
+    /// Returns the first position in id order at which the monotonic predicate `is_reached` is true. The
+    /// search is fast if that id begins with `near`.
     pub fn first_position(&self, near: u64, is_reached: impl Fn(&[u8]) -> bool) -> usize {
         self.search(near).first_position(|position| {
             let own = self.bytes(self.order[position] as usize);
@@ -97,12 +97,12 @@ impl Ids {
         })
     }
 
-    /// Begins a search for an id by its first bytes.
+    /// Starts a search for an id by its first eight bytes.
     fn search(&self, wanted: u64) -> Interpolation {
         Interpolation::new(wanted, 0..self.order.len(), (0, u64::MAX))
     }
 
-    /// Takes the row at a position into account; returns whether it has the id searched for.
+    /// Narrows a search by the row at a position. Returns `true` if the row has the wanted id.
     fn is_at(&self, search: &mut Interpolation, position: usize, (row, id): (u32, TraceId)) -> bool {
         let own = self.bytes(row as usize);
         let order = own.cmp(id.as_bytes());

@@ -1,34 +1,35 @@
-//! Searches a sorted column where its values say that a value lies.
+//! Interpolation search of a sorted column.
 //!
-//! Each probe of a column in order costs two cache misses: the row, and its value. Where values are spread evenly, as random ids
-//! are, six probes find one of a million, in place of twenty. Where they are not, a few probes are lost.
+//! Each probe of a sorted column costs two cache misses: the row and its value. If values are distributed
+//! evenly, as random ids are, six probes find one of a million values; a binary search needs twenty. For
+//! other distributions a few probes are wasted.
 
 use std::cmp::Ordering;
 use std::ops::Range;
 
-/// How many probes are interpolated before the rest is halved.
+/// The number of interpolated probes before the search falls back to bisection.
 const MAX_INTERPOLATIONS: usize = 8;
 
-/// Where a value may still be among sorted ones.
+/// The remaining positions and values of a search.
 pub(super) struct Interpolation {
     wanted: u64,
-    /// The first position that is left, and the one behind the last.
+    /// The first remaining position, and the position after the last one.
     low: usize,
     high: usize,
-    /// No value that is left lies outside of these.
+    /// The bounds of the remaining values.
     min: u64,
     max: u64,
     interpolations: usize,
 }
 
 impl Interpolation {
-    /// Searches for `wanted` at positions whose values lie between two others.
+    /// Starts a search for `wanted` among `positions`, whose values are between two bounds.
     pub(super) fn new(wanted: u64, positions: Range<usize>, (min, max): (u64, u64)) -> Self {
         let (low, high) = (positions.start, positions.end);
         Self { wanted, low, high, min, max, interpolations: MAX_INTERPOLATIONS }
     }
 
-    /// Returns the position to look at next; `None` if no position is left.
+    /// Returns the next position to probe; `None` if no position is left.
     pub(super) fn position(&mut self) -> Option<usize> {
         if self.low >= self.high {
             return None;
@@ -41,7 +42,8 @@ impl Interpolation {
         Some(self.low + interpolate(self.high - self.low, part, whole))
     }
 
-    /// Takes into account how the value at a position compares with the one searched for. Nothing is left after an equal one.
+    /// Narrows the search by the value at a position and its order relative to the wanted one. An equal value
+    /// ends the search.
     pub(super) fn narrow(&mut self, position: usize, value: u64, order: Ordering) {
         match order {
             Ordering::Less => (self.low, self.min) = (position + 1, value),
@@ -50,8 +52,8 @@ impl Interpolation {
         }
     }
 
-    /// Returns the first position that is reached. `look` returns the value at a position, and whether that is reached: as all are
-    /// from the first such one on.
+    /// Returns the first position at which the predicate is true. `look` returns the value at a position and
+    /// the predicate, which is monotonic.
     pub(super) fn first_position(mut self, look: impl Fn(usize) -> (u64, bool)) -> usize {
         while let Some(position) = self.position() {
             let (value, is_reached) = look(position);
@@ -61,7 +63,8 @@ impl Interpolation {
     }
 }
 
-/// Returns where in a length a half more than `part` of `whole` ends: equal values lie before what is searched for, or behind it.
+/// Returns the position in `length` that corresponds to `part + 0.5` of `whole`. The half keeps equal values
+/// on one side.
 #[allow(clippy::cast_possible_truncation, reason = "it is less than `length`")]
 fn interpolate(length: usize, part: u64, whole: u64) -> usize {
     let exact = length as u128 * (2 * u128::from(part) + 1) / (2 * (u128::from(whole) + 1));

@@ -1,11 +1,11 @@
-//! The binary layout of an index and of what is built like it: sections, a table of them, and a tail.
+//! The binary layout of an index and of similar files: sections, a section table, and a tail.
 //!
 //! ```text
 //! section, padded to 64 bytes | ... | table (JSON) | its length, 8 bytes | its CRC32C, 4 bytes | magic, 8 bytes
 //! ```
 //!
 //! Numbers are little endian. The table records the offset of each section, the width of its numbers, and its
-//! checksum; the checksums of a column are verified when the column is first asked for.
+//! checksum. The checksums of a column are verified before its first use.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -17,51 +17,50 @@ use super::packed::{PackedInts, pack};
 use crate::priority;
 use crate::schema::{FIELDS, Field};
 
-/// A kind of files of sections.
+/// A type of section file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FileKind {
-    /// What such a file ends with.
+    /// The last eight bytes of such a file.
     pub(crate) magic: [u8; 8],
-    /// The version of what its sections hold. A file of another version is built anew.
+    /// The version of the section contents. A file of another version is rebuilt.
     pub(crate) format: u32,
 }
 
-/// The index of a segment.
 pub(super) const INDEX: FileKind = FileKind { magic: *b"SPANIDX\n", format: 5 };
 
-/// Length of the tail after the table, in bytes.
+/// The length of the tail after the table, in bytes.
 const TAIL_BYTES: usize = 20;
-/// How many fields hold dictionary-coded text; they are the first ones in the table of fields.
+/// The number of fields with dictionary-coded text, which are the first ones in the table of fields.
 pub(super) const TEXT_COLUMNS: usize = Field::TraceId as usize;
-/// The column of sessions, after those of the fields and of the documents.
+/// The column of sessions, after the columns of the fields and of the documents.
 pub(super) const SESSIONS_COLUMN: usize = FIELDS.len() + 1;
-/// Sections are aligned to this many bytes.
+/// The alignment of sections, in bytes.
 const ALIGNMENT: usize = 64;
 
-/// What a section stores of its column.
+/// The content of a section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum SectionKind {
     /// The distinct texts, sorted and concatenated; or the ids of the rows.
     Values,
-    /// The offset of each text; the offset of each document.
+    /// The offset of each text; or the offset of each document.
     Offsets,
-    /// A code per row; the stored length of each document.
+    /// A code per row; or the stored length of each document.
     Codes,
-    /// Where the rows of each code begin in `Order`.
+    /// The start of each code's rows in `Order`.
     Starts,
-    /// The rows in order of their values.
+    /// The rows sorted by their values.
     Order,
     /// The codes that have a bitmap.
     FrequentCodes,
-    /// Their bitmaps, concatenated.
+    /// The bitmaps of these codes, concatenated.
     FrequentBits,
-    /// A number per row; the decoded size of each document.
+    /// A number per row; or the decoded size of each document.
     Whole,
     /// The minimum and maximum of every zone of rows.
     Zones,
-    /// One byte: whether all texts are ASCII without upper case.
+    /// One byte: 1 if all texts are ASCII without upper case.
     LowerCase,
-    /// For each bit of the signatures of blocks of texts, a bitmap of the blocks that have it.
+    /// For each bit of the block signatures, a bitmap of the text blocks that have it.
     Signatures,
 }
 
@@ -73,9 +72,9 @@ struct Section {
     offset: usize,
     bytes: usize,
     crc32c: u32,
-    /// Width of one number, in bytes.
+    /// The width of one number, in bytes.
     width: u8,
-    /// Added to each stored number.
+    /// The base that is added to each stored number.
     base: i64,
 }
 
@@ -88,7 +87,7 @@ struct SectionTable {
 }
 
 impl SectionTable {
-    /// Returns the table at the end of a file, and where it begins; `None` if it is damaged or of another kind.
+    /// Returns the table at the end of a file, and its offset; `None` if it is damaged or of another type.
     fn at_end_of(kind: FileKind, bytes: &[u8]) -> Option<(Self, usize)> {
         let (rest, tail) = bytes.split_at_checked(bytes.len().checked_sub(TAIL_BYTES)?)?;
         let checksum = u32::from_le_bytes(tail[8..12].try_into().ok()?);
@@ -105,13 +104,12 @@ impl SectionTable {
     }
 }
 
-/// Returns the length of the table that a file says to have.
+/// Returns the length of the table according to the tail of a file.
 fn table_bytes(bytes: &[u8]) -> Option<usize> {
     let tail = bytes.get(bytes.len().checked_sub(TAIL_BYTES)?..)?;
     usize::try_from(u64::from_le_bytes(tail[..8].try_into().ok()?)).ok()
 }
 
-/// Writes a file of sections.
 pub(crate) struct SectionWriter<'a> {
     out: &'a mut dyn io::Write,
     kind: FileKind,
@@ -135,7 +133,7 @@ impl<'a> SectionWriter<'a> {
         self.section(column, kind, (buffer.as_slice(), size_of::<T>(), 0))
     }
 
-    /// Writes integers as offsets from their minimum, as narrow as they fit.
+    /// Writes integers as offsets from their minimum, as narrow as possible.
     pub(crate) fn packed(
         &mut self,
         column: usize,
@@ -147,7 +145,7 @@ impl<'a> SectionWriter<'a> {
         self.write_offsets(column, kind, base, offsets)
     }
 
-    /// Writes codes, as packed as they fit.
+    /// Writes codes, as narrow as possible.
     pub(crate) fn codes(&mut self, column: usize, codes: &[u32]) -> io::Result<()> {
         self.write_offsets(column, SectionKind::Codes, 0, codes.iter().map(|code| u64::from(*code)))
     }
@@ -196,7 +194,7 @@ impl<'a> SectionWriter<'a> {
     }
 }
 
-/// An open file of sections.
+/// An open section file.
 #[derive(Debug)]
 pub(crate) struct Sections {
     content: Buffer,
@@ -206,7 +204,10 @@ pub(crate) struct Sections {
 }
 
 impl Sections {
-    /// Reads the table; `None` if it is damaged, of another kind, not for `identity`, or refers to bytes outside the file.
+    /// Reads the section table.
+    ///
+    /// Returns `None` if it is damaged, of another type, built for another identity or refers to bytes
+    /// outside the file.
     pub(crate) fn open(kind: FileKind, content: Buffer, identity: &str) -> Option<Self> {
         let (table, start) = SectionTable::at_end_of(kind, content.as_slice())?;
         let is_inside = |section: &Section| {
@@ -221,7 +222,8 @@ impl Sections {
         })
     }
 
-    /// Whether a file that ends with `end` can be opened for `identity`, as far as its end says.
+    /// Returns `true` if a file that ends with `end` can probably be opened for `identity`. Only the end is
+    /// checked.
     pub(crate) fn may_end_with(kind: FileKind, end: &[u8], identity: &str) -> bool {
         let table = table_bytes(end);
         let is_beyond = table.is_some_and(|bytes| bytes > end.len().saturating_sub(TAIL_BYTES));
@@ -240,7 +242,7 @@ impl Sections {
         self.content.as_slice()
     }
 
-    /// Whether the sections of these columns match their checksums.
+    /// Returns `true` if the sections of these columns (a bit set) match their checksums.
     pub(crate) fn are_sound(&self, columns: u32) -> bool {
         let mut missing = columns & !self.verified.load(Ordering::Acquire);
         while missing != 0 {
@@ -280,7 +282,7 @@ impl Sections {
         is_whole.then(|| self.content.slice_with_length(section.offset, section.bytes).into())
     }
 
-    /// Returns how many numbers a section has.
+    /// Returns the number of integers in a section.
     pub(crate) fn numbers(&self, column: usize, kind: SectionKind) -> Option<usize> {
         self.section(column, kind).map(|section| section.bytes / usize::from(section.width.max(1)))
     }

@@ -1,4 +1,4 @@
-//! Bitmaps of the integers that satisfy a condition, a word of 64 at a time.
+//! Evaluates conditions on integers into bitmaps, 64 integers at a time.
 
 use std::ops::Range;
 
@@ -8,12 +8,12 @@ use fearless_simd::{Level, dispatch, u8x64, u16x32, u32x16, u64x8};
 /// A set of codes.
 #[derive(Debug, Clone)]
 pub struct CodeSet {
-    /// A byte for each code, 1 if it is in the set. There are as many bytes as codes of its width can be, so that a lookup
-    /// needs no check.
+    /// A byte for each code, 1 if it is in the set. Its length covers every code of the column's width, so
+    /// that a lookup needs no bounds check.
     bytes: Vec<u8>,
-    /// How many codes there are.
+    /// The number of codes.
     codes: usize,
-    /// The codes in the set as closed intervals, which ascend; `None` if there are more than [`MAX_INTERVALS`].
+    /// The codes in the set as ascending closed intervals; `None` if there are more than [`MAX_INTERVALS`].
     intervals: Option<Vec<(i64, i64)>>,
 }
 
@@ -28,22 +28,22 @@ impl FromIterator<bool> for CodeSet {
     }
 }
 
-/// How many codes of one byte there are, and of two bytes.
+/// The number of one-byte codes and of two-byte codes.
 const NARROW: usize = 1 << 8;
 const WIDE: usize = 1 << 16;
-/// Reckoned by instructions, not measured: to compare 64 codes with the bounds of so many intervals takes no longer than to look
-/// them up one by one.
+/// Estimated from instruction counts, not measured: comparing 64 codes with this many intervals takes no
+/// longer than 64 lookups.
 const MAX_INTERVALS: usize = 8;
-/// The empty set of codes of two bytes.
+/// The empty set of two-byte codes.
 static NO_CODES: [u8; WIDE] = [0; WIDE];
 
 impl CodeSet {
-    /// Whether a code is in the set.
+    /// Returns `true` if a code is in the set.
     pub fn contains(&self, code: usize) -> bool {
         self.bytes.get(code) == Some(&1)
     }
 
-    /// Keeps the codes that are in `other`, too.
+    /// Keeps only the codes that are also in `other`.
     pub fn intersect(&mut self, other: &Self) {
         self.bytes.iter_mut().zip(&other.bytes).for_each(|(own, other)| *own &= other);
         self.intervals = intervals(&self.bytes[..self.codes]);
@@ -55,28 +55,29 @@ impl CodeSet {
         self.intervals = intervals(&self.bytes[..self.codes]);
     }
 
-    /// Returns the codes in the set as closed intervals, which ascend, if there are few of them.
+    /// Returns the codes in the set as ascending closed intervals; `None` if there are too many intervals.
     pub(super) fn intervals(&self) -> Option<&[(i64, i64)]> {
         self.intervals.as_deref()
     }
 
-    /// Returns 1 for a code that is in the set.
+    /// Returns 1 if a code is in the set, otherwise 0.
     pub(super) fn byte(&self, code: u64) -> u8 {
         usize::try_from(code).ok().and_then(|code| self.bytes.get(code)).copied().unwrap_or_default()
     }
 
-    /// Returns the bytes of the codes that have one byte.
+    /// Returns the lookup table for one-byte codes.
     pub(super) fn of_bytes(&self) -> &[u8; NARROW] {
         self.bytes.first_chunk().unwrap_or(&[0; NARROW])
     }
 
-    /// Returns the bytes of the codes that have two bytes.
+    /// Returns the lookup table for two-byte codes.
     pub(super) fn of_shorts(&self) -> &[u8; WIDE] {
         self.bytes.first_chunk().unwrap_or(&NO_CODES)
     }
 }
 
-/// Returns the places of the bytes that are 1 as closed intervals; `None` if there are more than [`MAX_INTERVALS`].
+/// Returns the positions of bytes that are 1 as closed intervals; `None` if there are more than
+/// [`MAX_INTERVALS`].
 fn intervals(bytes: &[u8]) -> Option<Vec<(i64, i64)>> {
     let mut intervals = Vec::new();
     let mut first = 0;
@@ -93,20 +94,21 @@ fn intervals(bytes: &[u8]) -> Option<Vec<(i64, i64)>> {
     Some(intervals)
 }
 
-/// A range of indices, of which those with some value are marked. Its bitmaps begin with the word of the first index.
+/// A range of indices with a selection, and the output bitmap of a condition. Both bitmaps begin with the
+/// word of the first index.
 #[derive(Debug)]
 pub struct SelectionMask<'m> {
-    /// The indices.
+    /// The range of indices.
     pub range: Range<usize>,
-    /// Those that are asked; `None` if all of them are.
+    /// The selected indices; `None` if all are selected.
     pub asked: Option<&'m [u64]>,
-    /// Those that are marked.
+    /// The output bitmap.
     pub words: &'m mut [u64],
 }
 
 impl SelectionMask<'_> {
-    /// Sets the bit of every index that is asked and whose value has `bit` set in what `bits_of` returns of the 64 values of
-    /// its word, or of all that there are.
+    /// Sets the bit of every selected index whose bit is set in the result of `bits_of`. `bits_of` receives
+    /// the 64 values of a word, or all values if there are fewer.
     #[inline(always)]
     #[allow(
         clippy::inline_always,
@@ -137,8 +139,8 @@ impl SelectionMask<'_> {
         }
     }
 
-    /// Sets the bit of every index that is asked and whose value lies in one of these closed intervals, with the widest vectors
-    /// that the processor has.
+    /// Sets the bit of every selected index whose value is in one of the closed `intervals`, with the widest
+    /// vectors of the processor.
     pub(super) fn set_within<T: Lanes>(self, values: &[T], intervals: &[(T, T)]) {
         match intervals {
             [] => {}
@@ -156,9 +158,9 @@ impl SelectionMask<'_> {
         }
     }
 
-    /// Sets the bit of every index that is asked and whose code is in a set.
+    /// Sets the bit of every selected index whose code is in a set.
     pub(super) fn set_codes<T: Copy + Default>(self, codes: &[T], byte_of: impl Fn(T) -> u8) {
-        // Lookups one by one: instructions that gather several are slower.
+        // Lookups one by one: gather instructions are slower.
         self.set(codes, |codes| {
             let (eights, _) = codes.as_chunks::<8>();
             let bits = |eight: &[T; 8]| {
@@ -172,9 +174,10 @@ impl SelectionMask<'_> {
     }
 }
 
-/// Integers that are compared several at once.
+/// Integers that are compared in vectors.
 pub(super) trait Lanes: Copy + Default {
-    /// Returns one bit for each of 64 values: whether it lies in a closed interval, of which the first bound is not the greater.
+    /// Returns one bit for each of 64 values: whether it is in a closed interval. The first bound is at most
+    /// the second.
     fn within<S: Simd>(simd: S, values: &[Self; 64], interval: (Self, Self)) -> u64;
 }
 
@@ -187,7 +190,7 @@ macro_rules! lanes {
                 let (low, length) = ($vector::splat(simd, low), $vector::splat(simd, high - low));
                 let mut bits = 0;
                 for (at, lanes) in values.as_chunks::<LANES>().0.iter().enumerate() {
-                    // What is less than the first bound wraps round to more than the length.
+                    // A value below the first bound wraps around to more than the length.
                     let is_within = ($vector::from_slice(simd, lanes) - low).simd_le(length);
                     bits |= is_within.to_bitmask() << (at * LANES);
                 }

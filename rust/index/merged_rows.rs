@@ -1,11 +1,12 @@
-//! Where the rows of several segments are once they are merged.
+//! The mapping from the rows of several segments to their merged rows.
 
 use std::ops::Range;
 
-/// Stands for a row that is left out.
+/// The target of a row that the merge drops.
 const LEFT_OUT: u32 = u32::MAX;
 
-/// The rows of a merge, in their new order, and where each row of each input is among them. Those of one input keep their order.
+/// The rows of a merge in their new order, and the target of each input row. The rows of one input keep their
+/// order.
 #[derive(Debug)]
 pub struct MergedRows<'a> {
     sources: &'a [(usize, usize)],
@@ -13,8 +14,8 @@ pub struct MergedRows<'a> {
 }
 
 impl<'a> MergedRows<'a> {
-    /// Returns the merge of inputs with so many rows. `sources` has the input and the row that each new row comes from, fewer
-    /// than 2^32, and those of one input in ascending order.
+    /// Returns the mapping for inputs with these numbers of rows. `sources` has the input and the row of each
+    /// merged row: fewer than 2^32 entries, and ascending within one input.
     pub fn new(inputs: impl IntoIterator<Item = u32>, sources: &'a [(usize, usize)]) -> Self {
         let mut targets: Vec<Vec<u32>> =
             inputs.into_iter().map(|rows| vec![LEFT_OUT; rows as usize]).collect();
@@ -24,29 +25,29 @@ impl<'a> MergedRows<'a> {
         Self { sources, targets }
     }
 
-    /// Returns how many new rows there are.
+    /// Returns the number of merged rows.
     pub fn len(&self) -> usize {
         self.sources.len()
     }
 
-    /// Whether every row is left out.
+    /// Returns `true` if the merge drops every row.
     pub fn is_empty(&self) -> bool {
         self.sources.is_empty()
     }
 
-    /// Returns the input and the row that each new row comes from.
+    /// Returns the input and the row of each merged row.
     pub fn sources(&self) -> impl ExactSizeIterator<Item = (usize, usize)> + Clone + 'a {
         self.sources.iter().copied()
     }
 
-    /// Returns where a row of an input is now; `None` if it is left out.
+    /// Returns the merged row of an input row; `None` if it is dropped.
     #[inline]
     pub fn target(&self, input: usize, row: u32) -> Option<u32> {
         self.targets[input].get(row as usize).copied().filter(|target| *target != LEFT_OUT)
     }
 }
 
-/// The spans of a merge, in their new order, and where each span of each input is among them.
+/// The spans of a merge in their new order, and the target ordinal of each input span.
 #[derive(Debug)]
 pub struct MergedPlaces<'a> {
     rows: &'a MergedRows<'a>,
@@ -56,8 +57,8 @@ pub struct MergedPlaces<'a> {
 }
 
 impl<'a> MergedPlaces<'a> {
-    /// Returns the places of a merge. `firsts` has, for each input, the place of the first span of each row, and at last how
-    /// many spans there are. `None` if there are 2^32 or more.
+    /// Returns the mapping of span ordinals. For each input, `firsts` has the ordinal of the first span of
+    /// each row, and finally the number of spans. `None` if there are 2^32 spans or more.
     pub fn new(firsts: Vec<&'a [u32]>, rows: &'a MergedRows<'a>) -> Option<Self> {
         let spans = |firsts: &&[u32]| firsts.last().map_or(0, |spans| *spans as usize);
         let targets = firsts.iter().map(|firsts| vec![LEFT_OUT; spans(firsts)]).collect();
@@ -76,27 +77,27 @@ impl<'a> MergedPlaces<'a> {
         self.firsts[input][row] as usize..self.firsts[input][row + 1] as usize
     }
 
-    /// Returns the rows.
+    /// Returns the mapping of the rows.
     pub fn rows(&self) -> &'a MergedRows<'a> {
         self.rows
     }
 
-    /// Returns how many places there are.
+    /// Returns the number of merged spans.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is none.
+    /// Returns `true` if there are no spans.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Returns the input and the place that each new place comes from.
+    /// Returns the input and the ordinal of each merged span.
     pub fn sources(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         self.rows.sources().flat_map(|(input, row)| self.of_row(input, row).map(move |place| (input, place)))
     }
 
-    /// Returns where a span of an input is now; `None` if its row is left out.
+    /// Returns the merged ordinal of an input span; `None` if its row is dropped.
     #[inline]
     pub fn target(&self, input: usize, place: u32) -> Option<u32> {
         self.targets[input].get(place as usize).copied().filter(|target| *target != LEFT_OUT)

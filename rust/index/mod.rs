@@ -1,18 +1,18 @@
-//! The search index of a segment: what a search reads instead of the segment's rows.
+//! The index of a segment: the columns that a search reads instead of the segment's rows.
 //!
-//! An index is one run of bytes, mapped from a cache file or held in memory. It is derived data: [`build`] writes
-//! it from the rows of a segment, and again if it is missing or damaged. Rows are numbered as in the segment,
-//! newest first.
+//! An index is one byte buffer, mapped from a cache file or held in memory. [`build`] derives it from the
+//! rows of a segment; it is rebuilt if it is missing or damaged. Rows are numbered as in the segment, newest
+//! first.
 //!
-//! | field | what is stored |
+//! | field | content |
 //! |---|---|
-//! | text fields | sorted distinct values, a code per row, the rows in order of their codes, bitmaps of frequent codes |
-//! | `trace_id` | 16 bytes per row, the rows in order of their ids |
-//! | integers | a number per row, the rows in order of their numbers |
+//! | text fields | sorted distinct values, a code per row, the rows sorted by code, bitmaps of frequent codes |
+//! | `trace_id` | 16 bytes per row, the rows sorted by id |
+//! | integers | a number per row, the rows sorted by number |
 //! | `start_time` | an instant per row; the rows are sorted by it, so a time range is a range of rows |
 //! | `end_time`, `created_at` | an instant per row, the minimum and maximum of every 4,096 rows |
 //! | sessions | as a text field: one key for the session id and the user ([`RowSessions`]) |
-//! | documents | where the document of each row is stored |
+//! | documents | the location of each row's document |
 
 mod bits;
 mod boundary;
@@ -51,7 +51,7 @@ use crate::schema::{FIELDS, Field};
 pub(crate) use layout::{FileKind, SectionKind, SectionWriter, Sections};
 use layout::{INDEX, SESSIONS_COLUMN, TEXT_COLUMNS};
 
-/// The first column of an integer or an instant: they come after the texts and the trace id in the table of fields.
+/// The first column of an integer or an instant. These columns follow the texts and the trace id.
 const FIRST_NUMBER: usize = Field::DurationMs as usize;
 
 /// A set of columns to read.
@@ -96,8 +96,9 @@ pub struct Index {
 }
 
 impl Index {
-    /// Opens the index that was built for `identity`; `None` if it is incomplete, has another format, or was built
-    /// for something else. Only its section table is read.
+    /// Opens the index that was built for `identity`. Reads only its section table.
+    ///
+    /// Returns `None` if the index is incomplete, of another format or built for another identity.
     pub fn open(content: Buffer, identity: &str) -> Option<Self> {
         let sections = Sections::open(INDEX, content, identity)?;
         let rows = sections.rows();
@@ -121,18 +122,19 @@ impl Index {
         })
     }
 
-    /// Whether a file that ends with `end` can be opened for `identity`, as far as its end says.
+    /// Returns `true` if a file that ends with `end` can probably be opened for `identity`. Only the end is
+    /// checked.
     pub fn may_end_with(end: &[u8], identity: &str) -> bool {
         Sections::may_end_with(INDEX, end, identity)
     }
 
-    /// Whether the columns of `projection` match their checksums. Each column is verified when it is first asked
-    /// for.
+    /// Returns `true` if the columns of `projection` match their checksums. Each column is verified once, at
+    /// its first use.
     pub fn is_sound(&self, projection: Projection) -> bool {
         self.sections.are_sound(projection.0)
     }
 
-    /// Returns how many rows there are.
+    /// Returns the number of rows.
     pub fn rows(&self) -> u32 {
         self.rows
     }
@@ -142,7 +144,7 @@ impl Index {
         self.sections.bytes()
     }
 
-    /// Returns the index as it was built.
+    /// Returns the bytes of the index file.
     pub fn content(&self) -> &[u8] {
         self.sections.content()
     }
@@ -152,7 +154,7 @@ impl Index {
         self.texts.get(field.column())
     }
 
-    /// Returns the sessions of the rows, as texts that [`split_session_key`] splits.
+    /// Returns the sessions of the rows as keys, which [`split_session_key`] splits.
     pub fn sessions(&self) -> &Texts {
         &self.sessions
     }
@@ -172,7 +174,7 @@ impl Index {
         self.ids.find(trace_id)
     }
 
-    /// Returns the location of a row's document: its offset, its stored length, and its decoded size.
+    /// Returns the location of a row's document: offset, stored length and decoded size.
     pub fn document_location(&self, row: usize) -> [u64; 3] {
         [0, 1, 2].map(|at: usize| self.locations[at].get(row))
     }

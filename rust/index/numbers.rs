@@ -14,7 +14,7 @@ use super::marks::SelectionMask;
 use super::packed::{FixedWidth, PackedInts};
 use super::rows::RowBlock;
 
-/// Rows per zone: each zone keeps its minimum and maximum.
+/// Rows per zone. The minimum and maximum of each zone are stored.
 pub(super) const ZONE: usize = 4_096;
 
 /// A column of integers, or of instants in microseconds since 1970.
@@ -24,7 +24,7 @@ pub struct Numbers {
     rows: usize,
     order: Option<FixedWidth<u32>>,
     zones: Option<FixedWidth<i64>>,
-    /// Read from the order of values when that is first searched.
+    /// Read from the sorted values at the first search.
     fence_keys: OnceLock<FenceKeys>,
 }
 
@@ -49,24 +49,24 @@ impl Numbers {
         self.values.for_each(rows, visit);
     }
 
-    /// Calls `visit` with each of `rows` whose value lies in a closed interval, and with the value.
+    /// Calls `visit` with the row and the value of each of `rows` whose value is in a closed interval.
     pub fn for_each_between(&self, interval: (i64, i64), rows: &RowBlock<'_>, visit: impl FnMut(u32, i64)) {
         self.values.for_each_between(interval, rows, visit);
     }
 
-    /// Returns the rows in order of their values, if that order is stored.
+    /// Returns the rows sorted by value, if that order is stored.
     pub fn order(&self) -> Option<&ScalarBuffer<u32>> {
         self.order.as_ref()
     }
 
-    /// Returns the positions in `order` whose values lie in each of some closed intervals.
+    /// Returns the positions in `order` whose values are in each of the closed intervals.
     pub fn positions_between(&self, order: &[u32], intervals: &[(i64, i64)]) -> Vec<Range<usize>> {
         let bounds = intervals.iter().flat_map(|(first, last)| [first.checked_sub(1), Some(*last)]);
         let ends = self.positions_after(order, &bounds.collect::<Vec<_>>());
         ends.chunks_exact(2).map(|ends| ends[0]..ends[1]).collect()
     }
 
-    /// Returns how many positions of `order` have values up to a bound; none are if there is no such number.
+    /// Returns the number of positions in `order` with a value up to `bound`; 0 if `bound` is `None`.
     fn position_after(&self, order: &[u32], bound: Option<i64>) -> usize {
         let Some(bound) = bound else { return 0 };
         if bound == i64::MAX {
@@ -81,7 +81,8 @@ impl Numbers {
         search.first_position(|position| (key(value(position)), value(position) > bound))
     }
 
-    /// Returns how many positions of `order` have values up to each of some bounds. Several are searched for in step.
+    /// Returns the number of positions in `order` with a value up to each bound. Several bounds are searched
+    /// for in a batch.
     fn positions_after(&self, order: &[u32], bounds: &[Option<i64>]) -> Vec<usize> {
         if bounds.len() < MIN_IN_STEP || order.is_empty() {
             return bounds.iter().map(|bound| self.position_after(order, *bound)).collect();
@@ -91,7 +92,7 @@ impl Numbers {
         })
     }
 
-    /// Returns the rows whose values lie in a closed interval, in a column that is sorted in descending order.
+    /// Returns the rows whose values are in a closed interval. The column must be sorted in descending order.
     #[allow(clippy::cast_possible_truncation, reason = "row numbers have 32 bits")]
     pub fn rows_between(&self, (first, last): (i64, i64)) -> Range<u32> {
         let start = self.first_row(|value| value <= last);
@@ -99,7 +100,8 @@ impl Numbers {
         start as u32..end.max(start) as u32
     }
 
-    /// Returns the rows as [`Numbers::rows_between`] does, of each of some intervals. Several are searched for in step.
+    /// Returns the rows of each interval as [`Numbers::rows_between`] does. Several intervals are searched
+    /// for in a batch.
     #[allow(clippy::cast_possible_truncation, reason = "row numbers have 32 bits")]
     pub fn rows_between_each(&self, intervals: &[(i64, i64)]) -> Vec<Range<u32>> {
         if intervals.len() < MIN_IN_STEP || self.rows == 0 {
@@ -111,7 +113,7 @@ impl Numbers {
         ends.chunks_exact(2).map(|ends| ends[0] as u32..ends[1].max(ends[0]) as u32).collect()
     }
 
-    /// Returns the first row for whose value `is_low` holds, in a column that is sorted in descending order.
+    /// Returns the first row whose value satisfies `is_low`. The column must be sorted in descending order.
     pub fn first_row(&self, is_low: impl Fn(i64) -> bool) -> usize {
         let (mut low, mut high) = (0, self.rows);
         while low < high {
@@ -121,7 +123,7 @@ impl Numbers {
         low
     }
 
-    /// Sets the bit of every row whose value lies in a closed interval. Where zones are stored, they decide whole
+    /// Sets the bit of every row whose value is in a closed interval. If zones are stored, they decide whole
     /// zones.
     pub fn mark_between(&self, interval: (i64, i64), words: &mut [u64]) {
         let Some(zones) = &self.zones else {
@@ -144,7 +146,8 @@ impl Numbers {
     }
 }
 
-/// Returns how many of `count` positions, at least one, are before each of some bounds. Those of one bound are the first ones.
+/// Returns the number of positions before each bound, out of `count` (at least one). `is_before` is
+/// monotonic.
 fn counts_in_step(
     count: usize,
     bounds: &[Option<i64>],
@@ -159,7 +162,7 @@ fn counts_in_step(
     found
 }
 
-/// Returns a number of the same order, and as far from others, that is not negative.
+/// Converts a value to an unsigned number with the same order and the same distances.
 fn key(value: i64) -> u64 {
     value.cast_unsigned() ^ 1 << 63
 }

@@ -9,7 +9,7 @@ use super::rows::RowBlock;
 /// A section of numbers of one width, read in place.
 pub(super) type FixedWidth<T> = ScalarBuffer<T>;
 
-/// Values that are compared before those that match are visited.
+/// The number of values that are compared before the matching ones are visited.
 const MARKED_AT_ONCE: usize = 1_024;
 
 /// Integers stored as 1, 2, 4 or 8 byte offsets from a base.
@@ -19,7 +19,6 @@ pub struct PackedInts {
     offsets: Offsets,
 }
 
-/// The offset of each integer from the base.
 #[derive(Debug, Clone)]
 enum Offsets {
     U8(ScalarBuffer<u8>),
@@ -28,7 +27,7 @@ enum Offsets {
     U64(ScalarBuffer<u64>),
 }
 
-/// Evaluates `$body` for the values of any width.
+/// Evaluates `$body` for offsets of any width.
 macro_rules! match_width {
     ($offsets:expr, $values:ident => $body:expr) => {
         match $offsets {
@@ -52,7 +51,7 @@ impl PackedInts {
         Some(Self { base, offsets })
     }
 
-    /// Returns integers that are not negative, packed as in a file.
+    /// Packs integers that are not negative, as in a file.
     #[cfg(test)]
     pub(crate) fn of(values: &[u64]) -> Self {
         let base = values.iter().min().copied().unwrap_or_default();
@@ -61,7 +60,7 @@ impl PackedInts {
         Self::new(Buffer::from_vec(bytes), width, base.cast_signed()).expect("a width of integers")
     }
 
-    /// Returns what no integer is less than.
+    /// Returns a lower bound of the integers.
     pub(super) fn base(&self) -> i64 {
         self.base
     }
@@ -111,7 +110,7 @@ impl PackedInts {
         });
     }
 
-    /// Calls `visit` with each of `rows` whose integer lies in a closed interval, and with the integer.
+    /// Calls `visit` with the row and the integer of each of `rows` whose integer is in a closed interval.
     #[allow(clippy::cast_possible_truncation, clippy::useless_conversion, reason = "both fit into the width")]
     pub fn for_each_between(
         &self,
@@ -157,7 +156,8 @@ impl PackedInts {
         });
     }
 
-    /// Calls `visit` with the code of each of `rows`, which must be in bounds and have codes of 32 bits.
+    /// Calls `visit` with the code of each of `rows`, which must be in bounds. The codes must fit into 32
+    /// bits.
     #[allow(clippy::cast_possible_truncation, reason = "codes have 32 bits")]
     pub fn for_each_code(&self, rows: &[u32], mut visit: impl FnMut(u32)) {
         match &self.offsets {
@@ -168,13 +168,13 @@ impl PackedInts {
         }
     }
 
-    /// Sets the bit of every index that is asked and whose integer lies in one of these closed intervals.
+    /// Sets the bit of every selected index whose integer is in one of the closed `intervals`.
     pub fn mark_within(&self, intervals: impl IntoIterator<Item = (i64, i64)>, marks: SelectionMask<'_>) {
         let within = intervals.into_iter().filter_map(|interval| self.offsets_between(interval));
         match_width!(&self.offsets, values => marks.set_within(values, &narrowed(within)));
     }
 
-    /// Sets the bit of every index that is asked and whose code is in a set.
+    /// Sets the bit of every selected index whose code is in a set.
     pub fn mark_codes(&self, set: &CodeSet, marks: SelectionMask<'_>) {
         if let Some(intervals) = set.intervals() {
             return self.mark_within(intervals.iter().copied(), marks);
@@ -193,7 +193,7 @@ impl PackedInts {
         }
     }
 
-    /// Returns the offsets of a closed interval, as far as this width has them; `None` if it has none.
+    /// Returns a closed interval as offsets, clipped to the width of the column; `None` if it is empty then.
     fn offsets_between(&self, (first, last): (i64, i64)) -> Option<(u64, u64)> {
         let max = match_width!(&self.offsets, values => largest(values));
         let top = self.base.saturating_add_unsigned(max);
@@ -203,13 +203,13 @@ impl PackedInts {
     }
 }
 
-/// Returns intervals whose bounds fit into `T` in that width.
+/// Returns the intervals whose bounds fit into `T`, as that type.
 fn narrowed<T: TryFrom<u64>>(intervals: impl Iterator<Item = (u64, u64)>) -> Vec<(T, T)> {
     let narrow = |(low, high): (u64, u64)| Some((T::try_from(low).ok()?, T::try_from(high).ok()?));
     intervals.filter_map(narrow).collect()
 }
 
-/// Returns offsets in as few bytes each as the greatest needs, little endian, and that number of bytes.
+/// Packs offsets, little endian, in the width that the greatest one needs. Returns the bytes and the width.
 pub(super) fn pack(offsets: impl Iterator<Item = u64> + Clone) -> (Vec<u8>, usize) {
     let range = offsets.clone().max().unwrap_or_default();
     let width = [1, 2, 4].into_iter().find(|width| range >> (8 * width) == 0).unwrap_or(8);
@@ -279,7 +279,7 @@ mod tests {
         fn codes_of_a_set_are_marked(
             (codes, sets) in (1..600_u64).prop_flat_map(|codes| (
                 prop::collection::vec(0..codes, 0..300),
-                // Few long runs, or many short ones.
+                // A few long runs, or many short ones.
                 prop::collection::vec((any::<bool>(), any::<bool>(), 1..200_u64), 1..4)
                     .prop_map(move |sets| sets.into_iter().map(|(is_first, is_any, length)| {
                         (0..codes).map(|code| is_any && (code / length % 2 == 0) == is_first).collect::<Vec<bool>>()
@@ -287,7 +287,7 @@ mod tests {
             )),
             is_or in any::<bool>(), cut in 0..200_usize,
         ) {
-            // Some row has the first code.
+            // At least one row has the first code.
             let codes: Vec<u64> = [0].into_iter().chain(codes).collect();
             let mut expected = sets[0].clone();
             let mut set: CodeSet = expected.iter().copied().collect();

@@ -1,8 +1,8 @@
-//! The sessions of rows. A session is identified by its id and its owner, the user of the row: two users may have
-//! sessions of the same id (`docs/reference/api-search.md#session-stats`).
+//! The sessions of rows. A session is identified by its id and its owner, the user of the row. Two users may
+//! have sessions with the same id (`docs/reference/api-search.md#session-stats`).
 //!
-//! A key is one text, so that sessions are sorted, compared and counted like any other text: the session id, the owner,
-//! then whether there is an owner and the length of the id, in nine digits.
+//! A key is one text, so that sessions are sorted, compared and counted like any other text. It is the
+//! session id, the owner, and a suffix of nine digits: whether there is an owner, and the length of the id.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use arrow_array::{Array as _, RecordBatch};
 
 use crate::schema::Field;
 
-/// The digits at the end of a key.
+/// The number of digits at the end of a key.
 const SUFFIX_BYTES: usize = 9;
 
 /// Returns the key of a session.
@@ -21,7 +21,7 @@ fn session_key(session_id: &str, owner: Option<&str>) -> String {
     format!("{session_id}{}{is_owned}{:08x}", owner.unwrap_or_default(), session_id.len())
 }
 
-/// Returns the session id and the owner in a key; `None` if it is none.
+/// Splits a key into the session id and the owner; `None` if `key` is not a session key.
 pub fn split_session_key(key: &[u8]) -> Option<(&str, Option<&str>)> {
     let (texts, suffix) =
         std::str::from_utf8(key).ok()?.split_at_checked(key.len().checked_sub(SUFFIX_BYTES)?)?;
@@ -33,9 +33,9 @@ pub fn split_session_key(key: &[u8]) -> Option<(&str, Option<&str>)> {
 /// The sessions of a batch of rows.
 #[derive(Debug)]
 pub struct RowSessions {
-    /// The key of each code, distinct, in no particular order.
+    /// The key of each code: distinct, in no particular order.
     pub keys: Vec<String>,
-    /// The code of each row, if it has a session.
+    /// The code of each row; `None` if it has no session.
     pub codes: Vec<Option<u32>>,
 }
 
@@ -59,7 +59,7 @@ impl RowSessions {
         Self { keys, codes }
     }
 
-    /// Returns the code of a row, if it has a session.
+    /// Returns the code of a row; `None` if it has no session.
     pub fn code(&self, row: usize) -> Option<usize> {
         self.codes[row].map(|code| code as usize)
     }

@@ -1,4 +1,4 @@
-//! A dictionary-encoded text column: the distinct values, sorted, and the rows of each.
+//! A dictionary-encoded text column: the sorted distinct values, and the rows of each.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -13,8 +13,8 @@ use super::layout::{SectionKind, Sections};
 use super::packed::{FixedWidth, PackedInts};
 use super::rows::{RowBlock, RowList};
 
-/// A text column. A value's code is its rank among the distinct values; the code after the last one stands for a
-/// missing value.
+/// A text column. A value's code is its rank among the distinct values. The code after the last one stands
+/// for a missing value.
 #[derive(Debug)]
 pub struct Texts {
     values: Buffer,
@@ -25,9 +25,9 @@ pub struct Texts {
     frequent_codes: FixedWidth<u32>,
     frequent_bits: FixedWidth<u64>,
     lower_case: FixedWidth<u8>,
-    /// What `lower_case` says, beside the other fields: a look there would wait for memory.
+    /// Caches `lower_case` next to the other fields, to avoid a cache miss.
     is_lower_case: OnceLock<bool>,
-    /// Read from the values when they are first searched.
+    /// Read from the values at the first search.
     fence_keys: OnceLock<TextFenceKeys>,
     words: usize,
 }
@@ -68,12 +68,12 @@ impl Texts {
         &self.values.as_slice()[start as usize..end as usize]
     }
 
-    /// Returns all values, concatenated, and their offsets: where each begins, and where the last one ends.
+    /// Returns all values, concatenated, and their offsets: the start of each, and the end of the last one.
     pub fn all(&self) -> (&[u8], &[u32]) {
         (self.values.as_slice(), &self.offsets)
     }
 
-    /// Whether all values are ASCII without upper case.
+    /// Returns `true` if all values are ASCII without upper case.
     pub fn is_lower_case(&self) -> bool {
         *self.is_lower_case.get_or_init(|| self.lower_case.first() == Some(&1))
     }
@@ -89,7 +89,7 @@ impl Texts {
         self.codes.code(row)
     }
 
-    /// Appends the codes of `rows`.
+    /// Appends the codes of `rows` to `out`.
     pub fn decode(&self, rows: &RowBlock<'_>, out: &mut Vec<u32>) {
         self.codes.decode_codes(rows, out);
     }
@@ -105,12 +105,12 @@ impl Texts {
         start..self.first_code_from(start, |value| !value.starts_with(prefix))
     }
 
-    /// Whether no two rows have the same value.
+    /// Returns `true` if no two rows have the same value.
     pub fn is_unique(&self) -> bool {
         self.starts[self.distinct() as usize] == self.distinct()
     }
 
-    /// Returns where the rows of each of these codes begin in the order of the codes, and where those of the last end.
+    /// Returns the start of each code's rows in code order, and the end of the last code's rows.
     pub fn starts(&self, codes: &Range<u32>) -> &[u32] {
         &self.starts[codes.start as usize..=codes.end as usize]
     }
@@ -125,8 +125,8 @@ impl Texts {
         self.first_code_in(within.start as u32..within.end as u32, |value| boundary.precedes(value))
     }
 
-    /// Returns the first code, from the code `from` on, whose value satisfies `is_reached`, a predicate that is monotonic in byte order.
-    /// It gallops: fast if the result lies close behind `from`.
+    /// Returns the first code, starting at `from`, whose value satisfies the monotonic predicate
+    /// `is_reached`. The search gallops: it is fast if the result is close to `from`.
     pub fn first_code_from(&self, from: u32, is_reached: impl Fn(&[u8]) -> bool) -> u32 {
         let (mut low, mut step) = (from, 1);
         while step < self.distinct() - low && !is_reached(self.value(low + step - 1)) {
@@ -136,7 +136,8 @@ impl Texts {
         self.first_code_in(low..self.distinct().min(low.saturating_add(step)), is_reached)
     }
 
-    /// Returns the first of some codes whose value satisfies `is_reached`, and the one behind them if none does.
+    /// Returns the first of some codes whose value satisfies `is_reached`; the code after them if there is no
+    /// such value.
     fn first_code_in(&self, codes: Range<u32>, is_reached: impl Fn(&[u8]) -> bool) -> u32 {
         let (mut low, mut high) = (codes.start, codes.end);
         while low < high {
@@ -146,14 +147,14 @@ impl Texts {
         low
     }
 
-    /// Returns the code of a value; `None` if the column has not got it.
+    /// Returns the code of a value; `None` if the column lacks it.
     fn find(&self, wanted: &[u8]) -> Option<u32> {
         let code = self.first_code(Boundary::Before(wanted));
         (code < self.distinct() && self.value(code) == wanted).then_some(code)
     }
 
-    /// Calls `visit` with the code of each of `wanted` that is a value of the column, in the order of `wanted`. Several are
-    /// searched for in step.
+    /// Calls `visit` with the code of each value in `wanted` that the column has, in the order of `wanted`.
+    /// Several values are searched for in a batch.
     #[allow(clippy::cast_possible_truncation, reason = "codes have 32 bits")]
     pub fn find_each(&self, wanted: &[&[u8]], mut visit: impl FnMut(u32)) {
         if self.distinct() == 0 {
@@ -176,25 +177,25 @@ impl Texts {
         }
     }
 
-    /// Returns how many rows have one of these codes.
+    /// Returns the number of rows that have one of these codes.
     pub fn count(&self, codes: &Range<u32>) -> usize {
         let (start, end) = (self.starts[codes.start as usize], self.starts[codes.end as usize]);
         (end - start) as usize
     }
 
-    /// Returns the rows of these codes: ascending within each code.
+    /// Returns the rows of these codes, ascending within each code.
     pub fn rows(&self, codes: &Range<u32>) -> &[u32] {
         &self.order[self.starts[codes.start as usize] as usize..self.starts[codes.end as usize] as usize]
     }
 
-    /// Returns the rows of a code, as they lie in the index.
+    /// Returns the rows of a code, shared with the index.
     pub fn row_list(&self, code: u32) -> RowList {
         let rows = self.order.slice(self.starts[code as usize] as usize, self.count(&(code..code + 1)));
         RowList::new(rows, self.frequent_index(code).map(|index| self.frequent_bits.slice(index, self.words)))
     }
 
-    /// Calls `visit` with each of these codes that has a selected row, and with the first of its rows. All rows are selected if
-    /// there is no bitmap of them.
+    /// Calls `visit` with each of these codes that has a selected row, and with its first selected row.
+    /// Without a bitmap, all rows are selected.
     pub fn for_each_first_row(
         &self,
         codes: Range<u32>,
@@ -215,12 +216,12 @@ impl Texts {
         self.frequent_index(code).map(|index| &self.frequent_bits[index..][..self.words])
     }
 
-    /// Returns where the bitmap of a code begins, if the code is frequent.
+    /// Returns the start of the bitmap of a code, if the code is frequent.
     fn frequent_index(&self, code: u32) -> Option<usize> {
         Some(self.frequent_codes.binary_search(&code).ok()? * self.words)
     }
 
-    /// Returns those of the codes that have a bitmap.
+    /// Returns the codes in the range that have a bitmap.
     pub fn frequent(&self, codes: &Range<u32>) -> &[u32] {
         let from = self.frequent_codes.partition_point(|code| *code < codes.start);
         let to = self.frequent_codes.partition_point(|code| *code < codes.end);

@@ -1,4 +1,4 @@
-//! Visits the rows of a set in blocks, and intersects sets: what an aggregation reads its columns by.
+//! Block-wise iteration over row sets for aggregations, and intersection of row sets.
 
 use std::ops::Range;
 
@@ -6,13 +6,13 @@ use super::live::LiveRows;
 use super::set::RowSet;
 use crate::index::bits::{Bits, fill, ones};
 
-/// The most rows of one block. The decoded columns of a block fit into the first-level cache.
+/// The maximum number of rows of a block. The decoded columns of a block fit into the first-level cache.
 pub const BLOCK_ROWS: usize = 1_024;
 
 /// Some rows of a set.
 #[derive(Debug, Clone)]
 pub enum RowBlock<'a> {
-    /// Rows that are next to each other, which are decoded fastest.
+    /// Adjacent rows, which are decoded fastest.
     Range(Range<u32>),
     /// Any rows.
     List(&'a [u32]),
@@ -27,7 +27,7 @@ impl RowBlock<'_> {
         }
     }
 
-    /// Whether there are no rows.
+    /// Returns `true` if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -58,7 +58,7 @@ impl RowBlock<'_> {
 }
 
 impl LiveRows {
-    /// Calls `visit` with the rows that lie in `window`, in blocks of at most [`BLOCK_ROWS`], in no particular order.
+    /// Calls `visit` with the rows in `window`, in blocks of at most [`BLOCK_ROWS`], in no particular order.
     pub fn for_each_block(&self, window: Range<u32>, mut visit: impl FnMut(&RowBlock<'_>)) {
         match &self.rows {
             RowSet::Range(range) => {
@@ -81,7 +81,7 @@ impl LiveRows {
         }
     }
 
-    /// Visits the rows of a range between those that are deleted.
+    /// Visits the rows of a range between deleted rows.
     fn for_each_run(&self, window: Range<u32>, visit: &mut impl FnMut(&RowBlock<'_>)) {
         let first = self.deleted.partition_point(|row| *row < window.start);
         let last = self.deleted.partition_point(|row| *row < window.end);
@@ -112,13 +112,13 @@ impl LiveRows {
         }
     }
 
-    /// Returns the rows of this set that are in `others` too.
+    /// Returns the rows of this set that are also in `others`.
     #[must_use]
     pub fn intersected(&self, others: RowSet) -> Self {
         Self::without(intersection(&self.rows, others), &self.deleted)
     }
 
-    /// Returns `rows` without those of `deleted`, an ascending list.
+    /// Returns `rows` without `deleted`, an ascending list.
     fn without(rows: RowSet, deleted: &[u32]) -> Self {
         let RowSet::Bits(bits) = rows else {
             let deleted = deleted.iter().copied().filter(|row| rows.contains(*row)).collect();
@@ -136,7 +136,7 @@ impl LiveRows {
         Self { rows: RowSet::Bits(Bits::new(words)), deleted: Vec::new() }
     }
 
-    /// Returns the memory that the set takes, in bytes; what it shares with an index counts too.
+    /// Returns the memory use of the set in bytes, including memory that it shares with an index.
     pub fn bytes(&self) -> usize {
         self.rows.bytes() + size_of_val(self.deleted.as_slice())
     }
@@ -158,7 +158,7 @@ fn intersection(own: &RowSet, others: RowSet) -> RowSet {
     }
 }
 
-/// Returns the rows that are in both sets, at least one of which has a bitmap; the other may be a range.
+/// Returns the rows that are in both sets. At least one set has a bitmap; the other may be a range.
 fn common_bits(one: &RowSet, other: &RowSet) -> RowSet {
     match (one, other) {
         (RowSet::Range(range), rows) | (rows, RowSet::Range(range)) if let Some(words) = rows.words() => {
@@ -171,7 +171,7 @@ fn common_bits(one: &RowSet, other: &RowSet) -> RowSet {
     }
 }
 
-/// Returns the rows of a bitmap that lie in a range.
+/// Returns the rows of a bitmap that are in a range.
 fn of_range(bits: &[u64], range: &Range<u32>) -> RowSet {
     let mut words = vec![0; bits.len()];
     let end = (words.len() * 64).min(range.end as usize);
@@ -180,12 +180,12 @@ fn of_range(bits: &[u64], range: &Range<u32>) -> RowSet {
     RowSet::Bits(Bits::new(words))
 }
 
-/// Returns the rows of two ascending lists that are in both.
+/// Returns the rows that two ascending lists have in common.
 fn common(one: &[u32], other: &[u32]) -> Vec<u32> {
     let (few, mut many) = if one.len() <= other.len() { (one, other) } else { (other, one) };
     let mut rows = Vec::with_capacity(few.len());
     for row in few {
-        // The next row is most often near, so steps double until it is passed.
+        // The next row is usually near, so the step doubles until it is passed.
         let mut step = 1;
         while many.get(step).is_some_and(|own| own < row) {
             step *= 2;
@@ -215,7 +215,7 @@ fn filtered(few: &RowSet, others: &RowSet) -> RowSet {
     RowSet::List(common.into())
 }
 
-/// Visits the rows of a bitmap; those of words without a gap as ranges.
+/// Visits the rows of a bitmap. Blocks without a gap are visited as ranges.
 fn for_each_bits(words: &[u64], window: Range<u32>, visit: &mut impl FnMut(&RowBlock<'_>)) {
     const WORDS: usize = BLOCK_ROWS / 64;
     let end = (window.end as usize).min(words.len() * 64);
@@ -261,7 +261,7 @@ mod tests {
 
     const ROWS: u32 = 5_000;
 
-    /// Returns a set of one of the forms: some of its rows are deleted.
+    /// Returns sets of every form with some deleted rows.
     fn sets() -> impl Strategy<Value = LiveRows> {
         let rows = prop_oneof![
             (0..ROWS, 0..ROWS).prop_map(|(one, other)| RowSet::Range(one.min(other)..one.max(other))),

@@ -1,4 +1,4 @@
-//! Rows that a test selects, of which the number is known before any is looked up.
+//! Row sets that are defined by a test. Their size is known before any row is tested.
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -7,29 +7,31 @@ use std::sync::{Arc, OnceLock};
 use super::list::RowList;
 use crate::index::bits::{Bits, fill};
 
-/// So many rows are tested one after another before the bitmap of all is made, in about the time that this takes.
+/// The number of rows that are tested one by one before the bitmap is built. Both take about the same time.
 const TESTED_ROWS: u32 = 4_096;
 
-/// A row with so few others of the set before it is looked for by tests.
+/// A row with at most this many rows of the set before it is found by tests.
 const NEAR: usize = 256;
 
-/// Tells the rows of a set from all others of an index.
+/// A test for membership of rows in a set.
 pub trait RowTest: Debug + Send + Sync {
-    /// Whether a row is in the set.
+    /// Returns `true` if a row is in the set.
     fn selects(&self, row: u32) -> bool;
 
-    /// Sets the bits of all rows of the set in a bitmap of all `rows` of the index, which has no bits yet.
+    /// Sets the bits of all rows of the set in `words`, an empty bitmap of the `rows` rows of the index.
     fn mark(&self, words: &mut [u64], rows: u32);
 }
 
-/// The rows that a test selects. A page of the first of them is found by testing rows; their bitmap is made once more is asked.
+/// The rows that a test selects.
+///
+/// A page of the first rows is found by testing rows one by one. A request for more builds the bitmap.
 #[derive(Debug, Clone)]
 pub struct LazyRowSet(Arc<Tested>);
 
 #[derive(Debug)]
 struct Tested {
     test: TestKind,
-    /// How many rows it selects, and of how many.
+    /// The number of selected rows, and of all rows.
     count: usize,
     rows: u32,
     bits: OnceLock<Bits>,
@@ -38,17 +40,17 @@ struct Tested {
 #[derive(Debug)]
 enum TestKind {
     Of(Box<dyn RowTest>),
-    /// The rows that are in none of these disjoint lists.
+    /// The rows that are in no list. The lists are disjoint.
     AllBut(Vec<RowList>),
 }
 
 impl LazyRowSet {
-    /// Returns the rows, `count` of the `rows` of an index, that a test selects.
+    /// Returns the rows that `test` selects: `count` of the `rows` rows of an index.
     pub fn new(test: impl RowTest + 'static, count: usize, rows: u32) -> Self {
         Self::of(TestKind::Of(Box::new(test)), count, rows)
     }
 
-    /// Returns the rows of an index of `rows` rows but those of some disjoint lists.
+    /// Returns the rows of an index with `rows` rows that are in no list. The lists are disjoint.
     pub(super) fn all_but(lists: Vec<RowList>, rows: u32) -> Self {
         let left_out: usize = lists.iter().map(|list| list.len()).sum();
         Self::of(TestKind::AllBut(lists), rows as usize - left_out, rows)
@@ -58,7 +60,7 @@ impl LazyRowSet {
         Self(Arc::new(Tested { test, count, rows, bits: OnceLock::new() }))
     }
 
-    /// Returns the lists of which `all` are the others, if the set is known by them.
+    /// Returns the lists whose complement in `all` is this set; `None` if it is defined by another test.
     pub(super) fn left_out(&self, all: &Range<u32>) -> Option<&[RowList]> {
         match &self.0.test {
             TestKind::AllBut(lists) if *all == (0..self.0.rows) => Some(lists),
@@ -71,7 +73,7 @@ impl LazyRowSet {
         self.0.count
     }
 
-    /// Returns the rows as a bitmap, which is made the first time.
+    /// Returns the rows as a bitmap, which the first call builds.
     pub fn bits(&self) -> &Bits {
         self.0.bits.get_or_init(|| {
             let rows = self.0.rows;
@@ -89,12 +91,12 @@ impl LazyRowSet {
         })
     }
 
-    /// Returns the memory that the bitmap takes once it is made, in bytes.
+    /// Returns the memory of the complete bitmap in bytes.
     pub(super) fn bytes(&self) -> usize {
         (self.0.rows as usize).div_ceil(64) * size_of::<u64>()
     }
 
-    /// Whether a range has all rows of the index.
+    /// Returns `true` if a range covers all rows of the index.
     pub(super) fn is_of(&self, range: &Range<u32>) -> bool {
         range.start == 0 && range.end >= self.0.rows
     }

@@ -6,8 +6,8 @@ use arrow_buffer::ScalarBuffer;
 
 use crate::index::bits::{is_set, set_all};
 
-/// An ascending list of rows without repetitions. Rows of a frequent value are in the index as a bitmap too, in which a row is found
-/// without a search.
+/// An ascending list of distinct rows. For a frequent value the index also has a bitmap, in which a row is
+/// found without a search.
 #[derive(Debug, Clone)]
 pub struct RowList {
     rows: ScalarBuffer<u32>,
@@ -15,12 +15,12 @@ pub struct RowList {
 }
 
 impl RowList {
-    /// Returns a list of which there may be a bitmap, with a bit for each row of the index.
+    /// Returns a list. The bitmap, if given, has a bit for each row of the index.
     pub(in crate::index) fn new(rows: ScalarBuffer<u32>, bits: Option<ScalarBuffer<u64>>) -> Self {
         Self { rows, bits }
     }
 
-    /// Whether a row is in the list; unlike `contains` of a slice, without a look at each row.
+    /// Returns `true` if a row is in the list. Unlike `contains` of a slice, it does not compare every row.
     pub(super) fn has(&self, row: u32) -> bool {
         match &self.bits {
             Some(bits) => (row as usize) < bits.len() * 64 && is_set(bits, row as usize),
@@ -41,7 +41,7 @@ impl RowList {
         }
     }
 
-    /// Clears the bits of the rows; there may be none for some of them.
+    /// Clears the bits of the rows. `words` may be too short for some of them.
     pub(super) fn remove_from(&self, words: &mut [u64]) {
         match &self.bits {
             Some(bits) => words.iter_mut().zip(bits.iter()).for_each(|(word, own)| *word &= !own),
@@ -53,7 +53,7 @@ impl RowList {
         }
     }
 
-    /// Returns the part of the list between two positions; the bitmap only with the whole list.
+    /// Returns the part of the list between two positions. Only the whole list keeps its bitmap.
     #[must_use]
     pub fn slice(self, start: usize, end: usize) -> Self {
         if (start, end) == (0, self.rows.len()) {

@@ -1,4 +1,4 @@
-//! Sets of rows without those that are deleted.
+//! Row sets without deleted rows.
 
 use std::ops::Range;
 
@@ -16,14 +16,14 @@ pub struct LiveRows {
 }
 
 impl From<RowSet> for LiveRows {
-    /// None of the rows is deleted.
+    /// Returns a set without deleted rows.
     fn from(rows: RowSet) -> Self {
         Self { rows, deleted: Vec::new() }
     }
 }
 
 impl LiveRows {
-    /// Returns `rows` without those in the deletion vector `deleted`.
+    /// Returns `rows` without the rows of the deletion vector `deleted`.
     pub fn new(rows: RowSet, deleted: &RoaringBitmap) -> Self {
         if let RowSet::Bits(Bits { mut words, .. }) = rows {
             for row in deleted {
@@ -37,7 +37,7 @@ impl LiveRows {
         Self { rows, deleted }
     }
 
-    /// Returns how many lists are searched for a row that is looked up.
+    /// Returns the number of lists that a row lookup searches.
     pub fn lists(&self) -> usize {
         let deleted = usize::from(!self.deleted.is_empty());
         match &self.rows {
@@ -52,7 +52,7 @@ impl LiveRows {
         self.rows.count() - self.deleted.len()
     }
 
-    /// Returns the deleted rows, if the set is the whole range `all` but for them.
+    /// Returns the deleted rows if the set is `all` without them.
     pub fn missing_from(&self, all: &Range<u32>) -> Option<&[u32]> {
         match &self.rows {
             RowSet::Range(range) if range == all => Some(&self.deleted),
@@ -60,7 +60,7 @@ impl LiveRows {
         }
     }
 
-    /// Returns the rows of this set that are in `rows` too.
+    /// Returns the rows of this set that are also in `rows`.
     #[must_use]
     pub fn among(&self, rows: RowSet) -> Self {
         if rows.count() == 0 {
@@ -81,7 +81,7 @@ impl LiveRows {
         Self { rows: RowSet::List(common.into()), deleted: Vec::new() }
     }
 
-    /// Whether the set contains a row that is not deleted.
+    /// Returns `true` if the set contains a row that is not deleted.
     pub fn contains(&self, row: u32) -> bool {
         self.rows.contains(row) && self.deleted.binary_search(&row).is_err()
     }
@@ -91,12 +91,12 @@ impl LiveRows {
         self.rows.rank(row) - self.deleted.partition_point(|own| *own < row)
     }
 
-    /// Returns the row with `rank` rows before it, if there is one.
+    /// Returns the row with `rank` rows before it; `None` if there are fewer.
     pub fn select(&self, rank: usize) -> Option<u32> {
         if rank >= self.count() {
             return None;
         }
-        // Deleted rows shift the result to the right, by at most their number.
+        // Deleted rows shift the result to the right by at most their number.
         let (mut low, mut high) = (rank, rank + self.deleted.len());
         while low < high {
             let middle = low.midpoint(high);
@@ -122,12 +122,12 @@ impl LiveRows {
         }))
     }
 
-    /// Returns the rows, ascending, from the one with `rank` rows before it.
+    /// Returns the rows from the one with `rank` rows before it, ascending.
     pub fn from_rank(&self, rank: usize) -> Box<dyn Iterator<Item = u32> + Send + '_> {
         self.select(rank).map_or_else(|| Box::new(std::iter::empty()) as Box<_>, |row| self.from(row))
     }
 
-    /// Returns the rows as a bitmap; all are less than `count`.
+    /// Returns the rows, all less than `count`, as a bitmap.
     pub fn to_words(&self, count: usize) -> Vec<u64> {
         let mut words = vec![0; count.div_ceil(64)];
         match &self.rows {

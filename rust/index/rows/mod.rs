@@ -1,7 +1,7 @@
-//! Sets of rows: what a filter selects in one index, in the form that was found with the least work.
+//! Row sets: the rows that a filter selects in one index, in the representation that is cheapest to compute.
 //!
-//! A set is a range, lists as they lie in the index, a bitmap, or a test of single rows of which the number is known
-//! ([`LazyRowSet`]). [`LiveRows`] are a set without the rows that are deleted; [`RowBlock`]s are what columns are read by.
+//! A set is a range, lists in the index, a bitmap, or a row test with a known count ([`LazyRowSet`]).
+//! [`LiveRows`] excludes deleted rows. [`RowBlock`]s are the units in which columns are read.
 
 mod blocks;
 mod list;

@@ -1,4 +1,4 @@
-//! Sets of row numbers with rank and select, in whichever representation is cheapest.
+//! Sets of row numbers with rank and select, in the cheapest representation.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use super::lazy_row_set::LazyRowSet;
 use super::list::RowList;
 use crate::index::bits::{Bits, fill, ones};
 
-/// A set of words with fewer rows than one in so many is a list.
+/// A bitmap with less than one row in this many becomes a list.
 const ROWS_PER_LISTED_ROW: usize = 64;
 
 /// A set of row numbers. Rows are ordered newest first, so ascending row numbers are in result order.
@@ -14,13 +14,13 @@ const ROWS_PER_LISTED_ROW: usize = 64;
 pub enum RowSet {
     /// A contiguous range.
     Range(Range<u32>),
-    /// A sorted list: few rows, or the rows of one value as they lie in the index.
+    /// A sorted list: few rows, or the rows of one value in the index.
     List(RowList),
-    /// The sorted lists of a few values; the lists are disjoint.
+    /// The sorted, disjoint lists of a few values.
     Lists(Vec<RowList>),
     /// A bitmap.
     Bits(Bits),
-    /// Many rows that a test selects, without a bitmap as long as few are looked up.
+    /// Many rows that a test selects. The bitmap is built only if many rows are requested.
     Tested(LazyRowSet),
 }
 
@@ -49,7 +49,7 @@ impl RowSet {
         }
     }
 
-    /// Returns the set as a bitmap, if it has one: words may be missing at its end.
+    /// Returns the set as a bitmap, if it has one. Words at its end may be missing.
     pub fn words(&self) -> Option<&[u64]> {
         match self {
             Self::Bits(bits) => Some(bits.words()),
@@ -59,7 +59,7 @@ impl RowSet {
         }
     }
 
-    /// Returns the memory that the set takes, in bytes; what it shares with an index counts too.
+    /// Returns the memory use of the set in bytes, including memory that it shares with an index.
     pub fn bytes(&self) -> usize {
         match self {
             Self::Range(_) => 0,
@@ -69,7 +69,7 @@ impl RowSet {
         }
     }
 
-    /// Whether a row is in the set.
+    /// Returns `true` if a row is in the set.
     pub fn contains(&self, row: u32) -> bool {
         match self {
             Self::Range(range) => range.contains(&row),
@@ -80,7 +80,7 @@ impl RowSet {
         }
     }
 
-    /// Returns this set with `rows`, which are ascending; all are less than `count`.
+    /// Returns this set with `rows`, which ascend. All rows are less than `count`.
     #[must_use]
     pub fn with(self, rows: Vec<u32>, count: usize) -> Self {
         if self.count() == 0 {
@@ -139,7 +139,7 @@ impl RowSet {
         }
     }
 
-    /// Whether all rows of the set lie in a range.
+    /// Returns `true` if all rows of the set are in a range.
     pub(super) fn lies_in(&self, range: &Range<u32>) -> bool {
         let ends_in = |first: Option<u32>, last: Option<u32>| {
             first.is_none_or(|row| row >= range.start) && last.is_none_or(|row| row < range.end)
@@ -153,7 +153,7 @@ impl RowSet {
         }
     }
 
-    /// Returns the row with `rank` rows of the set before it, if there is one.
+    /// Returns the row with `rank` rows of the set before it; `None` if there are fewer.
     pub fn select(&self, rank: usize) -> Option<u32> {
         match self {
             Self::Range(range) => {
@@ -185,7 +185,7 @@ impl RowSet {
         }
     }
 
-    /// Calls `visit` with every row of the set; several lists are visited one after the other.
+    /// Calls `visit` with every row of the set. Several lists are visited one after the other.
     pub fn for_each(&self, visit: impl FnMut(u32)) {
         match self {
             Self::Range(range) => range.clone().for_each(visit),
@@ -197,7 +197,7 @@ impl RowSet {
     }
 }
 
-/// Returns the rows of a range from 0 that are not in `others`, if lists tell them.
+/// Returns the rows of a range that are not in `others`, if lists define `others` and the range starts at 0.
 fn left_of_all(all: &Range<u32>, others: &RowSet) -> Option<RowSet> {
     let few = |lists: &[RowList]| {
         let is_few = others.count() * ROWS_PER_LISTED_ROW <= all.len();
@@ -223,7 +223,7 @@ fn for_each_one(words: &[u64], mut visit: impl FnMut(u32)) {
     words.iter().enumerate().for_each(|(index, word)| ones(index, *word).for_each(&mut visit));
 }
 
-/// Returns the rows of a list from `row` on. Most often these are all of it, which is not searched then.
+/// Returns the rows of a list from `row` on. This is usually the whole list, which needs no search.
 fn rest_of(list: &[u32], row: u32) -> &[u32] {
     let is_searched = list.first().is_some_and(|first| *first < row);
     &list[if is_searched { list.partition_point(|own| *own < row) } else { 0 }..]
@@ -264,7 +264,7 @@ pub(super) mod tests {
         }
     }
 
-    /// Returns the set of `rows`, all less than `width`, in every form that it can have.
+    /// Returns the set of `rows`, all less than `width`, in every representation.
     pub(in crate::index) fn forms(rows: &[u32], width: u32) -> Vec<RowSet> {
         let mut words = vec![0; (width as usize).div_ceil(64)];
         for row in rows {

@@ -1,4 +1,4 @@
-//! Looks at many texts that are adjacent, each from one offset to the next.
+//! Evaluates text probes on many adjacent texts, each from one offset to the next.
 
 use arrow_array::OffsetSizeTrait;
 use fearless_simd::prelude::*;
@@ -7,10 +7,11 @@ use fearless_simd::{Level, dispatch};
 use super::texts::{HEAD, TextProbe, TextSlice};
 use super::words::{Verdict, bits_of};
 
-/// Up to so many texts of a word are compared as a whole; of more all are looked at, without a branch for each.
+/// The maximum number of open texts of a word that are compared as a whole. More texts are all probed,
+/// without a branch for each.
 const FEW: u32 = 16;
 
-/// Bytes, and the offsets of the texts in them: one more than there are texts.
+/// Concatenated texts, and their offsets: one more than there are texts.
 #[derive(Clone, Copy)]
 pub(super) struct Adjacent<'t, O> {
     pub(super) bytes: &'t [u8],
@@ -18,7 +19,7 @@ pub(super) struct Adjacent<'t, O> {
 }
 
 impl<'t, O: OffsetSizeTrait> Adjacent<'t, O> {
-    /// Returns the text with a number.
+    /// Returns the text at an index.
     #[inline]
     pub(super) fn text(self, number: usize) -> TextSlice<'t> {
         let start = self.offsets[number].as_usize();
@@ -44,9 +45,11 @@ impl<'t, O: OffsetSizeTrait> Adjacent<'t, O> {
         }
     }
 
-    /// Sets `found` to the texts of `open` that a look finds, and `possible` to those that are to be compared as a whole.
+    /// Sets `found` to the texts of `open` that a probe accepts, and `possible` to the texts that need a full
+    /// comparison.
     ///
-    /// Samples are taken by code for any processor: that for newer ones would gather them, which is much slower.
+    /// Samples are taken by code for any processor. Code for newer processors would use gather instructions,
+    /// which are much slower.
     pub(super) fn each<L: TextProbe>(
         self,
         open: &[u64],
@@ -82,8 +85,8 @@ impl<'t, O: OffsetSizeTrait> Adjacent<'t, O> {
         &self.offsets[number * 64..self.offsets.len().min(number * 64 + 65)]
     }
 
-    /// Returns the bytes of texts that all have the same length, as ids have, and that length: in these the place of a text is
-    /// known before its offset is.
+    /// Returns the bytes and the length of texts that all have the same length, as ids have. The position of
+    /// each text is then known without its offset.
     #[allow(clippy::needless_bitwise_bool, reason = "branchless, so that many lengths are compared at once")]
     fn alike(self, offsets: &[O]) -> Option<(&'t [u8], usize)> {
         let [first, second, .., last] = offsets else { return None };
@@ -93,12 +96,12 @@ impl<'t, O: OffsetSizeTrait> Adjacent<'t, O> {
         if !is_alike || length.as_usize() < HEAD {
             return None;
         }
-        // The compiler forgets that no text is shorter, and would ask each of them.
+        // Without `max` the compiler cannot tell that no text is shorter, and would check each of them.
         Some((&self.bytes[first.as_usize()..last.as_usize()], length.as_usize().max(HEAD)))
     }
 }
 
-/// Returns of which samples the verdict is `Yes`, and of which `Maybe`.
+/// Returns the samples whose verdict is `Yes`, and the samples whose verdict is `Maybe`.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "it is compiled once for each kind of processor, inside its caller")]
 fn verdicts<S: Simd>(simd: S, samples: &[u64; 64], look: &impl TextProbe) -> (u64, u64) {
@@ -107,7 +110,7 @@ fn verdicts<S: Simd>(simd: S, samples: &[u64; 64], look: &impl TextProbe) -> (u6
     (bits_of(simd, &verdicts, Verdict::Yes as u8), bits_of(simd, &verdicts, Verdict::Maybe as u8))
 }
 
-/// Returns which of up to 64 texts have `length` bytes.
+/// Returns the texts, up to 64, that have `length` bytes.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "it is compiled once for each kind of processor, inside its caller")]
 fn lengths<S: Simd, O: OffsetSizeTrait>(simd: S, offsets: &[O], length: O) -> u64 {

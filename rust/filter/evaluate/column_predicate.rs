@@ -1,4 +1,4 @@
-//! A predicate bound to the columns of one batch: nothing is left to look up, and no `NOT` is left.
+//! A predicate that is bound to the columns of one batch. All names are resolved and `NOT` is pushed down.
 
 use std::sync::Arc;
 
@@ -14,22 +14,22 @@ use super::words::nulls;
 use super::{dictionary, layouts, numbers};
 use crate::error::Result;
 
-/// A part of a predicate, asked for one truth.
+/// A part of a predicate, evaluated for one truth value.
 pub(super) enum ColumnPredicate {
     All(Vec<ColumnPredicate>),
     Any(Vec<ColumnPredicate>),
-    /// The column has a value, or it has none. Without bits every row has a value.
+    /// The column has a value, or it is NULL if negated. Without bits no row is NULL.
     Present {
         present: Option<BooleanBuffer>,
         is_negated: bool,
     },
-    /// The value is there, and the test is true of it, or false.
+    /// The value is not NULL, and the test is true for it, or false if negated.
     Test {
         test: Box<dyn ColumnTest>,
         present: Option<BooleanBuffer>,
         is_negated: bool,
     },
-    /// The condition on spans has this truth; if that is to be true, so is what it implies of the columns.
+    /// The condition on spans has this truth. A true condition also implies a condition on columns.
     Spans {
         test: Arc<SpanTest>,
         truth: bool,
@@ -38,7 +38,7 @@ pub(super) enum ColumnPredicate {
 }
 
 impl ColumnPredicate {
-    /// Binds `predicate`, asked for the rows for which it is `truth`.
+    /// Binds `predicate` to find the rows for which it is `truth`.
     pub(super) fn of(predicate: &Predicate, truth: bool, columns: &Columns<'_>) -> Result<Self> {
         let parts = |parts: &[Predicate]| -> Result<Vec<Self>> {
             parts.iter().map(|part| Self::of(part, truth, columns)).collect()
@@ -70,7 +70,7 @@ impl ColumnPredicate {
                 let array = columns.get(*field);
                 let test =
                     Self::over(numbers::number_test(*field, array, numbers)?, nulls(array), is_negated);
-                // `NaN` is in no set, so it only matters where a number has to be outside.
+                // `NaN` is in no set, so it only matters if a number has to be outside the set.
                 Ok(match Self::is_number(array, false).filter(|_| is_negated) {
                     Some(is_number) => Self::All(vec![test, is_number]),
                     None => test,
@@ -94,13 +94,14 @@ impl ColumnPredicate {
         }
     }
 
-    /// Returns whether a value is a number, or whether it is `NaN`, which counts as missing; `None` if each is a number.
+    /// Returns a test for a number, or for `NaN` if negated. `NaN` counts as missing. `None` if the column
+    /// has no `NaN`.
     fn is_number(array: &ArrayRef, is_negated: bool) -> Option<Self> {
         let test = numbers::nan_test(array)?;
         Some(Self::Test { test, present: nulls(array), is_negated: !is_negated })
     }
 
-    /// Whether a condition on spans is left.
+    /// Returns `true` if a condition on spans remains.
     pub(super) fn reads_spans(&self) -> bool {
         match self {
             Self::All(parts) | Self::Any(parts) => parts.iter().any(Self::reads_spans),

@@ -1,4 +1,4 @@
-//! Tests of texts in a dictionary: each value is tested once, and rows are found by their codes.
+//! Tests of dictionary-encoded texts: each value is tested once, and rows are found by their codes.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::ArrowDictionaryKeyType;
@@ -13,7 +13,7 @@ use super::words::{each_open, each_value, flags_of, has_any, is_dense, nulls, wo
 use crate::error::{Error, Result};
 use crate::schema::Field;
 
-/// Returns the test of a dictionary, unless it has more values than rows: then that of its rows as plain texts.
+/// Returns the test of a dictionary. A dictionary with more values than rows is tested as plain texts.
 pub(super) fn test(
     field: Field,
     array: &ArrayRef,
@@ -58,7 +58,7 @@ where
     Box::new(ManyCodes { codes, flags: flags_of(hits) })
 }
 
-/// One value passes.
+/// Exactly one value matches.
 struct OneCode<N: ArrowNativeType> {
     codes: ScalarBuffer<N>,
     code: N,
@@ -70,7 +70,7 @@ impl<N: ArrowNativeType + Send + Sync> ColumnTest for OneCode<N> {
     }
 }
 
-/// There are at most 64 values.
+/// At most 64 values.
 struct FewCodes<N: ArrowNativeType> {
     codes: ScalarBuffer<N>,
     hits: u64,
@@ -80,12 +80,12 @@ impl<N: ArrowNativeType + Send + Sync> ColumnTest for FewCodes<N> {
     #[allow(clippy::cast_possible_truncation, reason = "codes of present values are below 64")]
     fn find(&self, first: usize, open: &[u64], found: &mut [u64]) {
         let codes = rows_of(&self.codes, first, open);
-        // The slot of a missing value may hold any code; such a row is not asked for.
+        // A NULL slot may hold any code; such a row is not open.
         each_value(codes, found, |code| self.hits.wrapping_shr(code.as_usize() as u32) & 1 != 0);
     }
 }
 
-/// No value passes.
+/// No value matches.
 struct NoCode;
 
 impl ColumnTest for NoCode {
@@ -94,7 +94,7 @@ impl ColumnTest for NoCode {
     }
 }
 
-/// There are many values: one byte for each, which takes less time than to find its bit.
+/// Many values: one byte for each, which is faster than a lookup of a bit.
 struct ManyCodes<N: ArrowNativeType> {
     codes: ScalarBuffer<N>,
     flags: Vec<u8>,
@@ -103,7 +103,7 @@ struct ManyCodes<N: ArrowNativeType> {
 impl<N: ArrowNativeType + Send + Sync> ColumnTest for ManyCodes<N> {
     fn find(&self, first: usize, open: &[u64], found: &mut [u64]) {
         let codes = rows_of(&self.codes, first, open);
-        // The slot of a missing value may hold any code.
+        // A NULL slot may hold any code.
         let is_hit = |code: N| self.flags.get(code.as_usize()).is_some_and(|flag| *flag == 1);
         if is_dense(open) {
             each_value(codes, found, is_hit);

@@ -1,16 +1,16 @@
-//! Finds which of many values one equals, by a key of 64 bits.
+//! A hash table that finds which of many values a value equals, by a key of 64 bits.
 
-/// The bytes of the filter: few enough for the first cache, and enough bits that of the longest lists one key in thirteen
-/// passes by chance.
+/// The bytes of the filter. It fits into the first-level cache, and its false-positive rate is 1 in 13 for
+/// the longest lists.
 const FILTER_BYTES: usize = 1 << FILTER_BITS;
 const FILTER_BITS: u32 = 14;
 
-/// A set of keys that has a few others too.
+/// A filter of keys without false negatives.
 #[derive(Debug)]
 pub(super) struct KeyFilter(Box<[u8; FILTER_BYTES]>);
 
 impl KeyFilter {
-    /// Returns the filter of `keys`.
+    /// Returns the filter for `keys`.
     pub(super) fn new(keys: impl IntoIterator<Item = u64>) -> Self {
         let mut filter = Box::new([0; FILTER_BYTES]);
         for key in keys {
@@ -20,7 +20,7 @@ impl KeyFilter {
         Self(filter)
     }
 
-    /// Whether it may be one of the keys. This takes no branch, so that many keys are tested at once.
+    /// Returns `true` if a key may be in the set. It takes no branch, so that many keys are tested at once.
     #[inline(always)]
     #[allow(
         clippy::inline_always,
@@ -32,18 +32,18 @@ impl KeyFilter {
     }
 }
 
-/// A table of entries by key, behind a filter that most keys do not pass.
+/// A hash table of entries, behind a filter that rejects most other keys.
 #[derive(Debug)]
 pub(super) struct KeyTable {
     filter: KeyFilter,
-    /// The key and number of an entry; `EMPTY` for none.
+    /// The key and the number of an entry; `EMPTY` for a free slot.
     slots: Vec<(u64, u32)>,
 }
 
 const EMPTY: u32 = u32::MAX;
 
 impl KeyTable {
-    /// Returns the table of `keys`, which are numbered in their order. At most one in two slots is taken.
+    /// Returns the table for `keys`, which are numbered in their order. At most half of the slots are used.
     pub(super) fn new(keys: &[u64]) -> Self {
         let mut slots = vec![(0, EMPTY); (keys.len() * 2).next_power_of_two().max(2)];
         for (number, key) in (0..).zip(keys) {
@@ -56,12 +56,11 @@ impl KeyTable {
         Self { filter: KeyFilter::new(keys.iter().copied()), slots }
     }
 
-    /// Returns the filter in front of the table.
     pub(super) fn filter(&self) -> &KeyFilter {
         &self.filter
     }
 
-    /// Whether `is_same` is true of the number of an entry with this key.
+    /// Returns `true` if `is_same` is true for the number of an entry with this key.
     #[inline]
     pub(super) fn has(&self, key: u64, mut is_same: impl FnMut(usize) -> bool) -> bool {
         if !self.filter.may_have(key) {
@@ -81,14 +80,14 @@ impl KeyTable {
     }
 }
 
-/// Spreads the bits of a key over the upper half.
+/// Mixes all bits of a key into the upper half.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "it is compiled once for each kind of processor, inside its caller")]
 fn mixed(key: u64) -> u64 {
     (key ^ (key >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// Returns the byte of the filter where a key has its bit, and the bit.
+/// Returns the byte of the filter that has the bit of a key, and the bit.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "it is compiled once for each kind of processor, inside its caller")]
 #[allow(clippy::cast_possible_truncation, reason = "as many bits as the filter has bytes are left")]

@@ -1,4 +1,4 @@
-//! Tests of columns of texts, by how the texts are laid out.
+//! Tests of text columns, by their Arrow layout.
 
 use arrow_array::ArrayRef;
 use arrow_array::cast::AsArray;
@@ -12,7 +12,7 @@ use super::views::ViewTest;
 use crate::error::Result;
 use crate::schema::Field;
 
-/// Returns the test of a column of texts that is no dictionary; `None` of one without values.
+/// Returns the test of a text column without a dictionary; `None` if all its values are NULL.
 pub(super) fn test(
     field: Field,
     array: &ArrayRef,

@@ -1,14 +1,14 @@
 //! Evaluates a predicate over a record batch.
 //!
-//! For each row a predicate is true, false or unknown. The evaluator computes either the rows for which it is true
-//! or those for which it is false; an unknown row is in neither result, so nulls need no bookkeeping of their own:
-//! `NOT` asks its part for the other result, and `AND` and `OR` turn into each other. A missing value becomes "no
-//! match" at the very end, where only the true rows are taken.
+//! For each row a predicate is true, false or unknown. The evaluator computes either the rows for which it is
+//! true or the rows for which it is false. An unknown row is in neither result, so NULLs need no bookkeeping
+//! of their own. `NOT` requests the other result from its part, and `AND` and `OR` are exchanged. Only the
+//! true rows match in the end.
 //!
-//! First the parts are bound to the columns of the batch: types are told apart once, and values of dictionaries tested
-//! once. Then blocks of rows are evaluated, on several threads if that takes long. A block carries the rows that are still
-//! open and stops when none is left; it is small enough for its rows to stay in the processor's cache from one part to
-//! the next.
+//! First the parts are bound to the columns of the batch: types are distinguished once, and dictionary values
+//! are tested once. Then blocks of rows are evaluated, on several threads if that takes long. A block carries
+//! its open rows and stops if no open row remains. It is small enough for its rows to stay in the processor's
+//! cache from one part to the next.
 
 mod adjacent;
 mod column_predicate;
@@ -39,8 +39,7 @@ use share::each_block;
 use test::ColumnTest;
 use words::{BLOCK_WORDS, first_rows, has_any};
 
-/// Returns the rows of `batch` for which `predicate` is true. `spans` decides conditions on
-/// spans.
+/// Returns the rows of `batch` for which `predicate` is true. `spans` decides conditions on spans.
 pub(super) fn evaluate<'a>(
     predicate: &Predicate,
     batch: &'a RecordBatch,
@@ -66,7 +65,8 @@ pub(super) fn evaluate<'a>(
     Ok(BooleanBuffer::new(Buffer::from_vec(words), 0, rows))
 }
 
-/// Returns the rows that have a value, or those that have none. The bits of a column are handed on as they are.
+/// Returns the rows that are not NULL, or the NULL rows if negated. The bits of the column are shared, not
+/// copied.
 fn present_rows(present: Option<&BooleanBuffer>, is_negated: bool, rows: usize) -> BooleanBuffer {
     match present {
         Some(present) if is_negated => !present,
@@ -76,9 +76,9 @@ fn present_rows(present: Option<&BooleanBuffer>, is_negated: bool, rows: usize) 
     }
 }
 
-/// Up to [`BLOCK_WORDS`] times 64 rows, of which each bit of a word is one.
+/// Up to [`BLOCK_WORDS`] words of 64 rows, one bit for each row.
 struct Block<'a> {
-    /// The first row, and how many there are.
+    /// The first row and the number of rows.
     first: usize,
     rows: usize,
     spans: SpanSource<'a>,
@@ -97,8 +97,8 @@ impl<'a> Block<'a> {
         self.rows_of(bound, open, found)
     }
 
-    /// Sets `found` to the rows of `open` for which the part is true. Recursion is bounded by the depth of the
-    /// predicate, and so by that of the expression.
+    /// Sets `found` to the rows of `open` for which the part is true. Recursion is bounded by the depth of
+    /// the predicate, which is at most the depth of the expression.
     fn rows_of(&self, bound: &ColumnPredicate, open: &[u64], found: &mut [u64]) -> Result<()> {
         match bound {
             ColumnPredicate::All(parts) => self.rows_of_all(parts, open, found),
@@ -170,7 +170,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Sets `found` to the rows of `open` that have a value, or to those that have none.
+    /// Sets `found` to the rows of `open` that are not NULL, or to the NULL rows if negated.
     fn keep_present(
         &self,
         present: Option<&BooleanBuffer>,
@@ -189,7 +189,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Looks at the trace of each row that the columns leave open, if traces are there.
+    /// Checks the trace of each row that the columns leave open, if traces are available.
     fn rows_of_spans(
         &self,
         part: (&SpanTest, bool, Option<&ColumnPredicate>),

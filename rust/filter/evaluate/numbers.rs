@@ -21,10 +21,10 @@ use crate::schema::Field;
 /// Nanoseconds in a second.
 const SECOND: i128 = 1_000_000_000;
 
-/// So many whole numbers of a set are listed.
+/// The maximum number of integers of a set that are listed.
 const MAX_POINTS: i128 = 1 << 14;
 
-/// Returns the test of a column of numbers; `None` of one without values.
+/// Returns the test of a column of numbers; `None` if all its values are NULL.
 pub(super) fn number_test(
     field: Field,
     array: &ArrayRef,
@@ -50,7 +50,7 @@ pub(super) fn number_test(
     )))
 }
 
-/// Returns the test whether a value is `NaN`; `None` of a column in which none can be.
+/// Returns a test for `NaN`; `None` if the column type has no `NaN`.
 pub(super) fn nan_test(array: &ArrayRef) -> Option<Box<dyn ColumnTest>> {
     if let Some(floats) = array.as_primitive_opt::<Float64Type>() {
         return Some(Box::new(NumberTestOf { values: floats.values().clone(), is_hit: f64::is_nan }));
@@ -59,7 +59,7 @@ pub(super) fn nan_test(array: &ArrayRef) -> Option<Box<dyn ColumnTest>> {
     Some(Box::new(NumberTestOf { values: floats.values().clone(), is_hit: f32::is_nan }))
 }
 
-/// Returns the test of a column of instants; `None` of one without values.
+/// Returns the test of a column of instants; `None` if all its values are NULL.
 pub(super) fn time_test(
     field: Field,
     array: &ArrayRef,
@@ -85,7 +85,7 @@ pub(super) fn time_test(
     }))
 }
 
-/// Returns the test whether values, in `unit`s, are in `intervals`.
+/// Returns a test that values, in units of `unit`, are in `intervals`.
 fn whole_test<T: ArrowPrimitiveType>(
     array: &PrimitiveArray<T>,
     intervals: &IntervalSet<i128>,
@@ -100,7 +100,7 @@ where
     interval_test(array.values().clone(), &native, all, whole_points_of(&native), key_of::<T::Native>)
 }
 
-/// Returns the key of a whole number: different for each one of a type.
+/// Returns the key of an integer, which is unique within its type.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "no type has more than 64 bits")]
 fn key_of<N>(value: N) -> u64
 where
@@ -109,12 +109,13 @@ where
     i128::from(value) as u64
 }
 
-/// Returns the values of a set of single values; `None` of one with intervals.
+/// Returns the values of a set of single values; `None` if it has an interval.
 fn points_of<N: Copy + PartialOrd>(intervals: &IntervalSet<N>) -> Option<Vec<N>> {
     intervals.iter().map(|(first, last)| (first >= last).then_some(first)).collect()
 }
 
-/// Returns the whole numbers of a set of few; neighbours in a list are an interval.
+/// Returns the integers of a small set; `None` if there are more than [`MAX_POINTS`]. Adjacent integers of a
+/// list form an interval.
 fn whole_points_of<N: Copy + PartialOrd + TryFrom<i128>>(intervals: &IntervalSet<N>) -> Option<Vec<N>>
 where
     i128: From<N>,
@@ -127,8 +128,8 @@ where
     points.map(|point| N::try_from(point).ok()).collect()
 }
 
-/// Returns the test whether values are in `intervals`, or equal to one of `points` if there are only these. `all` are the
-/// least and the greatest value; `key` returns a number for each value that only equal ones have.
+/// Returns a test that values are in `intervals`. If the set consists of single values, `points` lists them.
+/// `all` has the least and the greatest value. `key` returns a number that only equal values share.
 #[allow(clippy::needless_bitwise_bool, reason = "branchless, so that many values are compared at once")]
 fn interval_test<N>(
     values: ScalarBuffer<N>,
@@ -144,7 +145,8 @@ where
     if let [(first, last)] = *list.as_slice() {
         return Box::new(NumberTestOf { values, is_hit: move |value| within(value, first, last) });
     }
-    // All but a number, or an interval: two comparisons, and none with the least and the greatest value there is.
+    // All values except one number or one interval: two comparisons, without a comparison with the least or
+    // the greatest value.
     if let [(first, before), (after, last)] = *list.as_slice()
         && (first, last) == all
     {
@@ -164,7 +166,7 @@ fn within<N: Copy + PartialOrd>(value: N, first: N, last: N) -> bool {
     (first <= value) & (value <= last)
 }
 
-/// The test is true of the values of which `is_hit` is.
+/// A test by a function.
 struct NumberTestOf<N: ArrowNativeType, F> {
     values: ScalarBuffer<N>,
     is_hit: F,
@@ -181,7 +183,7 @@ impl<N: ArrowNativeType, F: Fn(N) -> bool + Send + Sync> ColumnTest for NumberTe
     }
 }
 
-/// The test is true of the values whose keys are in the table.
+/// A test by lookup in a table.
 struct Listed<N: ArrowNativeType, K> {
     values: ScalarBuffer<N>,
     table: KeyTable,

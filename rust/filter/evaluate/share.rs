@@ -8,16 +8,18 @@ use std::time::{Duration, Instant};
 use super::words::{BLOCK_WORDS, BlockWords};
 use crate::error::Result;
 
-/// Other threads are woken for work that takes at least this long: about as long as it takes until one is awake.
+/// The minimum duration of work for which other threads are woken: about as long as it takes to wake one.
 const WORTH_WAKING: Duration = Duration::from_micros(100);
 
-/// Returns the words of `rows` rows. `evaluate` sets those of the block with a number, [`BLOCK_WORDS`] or what is left.
+/// Returns the words of `rows` rows. `evaluate` sets the words of one block: [`BLOCK_WORDS`] words, or fewer
+/// for the last block.
 ///
-/// The caller begins at once; the first block says how long all will take, and whether other threads are to help. They
-/// take blocks as soon as they are awake, and the caller waits for none that has not taken one.
+/// The caller starts at once. The time for the first block predicts the total time and decides whether other
+/// threads help. They take blocks once they are awake. The caller waits only for threads that have taken a
+/// block.
 ///
 /// # Errors
-/// The first one of `evaluate` that the caller sees.
+/// The first error of `evaluate` that the caller sees.
 pub(super) fn each_block<F>(rows: usize, evaluate: F) -> Result<BlockWords>
 where
     F: Fn(usize, &mut [u64]) -> Result<()> + Send + Sync + 'static,
@@ -58,7 +60,7 @@ where
     Ok(words)
 }
 
-/// What the threads share: the work, and the number of the next block.
+/// The state that the threads share: the work, and the number of the next block.
 struct Shared<F> {
     evaluate: F,
     rows: usize,
@@ -66,7 +68,7 @@ struct Shared<F> {
 }
 
 impl<F: Fn(usize, &mut [u64]) -> Result<()>> Shared<F> {
-    /// Returns the number of a block that nobody has taken; `None` if there is none.
+    /// Returns the number of a block that no thread has taken; `None` if all blocks are taken.
     fn take(&self) -> Option<usize> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         (number * BLOCK_WORDS * 64 < self.rows).then_some(number)

@@ -1,4 +1,4 @@
-//! What is asked of the values of a column.
+//! Tests of column values.
 
 use super::share::each_block;
 use super::words::{BLOCK_WORDS, BlockWords, first_rows};
@@ -6,13 +6,13 @@ use crate::error::Result;
 
 /// A test of the values of one column.
 pub(super) trait ColumnTest: Send + Sync {
-    /// Sets `found` to the rows of `open` of which the test is true; other bits are unspecified.
+    /// Sets `found` to the rows of `open` for which the test is true. Other bits are unspecified.
     ///
-    /// The rows are counted from `first`, a bit each. Every row of `open` has a value.
+    /// Bit 0 is row `first`. No row of `open` is NULL.
     fn find(&self, first: usize, open: &[u64], found: &mut [u64]);
 }
 
-/// Returns the values that `test` is true of; all of them have to be there.
+/// Returns the values for which `test` is true. No value may be NULL.
 pub(super) fn values_of(test: Box<dyn ColumnTest>, count: usize) -> Result<BlockWords> {
     each_block(count, move |number, found| {
         let first = number * BLOCK_WORDS * 64;

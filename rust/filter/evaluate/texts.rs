@@ -1,4 +1,4 @@
-//! Tests of the bytes of one text, made of a [`TextMatcher`].
+//! Tests of the bytes of one text, built from a [`TextMatcher`].
 
 use std::collections::HashMap;
 use std::ops::{Bound, RangeBounds};
@@ -7,26 +7,26 @@ use super::super::text::{ByteInterval, TextMatcher};
 use super::key_table::{KeyFilter, KeyTable};
 use super::words::Verdict;
 
-/// So many texts may have one quick key; with more of them texts are hashed as a whole.
+/// The maximum number of texts that share a quick key. If more do, texts are hashed as a whole.
 const MAX_SAME_KEYS: usize = 8;
 
-/// What is asked of a text, by the operators that compare its bytes.
+/// A condition on a text, by the operation that compares its bytes.
 #[derive(Debug)]
 pub(super) enum BytePredicate {
-    /// The text is this one.
+    /// The text equals this one.
     Equals(ComparedText),
-    /// The text is one of these.
+    /// The text equals one of these.
     OneOf(TextSet),
-    /// The text starts with this one.
+    /// The text has this prefix.
     StartsWith(ComparedText),
-    /// The text lies between two others.
+    /// The text is between two others.
     Between(TextRange),
     /// The matcher decides.
     Matches(TextMatcher),
 }
 
 impl BytePredicate {
-    /// Returns the test of `matcher`.
+    /// Returns the predicate for `matcher`.
     pub(super) fn of(matcher: &TextMatcher) -> Self {
         let Some(intervals) = matcher.intervals(false) else { return Self::Matches(matcher.clone()) };
         match intervals.as_slice() {
@@ -37,7 +37,7 @@ impl BytePredicate {
         }
     }
 
-    /// Whether the test is true of the text at `start` in `bytes`, of this length. `scratch` is a reusable buffer.
+    /// Returns `true` if the predicate is true for a text. `scratch` is a reusable buffer.
     #[inline]
     pub(super) fn is_true_of(&self, (bytes, start, length): TextSlice<'_>, scratch: &mut String) -> bool {
         match self {
@@ -53,26 +53,27 @@ impl BytePredicate {
     }
 }
 
-/// Bytes, and where in them a text starts and how long it is.
+/// A text as its buffer, start and length.
 pub(super) type TextSlice<'t> = (&'t [u8], usize, usize);
 
-/// So many bytes of a text are looked at first.
+/// The number of bytes of a text that are probed first.
 pub(super) const HEAD: usize = 8;
 
-/// A look at some bytes of texts, without branches, so that many texts are looked at at once. It is compiled inside its caller:
-/// what is vectors there must not be a call here.
+/// A probe of some bytes of texts. It has no branches, so that many texts are probed at once. It is inlined
+/// into its caller, because a call would prevent vectorization there.
 pub(super) trait TextProbe {
-    /// Whether it is worth its time for texts of several lengths, whose places are only known one by one.
+    /// True if the probe is worthwhile for texts of different lengths, whose positions are only known one by
+    /// one.
     const IS_FOR_ANY_LENGTH: bool = true;
 
-    /// Returns what is to be known of a text.
+    /// Returns the probed bytes of a text in the form that `verdict` needs.
     fn sample(&self, text: TextSlice<'_>) -> u64;
 
-    /// Returns what that says of it.
+    /// Returns the verdict for a sample.
     fn verdict(&self, sample: u64) -> Verdict;
 }
 
-/// The eight bytes at `start`, the first in the lowest; `None` at the end of `bytes`.
+/// Returns the eight bytes at `start`, the first in the lowest byte; `None` at the end of `bytes`.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "see `TextProbe`")]
 fn eight_at(bytes: &[u8], start: usize) -> Option<u64> {
@@ -80,14 +81,14 @@ fn eight_at(bytes: &[u8], start: usize) -> Option<u64> {
     Some(u64::from_le_bytes(eight.try_into().ok()?))
 }
 
-/// The bits of the first `length` bytes of a word.
+/// Returns a mask of the first `length` bytes of a word.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "see `TextProbe`")]
 fn mask_of(length: usize) -> u64 {
     if length >= HEAD { u64::MAX } else { (1 << (length * 8)) - 1 }
 }
 
-/// The first eight bytes of a text, zero beyond its end.
+/// Returns the first eight bytes of a text, zero beyond its end.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "see `TextProbe`")]
 fn head_of((bytes, start, length): TextSlice<'_>) -> u64 {
@@ -97,7 +98,7 @@ fn head_of((bytes, start, length): TextSlice<'_>) -> u64 {
     }
 }
 
-/// The last eight bytes of a text; the head of one that has no more.
+/// Returns the last eight bytes of a text; the head if it has no more bytes.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "see `TextProbe`")]
 fn tail_of((bytes, start, length): TextSlice<'_>) -> u64 {
@@ -112,14 +113,14 @@ fn head_at_end(text: &[u8]) -> u64 {
     u64::from_le_bytes(eight)
 }
 
-/// A text to compare with: most are told apart by their first or last eight bytes.
+/// A text to compare with. The first or last eight bytes distinguish most other texts.
 #[derive(Debug)]
 pub(super) struct ComparedText {
     pub(super) bytes: Box<[u8]>,
     head: u64,
     tail: u64,
     mask: u64,
-    /// What is known of a text with the same eight bytes.
+    /// The verdict for a text with the same eight bytes.
     likely: Verdict,
 }
 
@@ -136,7 +137,7 @@ impl ComparedText {
         }
     }
 
-    /// Whether this text stands at `start` in `bytes`, which are that long.
+    /// Returns `true` if this text is at `start` in `bytes`. The candidate is at least as long.
     #[inline]
     pub(super) fn is_at(&self, bytes: &[u8], start: usize) -> bool {
         match eight_at(bytes, start) {
@@ -147,7 +148,8 @@ impl ComparedText {
     }
 }
 
-/// The look for a text among those of its length, by their last eight bytes: ids of one kind often begin alike.
+/// A probe for a text among texts of the same length, by their last eight bytes. Ids of one kind often have
+/// the same prefix.
 pub(super) struct SameTail<'l>(pub(super) &'l ComparedText);
 
 #[allow(clippy::inline_always, reason = "see `TextProbe`")]
@@ -165,7 +167,7 @@ impl TextProbe for SameTail<'_> {
     }
 }
 
-/// The look for texts that begin with another one.
+/// A probe for texts with a prefix.
 pub(super) struct SameHead<'l>(pub(super) &'l ComparedText);
 
 #[allow(clippy::inline_always, reason = "see `TextProbe`")]
@@ -186,7 +188,7 @@ impl TextProbe for SameHead<'_> {
 pub(super) struct TextRange {
     from: Bound<Box<[u8]>>,
     to: Bound<Box<[u8]>>,
-    /// The first eight bytes of both as numbers, the first byte the highest: they are in the order of the texts.
+    /// The first eight bytes of both bounds as big-endian numbers, which have the order of the texts.
     heads: [Option<u64>; 2],
 }
 
@@ -201,13 +203,13 @@ impl TextRange {
         Self { from: from.map(Into::into), to: to.map(Into::into), heads: [head(from), head(to)] }
     }
 
-    /// Whether a text is between them by its first four bytes, of which the first is the highest.
+    /// Returns a verdict from the first four bytes of a text as a big-endian number.
     #[inline]
     pub(super) fn has_likely_prefix(&self, prefix: u32) -> Verdict {
         is_between(prefix.into(), self.heads.map(|head| head.map(|head| head >> 32)))
     }
 
-    /// Whether a text is between them.
+    /// Returns `true` if a text is in the range.
     fn has(&self, (bytes, start, length): TextSlice<'_>) -> bool {
         let bounds: (Bound<&[u8]>, Bound<&[u8]>) =
             (self.from.as_ref().map(AsRef::as_ref), self.to.as_ref().map(AsRef::as_ref));
@@ -228,7 +230,7 @@ impl TextProbe for TextRange {
     }
 }
 
-/// Whether a text is between two others of which only the beginnings are known.
+/// Compares the beginning of a text with the beginnings of two bounds.
 #[inline(always)]
 #[allow(clippy::inline_always, clippy::needless_bitwise_bool, reason = "see `TextProbe`")]
 fn is_between(beginning: u64, [from, to]: [Option<u64>; 2]) -> Verdict {
@@ -246,9 +248,9 @@ fn is_between(beginning: u64, [from, to]: [Option<u64>; 2]) -> Verdict {
 pub(super) struct TextSet {
     texts: Vec<ComparedText>,
     table: KeyTable,
-    /// Whether a text with `n` bytes can be in the set, by bit; the last one is for all longer texts.
+    /// Bit `n` is set if a text with `n` bytes can be in the set. The last bit covers all longer texts.
     lengths: u64,
-    /// Hashes whole texts, if too many begin and end alike.
+    /// Hashes whole texts if too many share a quick key.
     hasher: Option<ahash::RandomState>,
 }
 
@@ -281,12 +283,12 @@ impl TextSet {
         KeyFilter::new(self.texts.iter().map(|text| key(&text.bytes)))
     }
 
-    /// Returns the filter of quick keys; `None` if these do not tell texts apart.
+    /// Returns the filter of quick keys; `None` if quick keys do not distinguish the texts.
     pub(super) fn quick_filter(&self) -> Option<&KeyFilter> {
         self.hasher.is_none().then(|| self.table.filter())
     }
 
-    /// Whether a text is in the set.
+    /// Returns `true` if a text is in the set.
     #[inline]
     pub(super) fn has(&self, text: TextSlice<'_>) -> bool {
         let (bytes, start, length) = text;
@@ -304,7 +306,7 @@ impl TextSet {
     }
 }
 
-/// The look for texts of a set by their quick keys.
+/// A probe for the texts of a set by their quick keys.
 pub(super) struct InFilter<'s>(pub(super) &'s KeyFilter);
 
 #[allow(clippy::inline_always, reason = "see `TextProbe`")]
@@ -320,7 +322,7 @@ impl TextProbe for InFilter<'_> {
     }
 }
 
-/// A key of how a text begins and ends, and of its length.
+/// Returns a key from the first bytes, the last bytes and the length of a text.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "see `TextProbe`")]
 fn quick_key(text: TextSlice<'_>) -> u64 {

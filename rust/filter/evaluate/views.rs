@@ -1,4 +1,5 @@
-//! Tests of texts in views: short ones stand in the view, of long ones the length, the first four bytes and the place.
+//! Tests of texts in views. A view holds a short text inline; for a long text it has the length, the first
+//! four bytes and the location.
 
 use arrow_array::{Array, StringViewArray};
 
@@ -8,14 +9,14 @@ use super::test::ColumnTest;
 use super::texts::{BytePredicate, TextSlice};
 use super::words::{BLOCK_WORDS, Verdict, each_verdict, is_dense, keep, words_of};
 
-/// The longest text that stands in its view.
+/// The maximum length of an inline text, in bytes.
 const MAX_INLINE: usize = 12;
 
 /// A test of a column of views.
 pub(super) struct ViewTest {
     texts: StringViewArray,
     test: BytePredicate,
-    /// The texts of a list by what their views say.
+    /// A filter for the listed texts, by the contents of their views.
     listed: Option<KeyFilter>,
 }
 
@@ -34,7 +35,7 @@ impl ViewTest {
         let view = self.texts.views()[row];
         let length = length_of(view);
         if length <= MAX_INLINE {
-            // Twelve bytes and four of zeros, so that the first and the last eight can be read at once.
+            // Twelve bytes and four zeros, so that the first and the last eight bytes can be read at once.
             let inline = (view >> 32).to_le_bytes();
             return self.test.is_true_of((&inline, 0, length), scratch);
         }
@@ -48,7 +49,7 @@ impl ViewTest {
         (self.texts.data_buffers()[buffer].as_slice(), start, length)
     }
 
-    /// Looks for the pattern of a `CONTAINS` in the texts one after another, as if they were adjacent.
+    /// Searches for the pattern of a `CONTAINS` in the concatenated texts.
     fn find_contained(&self, matcher: &TextMatcher, first: usize, rows: usize, found: &mut [u64]) -> bool {
         let mut bytes = Vec::new();
         let mut offsets = Vec::with_capacity(rows + 1);
@@ -114,17 +115,18 @@ fn length_of(view: u128) -> usize {
     view as u32 as usize
 }
 
-/// Returns what is known of the view of a text: its length, and its first bytes; all of them if it stands in its view.
+/// Returns the part of a text's view that is known without its location: the length, and the inline text or
+/// the first four bytes.
 fn view_of(text: &[u8]) -> u128 {
     let mut bytes = [0; 16];
-    // A text longer than a view can say equals none: its length is that of no view.
+    // A text over 4 GiB is in no view, so it gets a length that no view has.
     bytes[..4].copy_from_slice(&u32::try_from(text.len()).unwrap_or(u32::MAX).to_le_bytes());
     let shown = if text.len() <= MAX_INLINE { text } else { &text[..4] };
     bytes[4..4 + shown.len()].copy_from_slice(shown);
     u128::from_le_bytes(bytes)
 }
 
-/// Returns a key of what a view says of its text.
+/// Returns a key from the length and the inline bytes of a view.
 #[inline]
 #[allow(clippy::cast_possible_truncation, reason = "the halves of the view are meant")]
 fn key_of(view: u128) -> u64 {
@@ -132,7 +134,7 @@ fn key_of(view: u128) -> u64 {
     view as u64 ^ rest.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// Returns the first four bytes of a text, and which of them it has.
+/// Returns the first four bytes of a text, and a mask of the bytes that it has.
 fn prefix_of(text: &[u8]) -> (u32, u32) {
     let mut bytes = [0; 4];
     let mut mask = [0; 4];

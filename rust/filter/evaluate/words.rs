@@ -5,10 +5,10 @@ use arrow_buffer::BooleanBuffer;
 use fearless_simd::prelude::*;
 use fearless_simd::{Level, dispatch, u8x64};
 
-/// Words of a block of rows.
+/// The number of words in a block of rows.
 pub(super) const BLOCK_WORDS: usize = 256;
 
-/// A set of rows, or of values of a dictionary.
+/// A set of rows, or of dictionary values.
 pub(super) type BlockWords = Vec<u64>;
 
 /// Returns the bits of `buffer` as words.
@@ -25,24 +25,25 @@ pub(super) fn flags_of(words: &[u64]) -> Vec<u8> {
     flags
 }
 
-/// Returns the rows that are not null; `None` if no row is.
+/// Returns the rows that are not NULL; `None` if no row is NULL.
 pub(super) fn nulls(array: &dyn Array) -> Option<BooleanBuffer> {
     let nulls = array.logical_nulls().filter(|nulls| nulls.null_count() > 0)?;
     Some(nulls.into_inner())
 }
 
-/// Whether a row is in the set.
+/// Returns `true` if a row is in the set.
 pub(super) fn has_any(words: &[u64]) -> bool {
     words.iter().any(|word| *word != 0)
 }
 
-/// Whether at least one row in eight is in the set, so that testing all rows at once costs less than one by one.
+/// Returns `true` if at least one row in eight is in the set. Testing all rows at once then costs less than
+/// testing them one by one.
 pub(super) fn is_dense(words: &[u64]) -> bool {
     let rows: u32 = words.iter().map(|word| word.count_ones()).sum();
     rows as usize * 8 >= words.len() * 64
 }
 
-/// Sets the bits of the first `rows` rows, and no others.
+/// Sets the bits of exactly the first `rows` rows.
 pub(super) fn first_rows(rows: usize, words: &mut [u64]) {
     for (index, word) in words.iter_mut().enumerate() {
         let left = rows.saturating_sub(index * 64);
@@ -50,13 +51,13 @@ pub(super) fn first_rows(rows: usize, words: &mut [u64]) {
     }
 }
 
-/// Sets `found` to the rows of `open` of which `test` is true.
+/// Sets `found` to the rows of `open` for which `test` is true.
 pub(super) fn each_open(open: &[u64], found: &mut [u64], test: impl FnMut(usize) -> bool) {
     found.copy_from_slice(open);
     keep(found, test);
 }
 
-/// Keeps the rows of `found` of which `test` is true.
+/// Keeps the rows of `found` for which `test` is true.
 pub(super) fn keep(found: &mut [u64], mut test: impl FnMut(usize) -> bool) {
     for (index, found) in found.iter_mut().enumerate() {
         let (mut left, mut hits) = (*found, 0);
@@ -69,7 +70,7 @@ pub(super) fn keep(found: &mut [u64], mut test: impl FnMut(usize) -> bool) {
     }
 }
 
-/// Sets `found` to the values of which `test` is true, with the widest vectors that the processor has.
+/// Sets `found` to the values for which `test` is true, with the widest vectors of the processor.
 pub(super) fn each_value<T: Copy>(values: &[T], found: &mut [u64], test: impl Fn(T) -> bool) {
     dispatch!(Level::new(), simd => each_value_of(simd, values, found, test));
 }
@@ -90,12 +91,12 @@ fn each_value_of<S: Simd, T: Copy>(simd: S, values: &[T], found: &mut [u64], tes
     }
 }
 
-/// What a look at some bytes of a value says of it.
+/// The result of probing some bytes of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Verdict {
     No,
-    /// All of the value has to be looked at.
+    /// The whole value must be compared.
     Maybe,
     Yes,
 }
@@ -108,7 +109,8 @@ impl Verdict {
     }
 }
 
-/// Sets `found` to the values of which `test` is true, and `possible` to those that have to be looked at.
+/// Sets `found` to the values for which `test` is true, and `possible` to the values that must be compared as
+/// a whole.
 pub(super) fn each_verdict<T: Copy>(
     values: &[T],
     (found, possible): (&mut [u64], &mut [u64]),
@@ -133,7 +135,7 @@ fn each_verdict_of<S: Simd, T: Copy>(
     }
 }
 
-/// Returns which bytes are `wanted`.
+/// Returns the bytes that equal `wanted`, one bit for each.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "it is compiled once for each kind of processor, inside its caller")]
 pub(super) fn bits_of<S: Simd>(simd: S, bytes: &[u8; 64], wanted: u8) -> u64 {

@@ -1,8 +1,8 @@
 //! The cost model of index scans, in bitmap words.
 //!
-//! Combining two bitmap words is cheapest, because neighbouring words arrive in memory together. Probing a single
-//! row costs as much as many words, because nothing else in its cache line is used. The constants were measured on
-//! segments of a million rows that other work had just pushed out of the processor's caches.
+//! Combining two bitmap words is cheapest, because adjacent words arrive from memory together. Probing a
+//! single row costs as much as many words, because nothing else in its cache line is used. The constants were
+//! measured on segments of a million rows that other work had just evicted from the processor's caches.
 
 use std::ops::Range;
 
@@ -11,34 +11,36 @@ use crate::filter::intervals::IntervalSet;
 use crate::filter::text::TextMatcher;
 use crate::index::{Ids, RowSet, Texts};
 
-/// A result with fewer than one in this many rows is a sorted list; else it is a bitmap.
+/// A result with fewer than one row in this many is a sorted list (sparse); otherwise it is a bitmap (dense).
 pub(super) const SPARSE_RATIO: usize = 256;
-/// At most this many lists are merged row by row; more are combined into one set.
+/// Maximum number of lists that are merged row by row. More lists are combined into one set.
 pub(super) const MAX_MERGED_LISTS: usize = 16;
-/// Reading one row of a column.
+/// The cost of reading one row of a column.
 const PROBE_COST: usize = 32;
-/// Taking a row from a list, or setting its bit.
+/// The cost of taking a row from a list, or of setting its bit.
 const ROW_COST: usize = 3;
-/// Sorting one row.
+/// The cost of sorting one row.
 const SORT_COST: usize = 32;
-/// What takes longer to look up is looked up at last.
+/// Lookups that cost more are deferred.
 pub(super) const MAX_COST_AT_ONCE: usize = 1 << 15;
-/// Testing the text of a row, most often on several threads: its code, where the text begins, the text, and the search in it.
+/// The cost of testing the text of a row: its code, its offset, the text, and the search in it. Usually
+/// several threads share the work.
 pub(super) const TEXT_TEST_COST: usize = 4 * PROBE_COST;
-/// Testing the id of a row, most often on several threads: the id, and the search in its digits.
+/// The cost of testing the id of a row: the id, and the search in its digits. Usually several threads share
+/// the work.
 pub(super) const ID_TEST_COST: usize = PROBE_COST;
-/// Testing the number of a row.
+/// The cost of testing the number of a row.
 pub(super) const NUMBER_TEST_COST: usize = 2 * PROBE_COST;
-/// So many bytes of texts are searched in the time of one word, and so many if they are folded first.
+/// The number of bytes of texts that are searched in the time of one word: without folding, and with folding.
 const SEARCHED_BYTES: usize = 32;
 const FOLDED_BYTES: usize = 4;
-/// So many ids are compared with a piece of their digits in the time of one word, one after another.
+/// The number of ids that are compared with a piece of their digits in the time of one word.
 const COMPARED_IDS: usize = 2;
 
-/// So many rows are tested in about the time in which another thread is woken.
+/// The number of rows that are tested in about the time it takes to wake another thread.
 pub const INLINE_ROW_BUDGET: usize = 1 << 10;
 
-/// Returns the cost of that many binary searches among `values` values.
+/// Returns the cost of `count` binary searches among `values` values.
 pub(super) fn of_lookups(count: usize, values: usize) -> usize {
     count * (values.max(1).ilog2() as usize + 1) * PROBE_COST
 }
@@ -59,7 +61,7 @@ pub(super) fn of_reading_ids(ids: &Ids, matcher: &TextMatcher) -> usize {
     matcher.interval_count(true).map_or(rows / COMPARED_IDS, |intervals| of_lookups(intervals, rows))
 }
 
-/// Returns an upper bound of the rows that `node` matches, of `rows`.
+/// Returns an upper bound on the number of rows that `node` matches, out of `rows`.
 pub(super) fn max_rows(node: &PlanNode, rows: u32) -> usize {
     let all_rows = rows as usize;
     match node {
@@ -75,7 +77,7 @@ pub(super) fn max_rows(node: &PlanNode, rows: u32) -> usize {
     }
 }
 
-/// Returns a lower bound of the rows that `node` matches, of `rows`.
+/// Returns a lower bound on the number of rows that `node` matches, out of `rows`.
 pub(super) fn min_rows(node: &PlanNode, rows: u32) -> usize {
     let all_rows = rows as usize;
     match node {
@@ -89,12 +91,13 @@ pub(super) fn min_rows(node: &PlanNode, rows: u32) -> usize {
     }
 }
 
-/// Whether `node` is known to match each of `rows` rows.
+/// Returns `true` if `node` certainly matches each of `rows` rows.
 pub(super) fn is_every_row(node: &PlanNode, rows: u32) -> bool {
     min_rows(node, rows) == rows as usize
 }
 
-/// Returns how many rows a condition on one column matches, if they are too many for a list.
+/// Returns the number of rows that a condition on one column matches; `None` if it is small enough for a
+/// list.
 pub(super) fn counted(node: &PlanNode, rows: u32) -> Option<usize> {
     match node {
         PlanNode::Ranges(_) | PlanNode::Texts(_, _) | PlanNode::Ordered { .. } | PlanNode::Ids(_, _) => {
@@ -104,7 +107,7 @@ pub(super) fn counted(node: &PlanNode, rows: u32) -> Option<usize> {
     }
 }
 
-/// Returns an upper bound of the rows that are read to find those that `node` matches, of `rows`.
+/// Returns an upper bound on the number of rows that are read to evaluate `node`.
 pub(super) fn max_rows_read(node: &PlanNode, rows: u32) -> usize {
     match node {
         node if lies_in_index(node) || counted(node, rows).is_some() => 0,
@@ -112,7 +115,8 @@ pub(super) fn max_rows_read(node: &PlanNode, rows: u32) -> usize {
     }
 }
 
-/// Whether the rows of `node` are found without reading any: lists or a range as they lie in the index, or ranges alone.
+/// Returns `true` if the rows of `node` are found without reading any row: one list or range from the index,
+/// or only ranges.
 fn lies_in_index(node: &PlanNode) -> bool {
     match node {
         PlanNode::Ranges(_) | PlanNode::Rows(_) => true,
@@ -125,7 +129,7 @@ fn lies_in_index(node: &PlanNode) -> bool {
     }
 }
 
-/// Returns the range of a node that is one, or none at all.
+/// Returns the range of a node that is a single or an empty range.
 pub(super) fn as_range(node: &PlanNode) -> Option<Range<u32>> {
     match node {
         PlanNode::Ranges(ranges) => match ranges.as_slice() {
@@ -137,18 +141,18 @@ pub(super) fn as_range(node: &PlanNode) -> Option<Range<u32>> {
     }
 }
 
-/// The parts of an `AND`: the row range that its ranges intersect to, and the other parts, smallest first.
+/// The parts of an `AND`: the intersection of its ranges, and the other parts, smallest first.
 pub(super) struct Conjunction<'p> {
     pub(super) window: Range<u32>,
     pub(super) parts: Vec<&'p PlanNode>,
     rows: u32,
 }
 
-/// How to intersect the parts as bitmaps.
+/// The plan to intersect the parts as bitmaps.
 pub(super) struct IntersectionPlan<'p> {
-    /// Parts that become bitmaps, in this order.
+    /// The parts that become bitmaps, in this order.
     pub(super) bitmaps: Vec<&'p PlanNode>,
-    /// Parts in which every remaining row is probed.
+    /// The parts in which every remaining row is probed.
     pub(super) probed: Vec<&'p PlanNode>,
     pub(super) cost: usize,
 }
@@ -169,13 +173,13 @@ impl<'p> Conjunction<'p> {
         Self { window, parts: others, rows }
     }
 
-    /// Whether scanning the window costs less than gathering the rows of the smallest part.
+    /// Returns `true` if scanning the window costs less than gathering the rows of the smallest part.
     pub(super) fn is_window_first(&self) -> bool {
         self.parts.first().is_none_or(|first| self.cost_of_window(first) < self.cost_of_gathering(first))
     }
 
-    /// Returns the cost of taking the rows of the smallest part, or of the window, and probing them in the others;
-    /// each part is assumed to match the same share of any rows.
+    /// Returns the cost of taking the rows of the smallest part, or of the window, and probing them in the
+    /// others. It assumes that each part matches the same share of any rows.
     pub(super) fn cost_one_by_one(&self) -> usize {
         let Some((first, others)) = self.parts.split_first() else { return 0 };
         let mut cost = self.cost_of_window(first).min(self.cost_of_gathering(first));
@@ -187,7 +191,8 @@ impl<'p> Conjunction<'p> {
         cost + left * SORT_COST
     }
 
-    /// Returns which parts become bitmaps, cheapest first, and which parts the remaining rows are probed in.
+    /// Returns a plan: the parts that become bitmaps, cheapest first, and the parts in which the remaining
+    /// rows are probed.
     pub(super) fn plan(&self) -> IntersectionPlan<'p> {
         let mut parts_by_cost: Vec<_> =
             self.parts.iter().map(|part| (cost(part, self.rows), *part)).collect();
@@ -215,7 +220,7 @@ impl<'p> Conjunction<'p> {
     fn cost_of_gathering(&self, first: &PlanNode) -> usize {
         let all = max_rows(first, self.rows);
         match first {
-            // Each of its lists is cut to the window.
+            // Each list is clipped to the window.
             PlanNode::Texts(_, codes) if codes.count() <= MAX_MERGED_LISTS => {
                 ROW_COST * expected_rows(self.window.len(), first, self.rows)
             }
@@ -265,19 +270,19 @@ pub(super) fn cost(node: &PlanNode, count: u32) -> usize {
     }
 }
 
-/// Returns the cost of scanning a column for each interval. Setting the bits of a fifth of the rows takes as long, or of
-/// a third if a hundred segments are read.
+/// Returns the cost of scanning a column for each interval. Setting the bits of a fifth of the rows takes as
+/// long, or of a third of the rows if a hundred segments are read.
 pub(super) fn cost_of_scans(intervals: &IntervalSet<i64>, rows: usize) -> usize {
     intervals.iter().count() * (2 * rows / 3)
 }
 
-/// Returns the cost of adding so many of the rows, or of removing the others if these are the minority.
+/// Returns the cost of adding this many rows, or of removing the other rows if they are the minority.
 pub(super) fn cost_of_rows(changed: usize, rows: usize) -> usize {
     ROW_COST * changed.min(rows.saturating_sub(changed))
 }
 
-/// Returns the cost of adding the rows of some codes, or of removing those of the other codes if these are the
-/// majority.
+/// Returns the cost of adding the rows of some codes, or of removing the rows of the other codes if they are
+/// the minority.
 fn cost_of_codes(texts: &Texts, codes: &CodeRanges, rows: usize) -> usize {
     let is_majority = codes.rows > rows / 2;
     let frequent = texts.frequent(&(0..texts.distinct() + 1));

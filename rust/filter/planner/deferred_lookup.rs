@@ -1,4 +1,5 @@
-//! Conditions that take long to look up. They are looked up at last, and where few rows are left, these are tested instead.
+//! Conditions with expensive lookups. They are looked up last. If few rows remain, those rows are tested
+//! instead.
 
 use std::sync::Arc;
 
@@ -13,19 +14,19 @@ use crate::filter::text::TextMatcher;
 use crate::index::{Ids, Numbers, RowSet, Texts};
 use crate::text::ID_DIGITS;
 
-/// A condition in terms of one index, not looked up yet.
+/// A condition on one index whose lookup is deferred.
 #[derive(Debug)]
 pub(super) enum DeferredLookup<'i, 'p> {
-    /// The row has a text, and whether the matcher matches it is this.
+    /// The row has a text, and `truth` is whether the matcher matches it.
     Texts { texts: &'i Arc<Texts>, matcher: &'p TextMatcher, truth: bool },
-    /// Whether the matcher matches the row's id is this.
+    /// `truth` is whether the matcher matches the row's id.
     Ids { ids: &'i Arc<Ids>, matcher: &'p TextMatcher, truth: bool },
     /// The row's number is in the set.
     Numbers { numbers: &'i Arc<Numbers>, order: &'i ScalarBuffer<u32>, intervals: IntervalSet<i64> },
 }
 
 impl DeferredLookup<'_, '_> {
-    /// Returns the cost of looking it up.
+    /// Returns the cost of the lookup.
     pub(super) fn cost(&self) -> usize {
         match self {
             Self::Texts { texts, matcher, .. } => cost::of_reading_texts(texts, matcher),
@@ -36,7 +37,7 @@ impl DeferredLookup<'_, '_> {
         }
     }
 
-    /// Looks it up.
+    /// Performs the lookup.
     pub(super) fn read(self) -> PlanNode {
         match self {
             Self::Texts { texts, matcher, truth } => {
@@ -51,7 +52,7 @@ impl DeferredLookup<'_, '_> {
         }
     }
 
-    /// Whether testing so many rows takes less time than looking it up.
+    /// Returns `true` if testing `rows` rows takes less time than the lookup.
     pub(super) fn is_sooner_tested(&self, rows: usize) -> bool {
         let test_cost = match self {
             Self::Texts { .. } => cost::TEXT_TEST_COST,
@@ -61,7 +62,7 @@ impl DeferredLookup<'_, '_> {
         rows * test_cost < self.cost()
     }
 
-    /// Returns those of `rows` for which it holds, by testing each of them.
+    /// Returns the subset of `rows` that matches, by testing each row.
     pub(super) fn tested(&self, rows: &RowSet) -> RowSet {
         match self {
             Self::Texts { texts, matcher, truth } => {
@@ -80,8 +81,8 @@ impl DeferredLookup<'_, '_> {
     }
 }
 
-/// Returns the codes of these rows whose texts the matcher matches, or does not match, ascending. Rows that are near each
-/// other often have the same text, which is tested once.
+/// Returns the codes of these rows for which the matcher result is `truth`, ascending. Rows that are near
+/// each other often share a text, which is tested once.
 fn codes_that_match(texts: &Texts, (matcher, truth): (&TextMatcher, bool), rows: &RowSet) -> Vec<u32> {
     let mut codes = Vec::with_capacity(rows.count());
     rows.for_each(|row| codes.push(texts.code(row as usize)));
@@ -102,13 +103,14 @@ fn codes_that_match(texts: &Texts, (matcher, truth): (&TextMatcher, bool), rows:
     })
 }
 
-/// Returns those of `rows` for which `holds` is true.
+/// Returns the subset of `rows` for which `holds` is true.
 fn filtered(rows: &RowSet, holds: impl Fn(u32) -> bool + Sync + Send) -> RowSet {
     let rows: Vec<u32> = rows.from(0).collect();
     RowSet::List(in_chunks(&rows, |rows| rows.iter().copied().filter(|row| holds(*row))).into())
 }
 
-/// Returns what `work` returns for numbers that one thread tests at once, in order; few wake no other thread.
+/// Applies `work` to chunks of `numbers` and concatenates the results in order. A single chunk wakes no other
+/// thread.
 fn in_chunks<'n, I: Iterator<Item = u32>>(
     numbers: &'n [u32],
     work: impl Fn(&'n [u32]) -> I + Sync + Send,

@@ -1,11 +1,12 @@
-//! Makes conditions flat before they are evaluated.
+//! Flattens conditions before evaluation.
 
 use std::sync::Arc;
 
 use super::cost::{is_every_row, max_rows};
 use super::plan_node::{PlanNode, joined};
 
-/// Flattens nested nodes of the same kind, joins conditions on one column, and puts the smallest part first.
+/// Flattens nested nodes of the same kind, joins conditions on one column, and moves the smallest part to the
+/// front.
 pub(super) fn flattened(node: PlanNode, rows: u32) -> PlanNode {
     let (parts, is_all) = match node {
         PlanNode::All(parts) => (parts, true),
@@ -35,7 +36,7 @@ pub(super) fn flattened(node: PlanNode, rows: u32) -> PlanNode {
     }
 }
 
-/// Adds a part to an `AND` or an `OR`: joined with one on the same column, if there is any.
+/// Adds a part to an `AND` or an `OR`. It is joined with a part on the same column, if there is one.
 fn add(parts: &mut Vec<PlanNode>, part: PlanNode, (rows, is_all): (u32, bool)) {
     for known in parts.iter_mut() {
         match (known, &part) {

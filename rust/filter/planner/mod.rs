@@ -1,4 +1,4 @@
-//! Finds the rows of an index that a predicate is true for.
+//! Finds the rows of an index for which a predicate is true.
 
 mod cost;
 mod flatten;

@@ -1,8 +1,8 @@
-//! Looks up conditions as far as they matter.
+//! Looks up conditions only as far as they can still change the result.
 //!
-//! Of an `AND`, what is soon looked up comes first. Of the rows that it leaves, few are tested one by one by what takes
-//! long to look up, and without any left that is not looked up at all. An `OR` is the same about the rows that none of its
-//! parts matches yet.
+//! In an `AND`, cheap lookups come first. If few rows remain, an expensive condition tests them one by one.
+//! If no row remains, it is not looked up at all. An `OR` does the same for the rows that no part has matched
+//! yet.
 
 use super::cost::{cost, max_rows};
 use super::flatten::flattened;
@@ -11,11 +11,11 @@ use super::plan_node::{PlanNode, opposite};
 use super::resolve::{Operands, PartialPlan};
 use crate::index::RowSet;
 
-/// What is resolved is evaluated before the rest is looked up if it costs less than one part in so many of that.
+/// The resolved parts are evaluated before the remaining lookups if those cost over this many times as much.
 const SOONER: usize = 4;
 
 impl Planner<'_> {
-    /// Returns those of `rows` that match.
+    /// Returns the subset of `rows` that matches.
     pub(super) fn narrowed(self, question: PartialPlan<'_, '_>, rows: RowSet) -> RowSet {
         match question {
             _ if rows.count() == 0 || (self.is_cancelled)() => RowSet::NONE,
@@ -47,7 +47,7 @@ impl Planner<'_> {
         open.into_iter().fold(self.rows(node), |left, part| self.narrowed(part, left))
     }
 
-    /// Returns those of `rows` that a node matches.
+    /// Returns the subset of `rows` that a node matches.
     fn among(self, node: PlanNode, rows: RowSet) -> RowSet {
         self.rows(flattened(PlanNode::All(vec![node, of_rows(rows)]), self.rows))
     }

@@ -1,8 +1,9 @@
 //! Finds the rows of an index that match a predicate, by the cheapest plan.
 //!
-//! The rows of one value are used as they lie in the index; nothing is copied or counted. The parts of an `AND` are
-//! intersected starting with the smallest: its rows are probed in the other parts one by one or, if there are many,
-//! the parts become bitmaps ([`super::cost`]). A range of start times limits the parts beside it.
+//! The rows of one value are used in place; nothing is copied or counted. The parts of an `AND` are
+//! intersected starting with the smallest. Its rows are probed in the other parts one by one. If there are
+//! many rows, the parts become bitmaps instead ([`super::cost`]). A range of start times limits the other
+//! parts.
 
 use std::ops::Range;
 
@@ -17,8 +18,8 @@ use super::text_rows::TextRows;
 use crate::filter::predicate::Predicate;
 use crate::index::{Bits, Ids, Index, LazyRowSet, Numbers, RowList, RowSet, RowTest, Texts, fill};
 
-/// Returns the rows of `index` for which `predicate` is true, by what `texts` has of conditions on texts, and by what
-/// `span_rows` takes other conditions on spans for; `None` if the search is cancelled first.
+/// Returns the rows of `index` for which `predicate` is true; `None` if the search is cancelled first.
+/// `texts` decides conditions on texts, and `span_rows` is the bound for other conditions on spans.
 pub(in crate::filter) fn rows(
     predicate: &Predicate,
     (index, texts): (&Index, &TextRows<'_>),
@@ -33,8 +34,8 @@ pub(in crate::filter) fn rows(
     (!is_cancelled()).then_some(rows)
 }
 
-/// Returns the rows as [`rows`] does, and an upper bound of how many were read to find them; `None` if that might be more
-/// than `most`, which are read in about the time in which another thread is woken. Only for predicates that read no spans.
+/// Returns the rows as [`rows`] does, and an upper bound on the number of rows read to find them; `None` if
+/// the bound exceeds `most`. Only for predicates that do not read spans.
 pub(in crate::filter) fn try_cheap_rows(
     predicate: &Predicate,
     index: &Index,
@@ -48,7 +49,7 @@ pub(in crate::filter) fn try_cheap_rows(
     (read <= most).then(|| (Planner { rows: index.rows(), is_cancelled }.narrowed(question, all), read))
 }
 
-/// Whether a node matches a row.
+/// Returns `true` if a node matches a row.
 pub(super) fn contains(node: &PlanNode, row: u32) -> bool {
     let index = row as usize;
     match node {
@@ -76,8 +77,8 @@ impl RowTest for PlanNode {
     }
 }
 
-/// Whether the id of a row is at one of these positions: between the ids at the ends of a range, which are in the processor's cache
-/// after the first row. None of the ranges is empty.
+/// Returns `true` if the id of a row is at one of these positions. The id is compared with the ids at the
+/// ends of a range, which are in the processor's cache after the first row. No range may be empty.
 fn has_id_within(ids: &Ids, positions: &[Range<usize>], row: usize) -> bool {
     let at = |position: usize| ids.bytes(ids.order()[position] as usize);
     let own = ids.bytes(row);
@@ -85,8 +86,8 @@ fn has_id_within(ids: &Ids, positions: &[Range<usize>], row: usize) -> bool {
     positions[..begun].last().is_some_and(|range| own <= at(range.end - 1))
 }
 
-/// Leaves those of `rows` that a node matches. What comes next does not depend on whether a row matches, so that the
-/// processor waits for the values of many at once.
+/// Keeps the subset of `rows` that a node matches. It has no branch that depends on a match, so the processor
+/// waits for the values of many rows at once.
 fn retain_matches(node: &PlanNode, rows: &mut Vec<u32>) {
     let mut kept = 0;
     for place in 0..rows.len() {
@@ -97,7 +98,7 @@ fn retain_matches(node: &PlanNode, rows: &mut Vec<u32>) {
     rows.truncate(kept);
 }
 
-/// Builds row sets of one index. Once the search is cancelled, whatever is left counts as empty.
+/// Builds row sets of one index. After a cancellation, the remaining sets are empty.
 #[derive(Clone, Copy)]
 pub(super) struct Planner<'w> {
     pub(super) rows: u32,
@@ -124,14 +125,14 @@ impl Planner<'_> {
         }
     }
 
-    /// Returns the rows of a node that matches few, sorted.
+    /// Returns the rows of a node that matches few rows, sorted.
     fn sparse(self, node: &PlanNode) -> RowSet {
         let mut found = Vec::new();
         self.gather(node, &(0..self.rows), &mut found);
         sorted(found)
     }
 
-    /// Appends the rows of a node in no particular order; rows may repeat, and some may lie outside of `window`.
+    /// Appends the rows of a node in no particular order. Rows may repeat, and some may be outside `window`.
     fn gather(self, node: &PlanNode, window: &Range<u32>, found: &mut Vec<u32>) {
         match node {
             PlanNode::Any(parts) => parts.iter().for_each(|part| self.gather(part, window, found)),
@@ -156,7 +157,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Returns the rows that match all parts; the smallest part comes first.
+    /// Returns the rows that match all parts. The smallest part comes first.
     fn all(self, parts: &[PlanNode]) -> RowSet {
         let conjunction = Conjunction::new(parts, self.rows);
         let window = conjunction.window.clone();
@@ -254,7 +255,8 @@ impl Planner<'_> {
         }
     }
 
-    /// Adds the rows of some codes; if they are the majority, adds all rows and removes those of the other codes.
+    /// Adds the rows of some codes. If they are the majority, adds all rows and removes the rows of the other
+    /// codes.
     fn unite_texts(self, texts: &Texts, codes: &CodeRanges, words: &mut [u64]) {
         if codes.rows <= self.rows as usize / 2 {
             return change(texts, &codes.ranges, words, |word, bits| *word |= bits);
@@ -266,7 +268,7 @@ impl Planner<'_> {
     }
 }
 
-/// Returns what matches all other rows than a node with parts, if these are fewer and sooner found.
+/// Returns the complement of a node with parts, if it matches fewer rows and costs less.
 fn cheaper_opposite(node: &PlanNode, rows: u32) -> Option<PlanNode> {
     let has_parts = matches!(node, PlanNode::All(_) | PlanNode::Any(_));
     if !has_parts || min_rows(node, rows) <= rows as usize / 2 {
@@ -275,7 +277,8 @@ fn cheaper_opposite(node: &PlanNode, rows: u32) -> Option<PlanNode> {
     Some(flattened(opposite(node, rows), rows)).filter(|others| cost(others, rows) < cost(node, rows))
 }
 
-/// Adds the rows at some positions of an order; if they are the majority, adds all rows and removes the others.
+/// Adds the rows at some positions of an order. If they are the majority, adds all rows and removes the
+/// others.
 fn unite_positions(order: &[u32], positions: &[Range<usize>], words: &mut [u64]) {
     if positions.iter().map(ExactSizeIterator::len).sum::<usize>() <= order.len() / 2 {
         return rows_at(order, positions).for_each(|row| set(words, row));
@@ -292,8 +295,8 @@ fn rows_at(order: &[u32], positions: &[Range<usize>]) -> impl Iterator<Item = u3
     positions.iter().flat_map(|range| &order[range.clone()]).copied()
 }
 
-/// Applies `change` to the bits of the rows of some codes: through the bitmap of a frequent code, row by row for
-/// the others.
+/// Applies `change` to the bits of the rows of some codes: by bitmap for a frequent code, row by row for the
+/// others.
 fn change(texts: &Texts, codes: &[Range<u32>], words: &mut [u64], change: impl Fn(&mut u64, u64)) {
     let one_by_one = |codes: Range<u32>, words: &mut [u64]| {
         for row in texts.rows(&codes) {
@@ -332,14 +335,14 @@ fn set(words: &mut [u64], row: u32) {
     words[row as usize / 64] |= 1 << (row % 64);
 }
 
-/// Returns the rows of a few codes within a range, as they lie in the index.
+/// Returns the rows of a few codes within a range, shared with the index.
 fn lists(texts: &Texts, codes: &CodeRanges, window: &Range<u32>) -> RowSet {
     let each = codes.ranges.iter().flat_map(Clone::clone);
     let mut lists: Vec<_> = each.map(|code| within(texts.row_list(code), window)).collect();
     if lists.len() == 1 { RowSet::List(lists.remove(0)) } else { RowSet::Lists(lists) }
 }
 
-/// Returns the part of an ascending list that lies in a range.
+/// Returns the part of an ascending list that is in a range.
 fn within(list: RowList, range: &Range<u32>) -> RowList {
     let position = |bound: u32| list.partition_point(|row| *row < bound);
     // Most ranges contain the whole list, which its ends show.

@@ -1,4 +1,4 @@
-//! Conditions in terms of one index.
+//! Predicates in terms of one index.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -11,34 +11,34 @@ use crate::index::{Ids, Numbers, RowSet, Texts, fill, is_set};
 /// A predicate in terms of one index.
 #[derive(Debug)]
 pub(super) enum PlanNode {
-    /// Every part holds.
+    /// Every part matches.
     All(Vec<PlanNode>),
-    /// At least one part holds.
+    /// At least one part matches.
     Any(Vec<PlanNode>),
     /// The row is in one of these ranges, which ascend and are separated by gaps.
     Ranges(Vec<Range<u32>>),
     /// The row's text has one of these codes.
     Texts(Arc<Texts>, CodeRanges),
-    /// The row's number is in the set; its positions in the order by number are known.
+    /// The row's number is in the set; the positions of matches in number order are known.
     Ordered {
         numbers: Arc<Numbers>,
         order: ScalarBuffer<u32>,
         positions: Vec<Range<usize>>,
         intervals: IntervalSet<i64>,
     },
-    /// The row's number is in the set.
+    /// The row's number is in the set; the column must be scanned.
     Scanned(Arc<Numbers>, IntervalSet<i64>),
-    /// The row's id is at one of these positions in the order of ids.
+    /// The row's id is at one of these positions in id order.
     Ids(Arc<Ids>, Vec<Range<usize>>),
     /// The row is in the set.
     Rows(RowSet),
 }
 
 impl PlanNode {
-    /// No row.
+    /// Matches no row.
     pub(super) const NONE: Self = Self::Ranges(Vec::new());
 
-    /// The rows of a range.
+    /// Matches the rows of a range.
     pub(super) fn one_range(range: Range<u32>) -> Self {
         Self::Ranges(union(std::iter::once(range)))
     }
@@ -47,13 +47,13 @@ impl PlanNode {
 /// A set of codes.
 #[derive(Debug)]
 pub(super) struct CodeRanges {
-    /// Ascending, separated by gaps.
+    /// The ranges, ascending and separated by gaps.
     pub(super) ranges: Vec<Range<u32>>,
-    /// How many rows have one of them.
+    /// The number of rows that have one of the codes.
     pub(super) rows: usize,
-    /// The same codes as a bitmap, once one is looked for among many ranges.
+    /// The same codes as a bitmap, built when many ranges are searched for a code.
     bits: OnceLock<Vec<u64>>,
-    /// The codes of the column, including that of a missing value.
+    /// The number of codes of the column, including the code of a missing value.
     all: usize,
 }
 
@@ -66,13 +66,13 @@ impl CodeRanges {
         Self { ranges, rows, bits: OnceLock::new(), all: texts.distinct() as usize + 1 }
     }
 
-    /// Returns the codes that both sets have, or that any of them has.
+    /// Returns the intersection of both sets if `is_all`, otherwise the union.
     pub(super) fn joined(&self, other: &Self, texts: &Texts, is_all: bool) -> Self {
         let end = texts.distinct() + 1;
         Self::new(texts, joined([&self.ranges, &other.ranges], end, is_all))
     }
 
-    /// Returns all other codes, including that of a missing value.
+    /// Returns all other codes, including the code of a missing value.
     pub(super) fn complement(&self, texts: &Texts) -> Vec<Range<u32>> {
         complement(&self.ranges, texts.distinct() + 1)
     }
@@ -91,13 +91,13 @@ impl CodeRanges {
         is_set(bits, code as usize)
     }
 
-    /// Returns how many codes there are.
+    /// Returns the number of codes.
     pub(super) fn count(&self) -> usize {
         self.ranges.iter().map(ExactSizeIterator::len).sum()
     }
 }
 
-/// Returns what matches all other rows, of `rows`.
+/// Returns a node that matches exactly the other rows, out of `rows`.
 pub(super) fn opposite(node: &PlanNode, rows: u32) -> PlanNode {
     let each = |parts: &[PlanNode]| parts.iter().map(|part| opposite(part, rows)).collect();
     match node {
@@ -119,7 +119,7 @@ pub(super) fn opposite(node: &PlanNode, rows: u32) -> PlanNode {
     }
 }
 
-/// Returns what lies in both, or in any, of two lists of ascending ranges up to `end`.
+/// Returns the intersection (if `is_all`) or the union of two lists of ascending ranges up to `end`.
 pub(super) fn joined<T: Copy + Ord + Default>(
     lists: [&[Range<T>]; 2],
     end: T,

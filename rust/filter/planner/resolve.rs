@@ -1,9 +1,9 @@
 //! Resolves a predicate against an index.
 //!
-//! What few values decide is decided here: a text becomes the codes that match, a number a range of the rows in order of
-//! that number, a start time a range of rows. So the number of rows of such a leaf is known before a row is read. Leaves
-//! that take long to look up are left [`DeferredLookup`]. `NOT` is pushed down into the leaves, where it leaves out the rows
-//! without a value, as in `evaluate`.
+//! Cheap lookups are done here: a text becomes the matching codes, a number a range of positions in number
+//! order, a start time a range of rows. The number of rows of such a leaf is therefore known before a row is
+//! read. Expensive lookups stay a [`DeferredLookup`]. `NOT` is pushed down into the leaves, where it excludes
+//! rows without a value, as in `evaluate`.
 
 use std::borrow::Cow;
 
@@ -20,16 +20,16 @@ use crate::schema::Field;
 /// Nanoseconds in a microsecond, the unit of instants in an index.
 const NANOS_PER_MICRO: i128 = 1_000;
 
-/// A predicate in terms of one index, as far as it is resolved at once.
+/// A predicate in terms of one index, with the expensive lookups still to do.
 #[derive(Debug)]
 pub(super) enum PartialPlan<'i, 'p> {
-    /// Nothing is left to look up.
+    /// No lookup remains.
     Resolved(PlanNode),
-    /// All of it is.
+    /// A single lookup remains.
     Deferred(DeferredLookup<'i, 'p>),
-    /// Every part holds.
+    /// Every part matches.
     All(Operands<'i, 'p>),
-    /// At least one part holds.
+    /// At least one part matches.
     Any(Operands<'i, 'p>),
 }
 
@@ -37,7 +37,7 @@ pub(super) enum PartialPlan<'i, 'p> {
 #[derive(Debug, Default)]
 pub(super) struct Operands<'i, 'p> {
     pub(super) resolved: Vec<PlanNode>,
-    /// Those that are looked up soonest come first.
+    /// The unresolved parts, cheapest lookup first.
     pub(super) open: Vec<PartialPlan<'i, 'p>>,
 }
 
@@ -47,7 +47,7 @@ impl PartialPlan<'_, '_> {
         for part in parts {
             match (part, is_all) {
                 (Self::Resolved(part), _) => joined.resolved.push(part),
-                // What is resolved of such a part leaves fewer rows to what is open beside it, too.
+                // The resolved parts of such a part also leave fewer rows for the open parts.
                 (Self::All(parts), true) | (Self::Any(parts), false) => {
                     joined.resolved.extend(parts.resolved);
                     joined.open.extend(parts.open);
@@ -64,7 +64,7 @@ impl PartialPlan<'_, '_> {
         }
     }
 
-    /// Returns the question with what is resolved of it as one flat node, if that is all.
+    /// Flattens a plan that is completely resolved.
     pub(super) fn flattened(self, rows: u32) -> Self {
         match self {
             Self::Resolved(node) => Self::Resolved(flattened(node, rows)),
@@ -72,7 +72,7 @@ impl PartialPlan<'_, '_> {
         }
     }
 
-    /// Returns the cost of looking up what is left.
+    /// Returns the cost of the remaining lookups.
     pub(super) fn cost(&self) -> usize {
         match self {
             Self::Resolved(_) => 0,
@@ -81,7 +81,7 @@ impl PartialPlan<'_, '_> {
         }
     }
 
-    /// Whether testing so many rows takes less time than looking up what is left.
+    /// Returns `true` if testing `rows` rows takes less time than the remaining lookups.
     pub(super) fn is_sooner_tested(&self, rows: usize) -> bool {
         match self {
             Self::Resolved(_) => true,
@@ -90,11 +90,11 @@ impl PartialPlan<'_, '_> {
         }
     }
 
-    /// Returns an upper bound of the rows that are read to evaluate it, of `rows`.
+    /// Returns an upper bound on the number of rows that are read to evaluate the plan.
     pub(super) fn max_rows_read(&self, rows: u32) -> usize {
         match self {
             Self::Resolved(node) => max_rows_read(node, rows),
-            // What is left to look up is asked of the rows that the rest leaves.
+            // The open parts are evaluated on the rows that the resolved parts leave.
             Self::All(parts) => {
                 parts.resolved.iter().map(|part| max_rows(part, rows)).min().unwrap_or(rows as usize)
             }
@@ -102,7 +102,7 @@ impl PartialPlan<'_, '_> {
         }
     }
 
-    /// Looks up what is left.
+    /// Performs the remaining lookups.
     pub(super) fn read(self) -> PlanNode {
         match self {
             Self::Resolved(node) => node,
@@ -114,12 +114,12 @@ impl PartialPlan<'_, '_> {
 }
 
 impl Operands<'_, '_> {
-    /// Returns the cost of looking up what is left.
+    /// Returns the cost of the remaining lookups.
     pub(super) fn cost(&self) -> usize {
         self.open.iter().map(PartialPlan::cost).sum()
     }
 
-    /// Looks up what is left.
+    /// Performs the remaining lookups.
     pub(super) fn read(self) -> Vec<PlanNode> {
         let Self { mut resolved, open } = self;
         resolved.extend(open.into_iter().map(PartialPlan::read));
@@ -127,28 +127,28 @@ impl Operands<'_, '_> {
     }
 }
 
-/// Which rows stand for a condition on spans that no index decides.
+/// The bound that stands for a condition on spans that no index decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::filter) enum SpanRows {
-    /// All that may match it.
+    /// All rows that may match.
     Possible,
-    /// Those that are known to match it.
+    /// Only rows that certainly match.
     Certain,
 }
 
-/// The index, whether the search has been cancelled, and for which rows a part is resolved.
+/// The indexes, the cancellation check and the bounds with which a part is resolved.
 #[derive(Clone, Copy)]
 pub(super) struct ResolveContext<'i, 'w> {
     pub(super) index: &'i Index,
     pub(super) texts: &'w TextRows<'i>,
     pub(super) is_cancelled: &'w dyn Fn() -> bool,
     pub(super) span_rows: SpanRows,
-    /// At most so many are asked for: as many as the parts of an `AND` leave that are resolved before.
+    /// Upper bound on the number of rows that the resolved parts of an `AND` leave.
     pub(super) rows_left: usize,
 }
 
-/// Returns `predicate` resolved to the rows for which it is `truth`; an empty range once the search is cancelled.
-/// Recursion is bounded by the depth of the predicate.
+/// Returns `predicate` resolved to the rows for which it is `truth`; an empty range once the search is
+/// cancelled. Recursion is bounded by the depth of the predicate.
 pub(super) fn resolve<'i, 'p>(
     predicate: &'p Predicate,
     truth: bool,
@@ -195,15 +195,16 @@ pub(super) fn resolve<'i, 'p>(
     }
 }
 
-/// So many values are looked up in about the time of a range.
+/// The number of values whose lookup takes about as long as the lookup of a range.
 const FEW_VALUES: usize = 4;
 
-/// How far down a part of an `AND` is resolved: first what most often has no row of a segment, and so spares the lookups of the rest.
+/// Evaluation order of `AND` operands: first those that usually match no row of a segment and make the other
+/// lookups unnecessary.
 fn resolve_rank(part: &Predicate, truth: bool) -> u8 {
     match part {
         Predicate::Not(part) => resolve_rank(part, !truth),
-        // Nothing is read to know which rows have a value, or that no number is in no interval. An id has its row in one segment, a time
-        // in few, other texts in some. A long list takes as many lookups as it has values.
+        // `EXISTS` and an empty interval need no lookup. An id has its row in one segment, a time in few,
+        // other texts in some. A long list needs as many lookups as it has values.
         Predicate::Exists(_) => 0,
         Predicate::Number(_, numbers) if numbers.whole.is_never(truth) => 0,
         part if part.values() > FEW_VALUES => 4,
@@ -214,8 +215,8 @@ fn resolve_rank(part: &Predicate, truth: bool) -> u8 {
     }
 }
 
-/// Returns the conjunction of parts that are each `truth`, or their disjunction. What a part decides alone is not resolved
-/// further: no rows of an `AND`, all rows of an `OR`.
+/// Returns the conjunction or the disjunction of parts that are each `truth`. Stops at a part that decides
+/// the result: no rows in an `AND`, all rows in an `OR`.
 fn resolve_parts<'i, 'p>(
     parts: &'p [Predicate],
     (truth, is_all): (bool, bool),
@@ -251,7 +252,7 @@ fn resolve_parts<'i, 'p>(
     PartialPlan::joined(nodes, is_all)
 }
 
-/// Returns a leaf as it is, or read if that is soon done, sooner than to test the rows that are left.
+/// Performs a cheap lookup, unless testing the remaining rows is even cheaper. Defers all other lookups.
 fn soon<'i, 'p>(leaf: DeferredLookup<'i, 'p>, rows_left: usize) -> PartialPlan<'i, 'p> {
     let is_soon = leaf.cost() <= MAX_COST_AT_ONCE && !leaf.is_sooner_tested(rows_left);
     if is_soon { PartialPlan::Resolved(leaf.read()) } else { PartialPlan::Deferred(leaf) }
@@ -267,7 +268,7 @@ fn resolve_intervals<'i, 'p>(
     let in_units = |wanted: &IntervalSet<i128>| wanted.in_units(unit, i64::MIN, i64::MAX);
     let numbers = index.numbers(field).expect("numbers and instants have a column");
     if field == Field::StartTime {
-        // Rows are sorted newest first, so the last interval holds the first rows.
+        // Rows are sorted newest first, so the last interval has the first rows.
         let Some(oldest) = index.rows().checked_sub(1) else { return PartialPlan::Resolved(PlanNode::NONE) };
         let [first, last] = [oldest as usize, 0].map(|row| i128::from(numbers.value(row)) * unit);
         let near = in_units(&wanted.overlapping(first, last));

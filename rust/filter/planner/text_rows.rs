@@ -1,4 +1,4 @@
-//! The rows of conditions on texts, by the text index of a segment: each pattern is looked up once.
+//! The rows of conditions on texts, from the text index of a segment. Each pattern is looked up once.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -7,7 +7,7 @@ use crate::filter::spans::{SpanTest, TextKey};
 use crate::index::RowSet;
 use crate::text_index::{PatternRows, TextIndex};
 
-/// What was looked up in the text index of a segment.
+/// Caches lookups in the text index of a segment.
 #[derive(Debug, Default)]
 pub(in crate::filter) struct TextRows<'i> {
     index: Option<&'i TextIndex>,
@@ -17,10 +17,10 @@ pub(in crate::filter) struct TextRows<'i> {
 /// The rows of one condition.
 #[derive(Debug)]
 struct TextBounds {
-    /// Rows that have a text that contains the pattern, and all that may have one.
+    /// Rows that certainly have a text with the pattern, and a superset of all rows that have one.
     certain: RowSet,
     possible: RowSet,
-    /// Rows that have such a text at all.
+    /// Rows that have a text in the channel.
     present: RowSet,
 }
 
@@ -29,8 +29,8 @@ impl<'i> TextRows<'i> {
         Self { index, found: RefCell::default() }
     }
 
-    /// Returns the rows for which a condition is known to be `truth`, and those for which it may be. `None` if there is no
-    /// index, the condition is not on texts, or the search is cancelled.
+    /// Returns the rows for which a condition is certainly `truth`, and a superset of the rows for which it
+    /// is. `None` if there is no index, the condition is not on texts, or the search is cancelled.
     pub(super) fn bounds(
         &self,
         test: &SpanTest,
@@ -49,7 +49,7 @@ impl<'i> TextRows<'i> {
         Some(if truth {
             [certain.clone(), possible.clone()]
         } else {
-            // A trace without any such text is unknown.
+            // For a trace without any such text the condition is unknown.
             [possible, certain].map(|rows| present.without(rows))
         })
     }

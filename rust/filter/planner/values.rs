@@ -13,10 +13,10 @@ use crate::index::{Boundary, Ids, RowSet, Texts};
 use crate::otlp::TraceId;
 use crate::text::{ID_DIGITS, IdPiece, digit};
 
-/// Texts that one thread tests at once.
+/// The number of texts that one thread tests at a time.
 const TEXTS_AT_ONCE: u32 = 1 << 14;
 
-/// Returns the codes whose texts the matcher matches, or those it does not.
+/// Returns the codes of the texts for which the matcher result is `truth`.
 pub(super) fn codes(texts: &Texts, matcher: &TextMatcher, truth: bool) -> CodeRanges {
     let found = if let Some(intervals) = matcher.intervals(texts.is_lower_case()) {
         let mut found = Vec::with_capacity(intervals.len());
@@ -41,7 +41,7 @@ pub(super) fn codes(texts: &Texts, matcher: &TextMatcher, truth: bool) -> CodeRa
     CodeRanges::new(texts, found)
 }
 
-/// Returns which of the codes have texts that the matcher matches, by testing each text.
+/// Returns the subset of `codes` whose texts match, by testing each text.
 fn tested(texts: &Texts, matcher: &TextMatcher, codes: Range<u32>) -> Vec<Range<u32>> {
     let (bytes, offsets) = texts.all();
     let offsets = &offsets[codes.start as usize..=codes.end as usize];
@@ -61,7 +61,7 @@ fn code(position: usize) -> u32 {
     position as u32
 }
 
-/// Returns the ids that the matcher matches, or those it does not.
+/// Returns the ids for which the matcher result is `truth`.
 pub(super) fn ids_that_match(ids: &Arc<Ids>, matcher: &TextMatcher, truth: bool) -> PlanNode {
     let Some(intervals) = matcher.intervals(true) else {
         return PlanNode::Rows(rows_that_contain(ids, matcher, truth));
@@ -82,7 +82,7 @@ pub(super) fn ids_that_match(ids: &Arc<Ids>, matcher: &TextMatcher, truth: bool)
     PlanNode::Ids(ids.clone(), if truth { found } else { complement(&found, ids.order().len()) })
 }
 
-/// Returns the texts of intervals that are all of one text.
+/// Returns the texts of intervals that each consist of a single text; `None` if one does not.
 fn exact_texts<'t>(intervals: &[ByteInterval<'t>]) -> Option<Vec<&'t [u8]>> {
     let exact = intervals.iter().map(|interval| match interval {
         ByteInterval::Exactly(text) => Some(*text),
@@ -91,13 +91,14 @@ fn exact_texts<'t>(intervals: &[ByteInterval<'t>]) -> Option<Vec<&'t [u8]>> {
     exact.collect()
 }
 
-/// Returns the id that is written like this.
+/// Parses an id in lower-case hexadecimal digits.
 fn id(text: &[u8]) -> Option<TraceId> {
     let is_written_so = text.len() == ID_DIGITS && !text.iter().any(u8::is_ascii_uppercase);
     TraceId::from_hex(std::str::from_utf8(text).ok().filter(|_| is_written_so)?)
 }
 
-/// Returns which of `all` positions in byte order lie in an interval; `first` returns the first position after a boundary.
+/// Returns the positions, out of `all` in byte order, that are in an interval. `first` returns the first
+/// position after a boundary.
 fn between<P: Copy + Ord>(
     interval: ByteInterval<'_>,
     all: Range<P>,
@@ -108,7 +109,7 @@ fn between<P: Copy + Ord>(
     start..end.map_or(all.end, first).max(start)
 }
 
-/// Returns the first position, in the order of ids, whose id comes after a boundary.
+/// Returns the first position in id order whose id comes after a boundary.
 fn first_id_after(ids: &Ids, boundary: Boundary<'_>) -> usize {
     let (text, padding) = match boundary {
         Boundary::Before(text) | Boundary::After(text) => (text, b'0'),
@@ -124,10 +125,10 @@ fn first_id_after(ids: &Ids, boundary: Boundary<'_>) -> usize {
     })
 }
 
-/// Returns the rows whose ids contain the pattern of a `CONTAINS` matcher, or those whose ids do not. Ids are compared in the
-/// order of rows, on all threads.
+/// Returns the rows for whose ids the result of a `CONTAINS` matcher is `truth`. Ids are compared in row
+/// order, on all threads.
 fn rows_that_contain(ids: &Ids, matcher: &TextMatcher, truth: bool) -> RowSet {
-    /// How many one thread compares at once: a multiple of the bits of a word.
+    /// The number of ids that one thread compares at a time: a multiple of the bits of a word.
     const IDS_AT_ONCE: usize = 4_096;
     let rows = ids.order().len();
     let pattern = matcher.pattern().unwrap_or_default();

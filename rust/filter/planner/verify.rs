@@ -1,8 +1,9 @@
-//! Decides rows by their spans, where columns alone do not.
+//! Decides rows by their spans if their columns alone do not.
 //!
-//! The columns give two sets of rows: those that match whatever the conditions on spans say, and those that can match.
-//! Rows of the second set that are not in the first are decided here: many at once by the span table of the segment, and
-//! those that it leaves open one by one, by a look at their traces. In an `AND` the columns are asked first.
+//! The columns give two sets of rows: the rows that match regardless of the conditions on spans, and the rows
+//! that can match. The rows in only the second set are decided here. The span table of the segment decides
+//! many of them at once. The remaining rows need document checks, one by one. In an `AND` the columns are
+//! evaluated first.
 
 use std::cell::OnceCell;
 use std::sync::Arc;
@@ -21,21 +22,22 @@ use crate::text_index::TextIndex;
 use crate::trace::Trace;
 use crate::trace::view::{StoredTrace, TraceView};
 
-/// What is known of a segment's rows without a look at their documents.
+/// The indexes of a segment, which decide rows without document checks.
 #[derive(Debug, Clone, Copy)]
 pub struct Indexes<'i> {
     /// The index of the rows.
     pub rows: &'i Index,
-    /// The table of their spans, once it is built.
+    /// The span table, once it is built.
     pub spans: Option<&'i SpanTable>,
-    /// The index of their attributes, once it is built.
+    /// The attribute index, once it is built.
     pub attributes: Option<&'i AttributeIndex>,
-    /// The index of their texts, once it is built.
+    /// The text index, once it is built.
     pub texts: Option<&'i TextIndex>,
 }
 
 impl<'i> Indexes<'i> {
-    /// Returns what is known of the spans. Attributes are known by the places of the table.
+    /// Returns the indexes of the spans. The attribute index is included only if it has the ordinals of the
+    /// same table.
     pub(super) fn of_spans(self) -> Option<SpanIndexes<'i>> {
         let table = self.spans?;
         let attributes = self.attributes.filter(|index| index.spans() == table.spans());
@@ -49,16 +51,16 @@ impl<'i> From<&'i Index> for Indexes<'i> {
     }
 }
 
-/// A filter in terms of the indexes of one segment, for single rows.
+/// A filter in terms of one segment's indexes, for single rows.
 #[derive(Debug)]
 pub struct Verifier<'i>(RowPredicate<'i>);
 
-/// Some rows by what is known of them: their positions among those that were asked.
+/// The verdict on some rows, by their positions in the request.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// Those that match.
+    /// The rows that match.
     pub matching: Bitmap,
-    /// Those whose traces must be looked at.
+    /// The rows that need a document check.
     pub open: Bitmap,
 }
 
@@ -73,7 +75,7 @@ enum RowPredicate<'i> {
     Spans(SpanQuestion<'i>),
 }
 
-/// Whether what holds of the trace is this.
+/// A condition on spans that is evaluated for one truth value.
 #[derive(Debug)]
 struct SpanQuestion<'i> {
     test: Arc<SpanTest>,
@@ -86,18 +88,18 @@ impl<'i> Verifier<'i> {
         Self(RowPredicate::of(predicate, true, indexes))
     }
 
-    /// Returns which of `rows`, which ascend, match, and which are left open by the indexes.
+    /// Decides `rows`, which ascend, by the indexes.
     pub fn decide(&self, rows: &RowBlock<'_>) -> Verdict {
         let TernaryMask { yes, no } = self.0.truths(rows);
         let open = Bitmap::all(0..rows.len()).without(&yes).without(&no);
         Verdict { matching: yes, open }
     }
 
-    /// Whether the filter matches a row. `read` returns its trace, or `None` if its document is damaged: then what
-    /// conditions on spans ask is unknown.
+    /// Returns `true` if the filter matches a row. `read` returns its trace, or `None` if its document is
+    /// damaged. Conditions on the spans of a damaged document are unknown.
     ///
     /// # Errors
-    /// Those of `read`; [`Error::Decode`] if a stored span cannot be decoded.
+    /// Any error of `read`; [`Error::Decode`] if a stored span cannot be decoded.
     pub fn holds(&self, row: u32, read: impl Fn() -> Result<Option<StoredTrace>>) -> Result<bool> {
         let (stored, trace, view) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
         let look = DocumentCheck {
@@ -117,7 +119,7 @@ impl<'i> Verifier<'i> {
     }
 }
 
-/// A look at the document of a row, each part of which is read when it is first asked for; `None` if it is damaged.
+/// A document check of a row. Each part of the document is read at its first use; `None` if it is damaged.
 struct DocumentCheck<'l, 'v> {
     stored: &'l dyn Fn() -> Result<Option<&'v StoredTrace>>,
     view: &'l dyn Fn(&StoredTrace) -> Option<&'v TraceView<'v>>,
@@ -128,7 +130,7 @@ impl SpanQuestion<'_> {
         let Some(stored) = (look.stored)()? else { return Ok(false) };
         match self.test.is_of_stored(stored, self.wanted) {
             Ok(Some(matches)) => Ok(matches),
-            // Whether a document is damaged shows when all of it is decoded.
+            // Only decoding the whole document shows whether it is damaged.
             Ok(None) | Err(Error::Decode(_)) => {
                 (look.view)(stored).map_or(Ok(false), |view| self.test.is(self.wanted, view))
             }
@@ -164,7 +166,7 @@ impl<'i> RowPredicate<'i> {
         }
     }
 
-    /// Returns, for the position of each of `rows`, whether it matches; unknown if the indexes leave it open.
+    /// Returns the truth for the position of each row; unknown if the indexes do not decide it.
     fn truths(&self, rows: &RowBlock<'_>) -> TernaryMask {
         match self {
             Self::All(parts) => joined(parts, rows, false),
@@ -191,8 +193,8 @@ impl<'i> RowPredicate<'i> {
     }
 }
 
-/// Joins the truths of parts: an `OR` is the opposite of the `AND` of opposites. A part is asked of the rows that the ones
-/// before it leave undecided.
+/// Joins the truths of parts. An `OR` is the negation of the `AND` of negations. Each part is evaluated only
+/// for the rows that earlier parts leave undecided.
 fn joined(parts: &[RowPredicate<'_>], rows: &RowBlock<'_>, is_or: bool) -> TernaryMask {
     let positions = 0..rows.len();
     let mut found = TernaryMask::all(positions.clone());
@@ -214,7 +216,7 @@ fn joined(parts: &[RowPredicate<'_>], rows: &RowBlock<'_>, is_or: bool) -> Terna
     found.negated_if(is_or)
 }
 
-/// Whether all parts hold; stops at the first that does not.
+/// Returns `true` if `holds` is true for all parts; stops at the first one for which it is false.
 fn all<T>(parts: &[T], holds: impl Fn(&T) -> Result<bool>) -> Result<bool> {
     for part in parts {
         if !holds(part)? {

@@ -1,7 +1,8 @@
-//! Conditions on attributes by their names, typed by value.
+//! Conditions on attributes by name, typed by the compared value.
 //!
-//! A text compares with texts, a number with numbers, a boolean with booleans; a comparison of values of two types is
-//! unknown, as one with a missing value is. A list, a map or bytes exists, and compares with nothing.
+//! A text compares with texts, a number with numbers, a boolean with booleans. A comparison of values of two
+//! types is unknown, like a comparison with a missing value. A list, a map or bytes exists but equals no
+//! value.
 
 use std::borrow::Cow;
 
@@ -24,12 +25,13 @@ const MAX_KEY_BYTES: usize = 1_024;
 pub(in crate::filter) struct AttributeTest {
     pub(super) scope: AttributeScope,
     pub(super) key: String,
-    /// `None` for `EXISTS`; else one for each type of value that it compares with.
+    /// `None` for `EXISTS`; otherwise one leaf for each type of compared value.
     tests: Option<Vec<Leaf>>,
 }
 
 impl AttributeTest {
-    /// Returns the condition if its key begins as that of an attribute does. `NEQ` becomes `EQ`; the caller negates it.
+    /// Returns the test if the key has the prefix of an attribute; otherwise `None`. `NEQ` becomes `EQ`; the
+    /// caller negates it.
     pub(super) fn bind(condition: &Condition) -> Option<Result<Self, LocatedError>> {
         let (scope, key) = match condition.key.split_once('.')? {
             ("attributes", key) => (AttributeScope::Span, key),
@@ -65,7 +67,7 @@ impl AttributeTest {
         Ok(Self { scope, key, tests: Some(tests) })
     }
 
-    /// Returns what an index says of each span; `None` if keys like this one are not in it.
+    /// Returns the result for each span from an index; `None` if such keys are not indexed.
     pub(super) fn marked<'i>(&self, index: &'i AttributeIndex) -> Option<MarkedAttribute<'i>> {
         let of_truth = |truth| match truth {
             Truth::True => IS_TRUE,
@@ -90,7 +92,7 @@ impl AttributeTest {
         Some(known.marked(of_value, of_truth(self.truth(ValueRef::Missing))))
     }
 
-    /// Returns what holds of a value.
+    /// Returns the truth of the test for a value.
     pub(super) fn truth(&self, value: ValueRef<'_>) -> Truth {
         let Some(tests) = &self.tests else { return Truth::of(value != ValueRef::Missing) };
         let fitting = tests.iter().find_map(|leaf| holds(leaf, value));
@@ -98,7 +100,7 @@ impl AttributeTest {
     }
 }
 
-/// Returns whether a leaf holds of a value; `None` if the value is of another type.
+/// Returns the result of a leaf for a value; `None` if the value is of another type.
 fn holds(leaf: &Leaf, value: ValueRef<'_>) -> Option<bool> {
     match (leaf, value) {
         (Leaf::Text(matcher), ValueRef::Text(text)) => {
@@ -125,7 +127,7 @@ fn type_of(value: &Json, operator: Operator) -> Result<FieldType, String> {
     }
 }
 
-/// Returns the condition with those of its values that are of a type. Case is a matter of texts.
+/// Returns the condition with only the values of type `wanted`. `ignore_case` only applies to texts.
 fn of_type(condition: &Condition, types: &[FieldType], wanted: FieldType) -> Condition {
     let operand = match &condition.operand {
         Operand::Several(values) => {

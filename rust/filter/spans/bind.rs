@@ -1,4 +1,4 @@
-//! Binds conditions on spans: resolves fields, checks operators, types literals.
+//! Binds conditions on spans: resolves fields, checks operators and types literals.
 
 use super::attribute::AttributeTest;
 use super::content::Pattern;
@@ -11,10 +11,10 @@ use crate::schema::{Field, FieldType, Operator};
 use crate::trace::cost::CostField;
 use crate::trace::view::{SPAN_FIELDS, SpanField};
 
-/// Maximum number of conditions of one filter that look for a text in what was said.
+/// Maximum number of conditions of one filter that search texts.
 pub const MAX_PATTERNS: usize = 16;
 
-/// The fields of a trace that are what was said in any of its spans.
+/// The fields of a trace that cover the texts of all its spans.
 pub(in crate::filter) const CONTENT_FIELDS: [&str; 4] = ["input", "output", "error", "text"];
 
 /// Binds the conditions on spans of one filter.
@@ -24,7 +24,7 @@ pub(in crate::filter) struct SpanBinder {
 }
 
 impl SpanBinder {
-    /// Returns the test of a condition outside of `SPAN`; `None` if its key is that of a column. `NEQ` becomes `EQ`; the
+    /// Returns the test of a condition outside `SPAN`; `None` if its key is a column. `NEQ` becomes `EQ`; the
     /// caller negates it.
     pub(in crate::filter) fn of_trace(
         &mut self,
@@ -81,7 +81,7 @@ impl SpanBinder {
         }
     }
 
-    /// Returns an axis with what narrows it.
+    /// Returns an axis with its options.
     pub(super) fn relation(&mut self, axis: &AxisExpr) -> Result<Relation, LocatedError> {
         let of_field = |(index, key): (usize, &String)| {
             look_up(key).map_err(|error| error.in_element(index).in_member("same"))
@@ -96,7 +96,7 @@ impl SpanBinder {
         })
     }
 
-    /// Cheap parts come first: the order does not change the result.
+    /// Moves cheap parts to the front, because the order does not change the result.
     fn conditions(&mut self, conditions: &[Expr]) -> Result<Vec<SpanPredicate>, LocatedError> {
         let bound = conditions.iter().enumerate().map(|(index, condition)| {
             self.condition(condition).map_err(|error| error.in_element(index).in_member("conditions"))
@@ -118,7 +118,7 @@ impl SpanBinder {
         }
     }
 
-    /// Returns the pattern that `CONTAINS` looks for in what was said; `None` of another condition.
+    /// Returns the pattern of a `CONTAINS` on texts; `None` for other conditions.
     fn pattern(&mut self, field: &SpanField, condition: &Condition) -> Result<Option<Pattern>, LocatedError> {
         if field.channel().is_none() {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! Patterns that texts contain. What of a text is searched: [`crate::text`].
+//! Patterns that texts contain. See [`crate::text`] for the parts of a text that are searched.
 
 use super::excerpt::Excerpt;
 use crate::filter::error::LocatedError;
@@ -7,21 +7,21 @@ use crate::schema::Operator;
 use crate::text::find_in_searched;
 use crate::trace::view::TextProbe;
 
-/// A pattern to look for in texts.
+/// A pattern to search for in texts.
 #[derive(Debug, Clone)]
 pub(in crate::filter) struct Pattern {
     matcher: TextMatcher,
-    /// Says of most spans without the pattern that they are; `None` if it would miss it.
+    /// Rejects most spans without the pattern; `None` if it could reject a span that has it.
     pub(super) probe: Option<Box<TextProbe>>,
     pub(super) text: String,
     pub(super) ignore_case: bool,
 }
 
 impl Pattern {
-    /// Returns the pattern of a text.
+    /// Returns the pattern for a text.
     ///
     /// # Errors
-    /// If there is nothing to look up: no letter, digit, `_`, `-` or character beyond ASCII.
+    /// If `text` has no searchable character: a letter, digit, `_`, `-` or character beyond ASCII.
     pub(super) fn of(text: &str, ignore_case: bool) -> Result<Self, LocatedError> {
         let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte) || !byte.is_ascii();
         if !text.bytes().any(is_token) {
@@ -36,12 +36,13 @@ impl Pattern {
         })
     }
 
-    /// Whether the pattern lies within `text`, and not in data.
+    /// Returns `true` if `text` contains the pattern outside a data run.
     pub(super) fn is_in(&self, text: &str, scratch: &mut String) -> bool {
         find_in_searched(text, |part| self.matcher.matches(part, scratch).then_some(())).is_some()
     }
 
-    /// Returns the surroundings of the first occurrence of the pattern in `text`, in the form in which it was found.
+    /// Returns an excerpt around the first occurrence of the pattern in `text`, at the escape level at which
+    /// it was found.
     pub(super) fn excerpt(&self, text: &str) -> Option<Excerpt> {
         find_in_searched(text, |part| self.matcher.find(part).map(|found| Excerpt::of(part, found)))
     }

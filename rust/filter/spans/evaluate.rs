@@ -1,7 +1,7 @@
-//! Decides conditions on the spans of a trace.
+//! Evaluates conditions on the spans of a trace.
 //!
-//! A predicate is decided for all spans at once, so an axis is one pass over the tree. The parts of an `AND` are asked only
-//! of spans for which it is still open; what they say of others is not used.
+//! A predicate is evaluated for all spans at once, so an axis is one pass over the tree. The parts of an
+//! `AND` are evaluated only for spans that are still open. Their results for other spans are not used.
 
 use super::attribute::AttributeTest;
 use super::axes::{Narrowing, classes_of_trace, related};
@@ -13,17 +13,17 @@ use crate::filter::leaf::Leaf;
 use crate::span_table::Bitmap;
 use crate::trace::view::{Channel, SpanField, SpanValue, TraceView};
 
-/// What must be told apart of what holds.
+/// The truth values that a caller must distinguish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Needed {
-    /// Whether it is true.
+    /// Only true from not true.
     IsTrue,
-    /// Also what is false from what is unknown: it is negated.
+    /// Also false from unknown, because the result is negated.
     Truth,
 }
 
 impl SpanTest {
-    /// Whether what holds of a trace is `wanted`, true or false.
+    /// Returns `true` if the truth for a trace is `wanted`, true or false.
     ///
     /// # Errors
     /// [`crate::error::Error::Decode`] if a stored span cannot be decoded.
@@ -67,13 +67,13 @@ impl SpanTest {
     }
 }
 
-/// Returns, by place, whether a predicate is true of a span; `false` of those that are not `asked`.
+/// Returns one flag per span: whether a predicate is true. It is `false` for spans that are not `asked`.
 pub(super) fn true_of(predicate: &SpanPredicate, view: &TraceView<'_>, asked: &[bool]) -> Result<Vec<bool>> {
     let truths = truths(predicate, view, asked, Needed::IsTrue)?;
     Ok(truths.into_iter().zip(asked).map(|(truth, is_asked)| *is_asked && truth == Truth::True).collect())
 }
 
-/// Returns, by place, what holds of the spans that are `asked`.
+/// Returns the truth for each span. Only the results for `asked` spans are valid.
 fn truths(
     predicate: &SpanPredicate,
     view: &TraceView<'_>,
@@ -102,7 +102,7 @@ fn truths(
     }
 }
 
-/// Returns, by place, whether a span is asked and has one of `targets` on an axis.
+/// Returns one flag per span: whether the span is asked and has one of `targets` on an axis.
 ///
 /// # Errors
 /// [`crate::error::Error::Decode`] if a stored span cannot be decoded.
@@ -133,7 +133,7 @@ pub(super) fn on_axis(
     Ok((0..view.len()).map(|place| found.contains(place)).collect())
 }
 
-/// Joins the truths of parts: `first` is that of no part, and the opposite of what decides.
+/// Joins the truths of parts. `first` is the result for an empty list; its negation decides.
 fn join(
     parts: &[SpanPredicate],
     (view, needed): (&TraceView<'_>, Needed),
@@ -173,7 +173,7 @@ fn of_field(field: &SpanField, leaf: &Leaf, view: &TraceView<'_>, place: usize) 
     })
 }
 
-/// Returns what holds of a text, or of a missing one.
+/// Returns the truth of a leaf for a text; `None` is a missing text.
 pub(super) fn of_text(leaf: &Leaf, text: Option<&str>) -> Truth {
     match (leaf, text) {
         (Leaf::Exists, text) => Truth::of(text.is_some()),

@@ -1,24 +1,24 @@
-//! A text that was found, with a little of what is around it.
+//! A match in a text, with some text around it.
 
 use std::ops::Range;
 
-/// What is shown before and after what was found, in characters.
+/// The number of characters that are shown before and after the match.
 const AROUND: usize = 60;
 
-/// What stands for what is cut off.
+/// Stands for text that is cut off.
 const CUT: char = '…';
 
-/// The surroundings of what was found in a text.
+/// A match in a text, with some text around it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::filter) struct Excerpt {
-    /// The text around it, with `…` where it was cut.
+    /// The text around the match, with `…` at each cut.
     pub(in crate::filter) context: String,
-    /// Where it is in the context, in characters.
+    /// The position of the match in the context, in characters.
     pub(in crate::filter) found: Range<usize>,
 }
 
 impl Excerpt {
-    /// Returns the surroundings of the characters `found` of `text`.
+    /// Returns the excerpt for the characters `found` of `text`.
     pub(super) fn of(text: &str, found: Range<usize>) -> Self {
         let first = found.start.saturating_sub(AROUND);
         let mut context = String::new();

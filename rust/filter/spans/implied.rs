@@ -1,4 +1,4 @@
-//! What a condition on spans implies of the columns of its trace: rows without it need no look at their document.
+//! Conditions on columns that a condition on spans implies. Rows that fail them need no document check.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::schema::{Field, Operator};
 use crate::trace::view::Channel;
 
 impl SpanTest {
-    /// Returns what holds of every trace for which this is true.
+    /// Returns a condition on columns that is true for every trace for which the test is true.
     pub(in crate::filter) fn implied(&self) -> Predicate {
         match self {
             Self::Count { at_least: 0, .. } | Self::Attribute(_) | Self::Cost(_, _) | Self::HasCost(_) => {
@@ -24,7 +24,7 @@ impl SpanTest {
 }
 
 impl SpanTest {
-    /// Returns what holds of the texts of every trace for which this is true, as conditions on texts.
+    /// Returns conditions on texts that are true for every trace for which the test is true.
     pub(in crate::filter) fn implied_texts(&self) -> Predicate {
         match self {
             Self::Count { predicate, at_least: 1.., .. } => texts(predicate),
@@ -33,7 +33,7 @@ impl SpanTest {
     }
 }
 
-/// Returns what the texts of a trace contain of which the predicate is true of a span.
+/// Returns conditions on the texts of a trace that follow if the predicate is true for one of its spans.
 fn texts(predicate: &SpanPredicate) -> Predicate {
     match predicate {
         SpanPredicate::And(parts) => Predicate::And(parts.iter().map(texts).collect()),
@@ -51,7 +51,8 @@ fn nothing() -> Predicate {
     Predicate::And(Vec::new())
 }
 
-/// Returns what a trace has of which the predicate is true of `count` spans, at least one.
+/// Returns conditions on the columns of a trace that follow if the predicate is true for `count` spans, at
+/// least one.
 fn implied(predicate: &SpanPredicate, count: u64) -> Predicate {
     let greater = |field, leaf: &Leaf| match leaf {
         Leaf::Number(numbers) => numbers.whole.least().map_or_else(nothing, |least| at_least(field, least)),
@@ -59,7 +60,7 @@ fn implied(predicate: &SpanPredicate, count: u64) -> Predicate {
     };
     match predicate {
         SpanPredicate::And(parts) => Predicate::And(parts.iter().map(|part| implied(part, count)).collect()),
-        // Each part may be true of only some of them.
+        // Each part may be true for only some of the spans.
         SpanPredicate::Or(parts) => Predicate::Or(parts.iter().map(|part| implied(part, 1)).collect()),
         SpanPredicate::Axis(axis) => implied(&axis.part, 1),
         SpanPredicate::Field(field, leaf) => match (field.key, leaf) {
@@ -69,9 +70,9 @@ fn implied(predicate: &SpanPredicate, count: u64) -> Predicate {
             ("type", Leaf::Text(matcher)) if is_only(matcher, "TOOL") => {
                 at_least(Field::ToolCalls, count.into())
             }
-            // Of nested calls only the innermost count.
+            // Of nested model calls, only the innermost one counts.
             ("type", Leaf::Text(matcher)) if is_only(matcher, "LLM") => at_least(Field::LlmCalls, 1),
-            // A span lies within its trace.
+            // A span is within the time of its trace.
             ("duration_ms", leaf) => greater(Field::DurationMs, leaf),
             _ => nothing(),
         },
@@ -80,12 +81,12 @@ fn implied(predicate: &SpanPredicate, count: u64) -> Predicate {
     }
 }
 
-/// Whether a matcher of listed texts lists this one alone.
+/// Returns `true` if a matcher lists only this text.
 fn is_only(matcher: &TextMatcher, text: &str) -> bool {
     matcher.count() == Some(1) && matcher.matches(text, &mut String::new())
 }
 
-/// Only a span that failed has an error.
+/// Only a failed span has an error.
 fn of_channel(channel: Channel) -> Predicate {
     if channel == Channel::Error { at_least(Field::ErrorCount, 1) } else { nothing() }
 }

@@ -1,8 +1,8 @@
-//! Which spans and which texts make conditions on spans true.
+//! Finds the spans and texts that make conditions on spans true.
 //!
-//! A condition is asked only of spans for which it is known to be true, from the outermost one inwards: every part of an
-//! `AND` is true of them, an `OR` is asked of which spans each of its parts is true, and an axis leads on to the spans that
-//! it found. What stands under `NOT` is true of nothing that could be shown.
+//! Each condition is explained only for spans for which it is true, from the outermost condition inwards.
+//! Every part of an `AND` is true for them. Each part of an `OR` is evaluated again. An axis leads to the
+//! spans that it matched. A condition inside `NOT` has nothing to show.
 
 use std::collections::BTreeSet;
 
@@ -16,14 +16,15 @@ use crate::filter::error::LocatedError;
 use crate::filter::expr::{Condition, Expr, SpanExpr};
 use crate::trace::view::{Channel, TraceView};
 
-/// Maximum number of pieces of text that one condition finds.
+/// Maximum number of excerpts that one condition finds.
 pub(in crate::filter) const MAX_PIECES: usize = 8;
 
-/// The channels that one field stands for, with their names.
+/// The names and channels that the field `text` covers.
 const SIDES: [(&str, Channel); 3] =
     [("input", Channel::Input), ("output", Channel::Output), ("error", Channel::Error)];
 
-/// The names of the spans of one filter: those that it gives, and `span`, `span_2` and so on for each other `SPAN`.
+/// The names of the spans of one filter: the given names, and `span`, `span_2` and so on for each unnamed
+/// `SPAN`.
 #[derive(Debug)]
 pub(in crate::filter) struct Names {
     given: BTreeSet<String>,
@@ -69,21 +70,21 @@ impl Names {
     }
 }
 
-/// What was found in one trace.
+/// The matches in one trace.
 #[derive(Debug, Default)]
 pub(in crate::filter) struct SpanMatches {
-    /// Names, each with the places of its spans, in the order of the filter.
+    /// Each name with its span ordinals, in the order of the filter.
     pub(in crate::filter) spans: Vec<(String, Vec<usize>)>,
-    /// Of each condition on texts, what it found.
+    /// The excerpts of each condition on texts.
     pub(in crate::filter) pieces: Vec<Vec<Piece>>,
 }
 
-/// A piece of a text.
+/// An excerpt of a text of a span.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::filter) struct Piece {
-    /// The place of the span.
+    /// The ordinal of the span.
     pub(in crate::filter) place: usize,
-    /// The field that the text is of.
+    /// The field that has the text.
     pub(in crate::filter) field: &'static str,
     pub(in crate::filter) excerpt: Excerpt,
 }
@@ -97,16 +98,16 @@ pub(in crate::filter) struct SpanMatcher {
 }
 
 impl SpanMatcher {
-    /// Returns the matcher of `span`.
+    /// Returns the matcher for `span`.
     ///
     /// # Errors
-    /// None for a filter that was compiled.
+    /// Never for a compiled filter.
     pub(in crate::filter) fn of(span: &SpanExpr, name: String) -> std::result::Result<Self, LocatedError> {
         let predicate = SpanBinder::default().condition(&span.condition)?;
         Ok(Self { name, predicate, part: SpanPart::of(&span.condition)? })
     }
 
-    /// Adds what makes it true of a trace of which it is true.
+    /// Adds the spans and texts that make the condition true. It must be true for the trace.
     ///
     /// # Errors
     /// [`crate::error::Error::Decode`] if a stored span cannot be decoded.
@@ -116,7 +117,8 @@ impl SpanMatcher {
         self.part.find(view, &spans, found)
     }
 
-    /// Adds what makes the condition true of the span at `place`, of which it is true.
+    /// Adds the spans and texts that make the condition true for the span at `place`. It must be true for
+    /// this span.
     ///
     /// # Errors
     /// As [`SpanMatcher::find`].
@@ -131,15 +133,15 @@ impl SpanMatcher {
     }
 }
 
-/// Finds the texts of a `CONTAINS` on what was said.
+/// Finds the texts that match a `CONTAINS`.
 #[derive(Debug)]
 pub(in crate::filter) struct PatternMatcher(Channel, Pattern);
 
 impl PatternMatcher {
-    /// Returns the matcher of a condition outside of `SPAN`; `None` of one that looks for no text.
+    /// Returns the matcher for a condition outside `SPAN`; `None` if the condition does not search texts.
     ///
     /// # Errors
-    /// None for a filter that was compiled.
+    /// Never for a compiled filter.
     pub(in crate::filter) fn of(condition: &Condition) -> std::result::Result<Option<Self>, LocatedError> {
         Ok(match SpanBinder::default().of_trace(condition)? {
             Some(SpanTest::Contains(channel, pattern)) => Some(Self(channel, pattern)),
@@ -147,7 +149,7 @@ impl PatternMatcher {
         })
     }
 
-    /// Adds the pieces of the texts of `spans`: the first occurrence in each text, and nothing twice.
+    /// Adds excerpts of the texts of `spans`: the first occurrence in each text, without duplicates.
     ///
     /// # Errors
     /// As [`SpanMatcher::find`].
@@ -167,7 +169,7 @@ impl PatternMatcher {
                 for text in view.texts(place, *side)? {
                     let Some(excerpt) = pattern.excerpt(text) else { continue };
                     let piece = Piece { place, field, excerpt };
-                    // A message of a conversation may be what the node shows, too.
+                    // A message of a conversation may also be a text of the node.
                     if !pieces.contains(&piece) {
                         pieces.push(piece);
                     }
@@ -185,9 +187,9 @@ impl PatternMatcher {
 /// The parts of a condition on one span that have something to show.
 #[derive(Debug)]
 enum SpanPart {
-    /// All are true of a span.
+    /// All are true for a span.
     All(Vec<SpanPart>),
-    /// Each with what says whether it is true of a span.
+    /// Each with the predicate that decides whether it is true for a span.
     Any(Vec<(SpanPredicate, SpanPart)>),
     /// The spans on an axis.
     Axis(Box<AxisPart>),
@@ -199,7 +201,7 @@ enum SpanPart {
 
 #[derive(Debug)]
 struct AxisPart {
-    /// How a span stands to those that are on the axis of it.
+    /// The relation in the opposite direction: from a related span back to this one.
     converse: Relation,
     name: Option<String>,
     predicate: SpanPredicate,
@@ -242,7 +244,7 @@ impl SpanPart {
         matches!(self, Self::Nothing)
     }
 
-    /// Adds what makes it true of `spans`, of all of which it is true.
+    /// Adds the spans and texts that make the part true. It must be true for all of `spans`.
     fn find(&self, view: &TraceView<'_>, spans: &[bool], found: &mut SpanMatches) -> Result<()> {
         if !spans.contains(&true) {
             return Ok(());

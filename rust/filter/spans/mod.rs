@@ -1,8 +1,13 @@
-//! Conditions on the spans of a trace: which spans there are, how they are related, and what was said in them.
+//! Conditions on the spans of a trace: which spans exist, how they are related, and which texts they have.
 //!
-//! A condition is decided on the trace itself ([`evaluate`]), or on as much of its document as it needs ([`stored`]), of which the
-//! columns say at most that it cannot hold ([`implied`]), or on the span table of its segment ([`table`]), as far as that has
-//! what it asks for. Which spans and texts make it true is asked of the traces of a page ([`matches`]).
+//! There are three ways to decide a condition:
+//!
+//! - on the trace itself ([`evaluate`]),
+//! - on as much of the document as it needs ([`stored`]),
+//! - on the span table of the segment ([`table`]), if the table has the data.
+//!
+//! The columns of a row can only exclude a match ([`implied`]). The spans and texts that make a condition
+//! true are computed only for the traces of a page ([`matches`]).
 
 mod attribute;
 mod axes;

@@ -11,33 +11,33 @@ use crate::trace::view::{Channel, SpanField};
 /// A condition on the spans of a trace.
 #[derive(Debug, Clone)]
 pub(in crate::filter) enum SpanTest {
-    /// The number of spans for which the predicate is true is between the bounds. True or false, never unknown.
+    /// The number of matching spans is within bounds. True or false, never unknown.
     Count { predicate: SpanPredicate, at_least: u64, at_most: Option<u64> },
-    /// Some text of the trace contains the pattern; unknown of a trace without such texts.
+    /// A text of the trace contains the pattern; unknown if the trace has no texts in the channel.
     Contains(Channel, Pattern),
-    /// The trace has such a text.
+    /// The trace has a text in the channel.
     Said(Channel),
     /// A condition on an attribute of the run root.
     Attribute(AttributeTest),
-    /// What the trace cost is in the set; unknown of a trace without this field.
+    /// The cost of the trace is in the set; NULL if the trace lacks the field.
     Cost(CostField, NumberSet),
-    /// The trace has this field.
+    /// The trace has this cost field.
     HasCost(CostField),
 }
 
-/// What a condition on texts asks of a text index.
+/// The key of a condition on texts in a text index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::filter) struct TextKey {
-    /// Which texts.
+    /// The channel of the texts.
     pub(in crate::filter) channel: Channel,
-    /// What they contain; `None` if they only have to be there.
+    /// The pattern; `None` if any text matches.
     pub(in crate::filter) pattern: Option<String>,
-    /// Whether case is ignored.
+    /// True if case is ignored.
     pub(in crate::filter) ignore_case: bool,
 }
 
 impl SpanTest {
-    /// Returns what holds of a trace that cost this; `None` if the test is not on costs.
+    /// Returns the truth for a trace with this cost; `None` if the test is not on costs.
     pub(super) fn of_cost(&self, cost: TraceCost) -> Option<Truth> {
         match self {
             Self::Cost(field, numbers) => {
@@ -49,7 +49,7 @@ impl SpanTest {
         }
     }
 
-    /// Returns what a text index is asked; `None` of a condition that is not on texts.
+    /// Returns the key for a text index; `None` if the condition is not on texts.
     pub(in crate::filter) fn text_key(&self) -> Option<TextKey> {
         match self {
             Self::Contains(channel, pattern) => {
@@ -65,46 +65,46 @@ impl SpanTest {
 /// A condition on one span.
 #[derive(Debug, Clone)]
 pub(in crate::filter) enum SpanPredicate {
-    /// Every part holds.
+    /// True if every part is true.
     And(Vec<SpanPredicate>),
-    /// At least one part holds.
+    /// True if at least one part is true.
     Or(Vec<SpanPredicate>),
-    /// The part does not hold.
+    /// The negation of a part.
     Not(Box<SpanPredicate>),
     /// The value of a field.
     Field(&'static SpanField, Leaf),
-    /// Some text of the span contains the pattern; unknown of a span without such texts.
+    /// A text of the span contains the pattern; unknown if the span has no texts in the channel.
     Contains(Channel, Pattern),
-    /// The span has such a text.
+    /// The span has a text in the channel.
     Said(Channel),
     /// A condition on an attribute.
     Attribute(AttributeTest),
-    /// A span on the axis for which the part is true. True or false, never unknown.
+    /// The part is true for a span on the axis. True or false, never unknown.
     Axis(Box<AxisPredicate>),
 }
 
-/// A condition that there is a span on an axis.
+/// A condition that a matching span exists on an axis.
 #[derive(Debug, Clone)]
 pub(in crate::filter) struct AxisPredicate {
     pub(super) relation: Relation,
-    /// What is true of the span on the axis.
+    /// The condition on the span on the axis.
     pub(super) part: SpanPredicate,
 }
 
-/// An axis with what narrows it.
+/// An axis with its options.
 #[derive(Debug, Clone)]
 pub(in crate::filter) struct Relation {
     pub(super) axis: Axis,
     pub(super) from: OrderFrom,
     pub(super) scope: OrderScope,
-    /// The fields in which both spans are the same.
+    /// The fields in which both spans must be equal.
     pub(super) same: Vec<&'static SpanField>,
-    /// What is true of no span that starts between the two.
+    /// A condition that is true for no span that starts between the two.
     pub(super) without: Option<SpanPredicate>,
 }
 
 impl SpanPredicate {
-    /// Estimates the cost of a look at one span, to order the parts by.
+    /// Estimates the cost of evaluating one span. It determines the order of parts.
     pub(super) fn cost(&self) -> usize {
         match self {
             Self::And(parts) | Self::Or(parts) => parts.iter().map(Self::cost).sum(),
@@ -113,7 +113,7 @@ impl SpanPredicate {
             Self::Attribute(_) => 4,
             Self::Axis(axis) => {
                 let without = axis.relation.without.as_ref().map_or(0, Self::cost);
-                // What was said is compared whole.
+                // Equal texts need a comparison of whole texts.
                 let asks_texts = axis.relation.same.iter().any(|field| field.channel().is_some());
                 2 + axis.part.cost() + without + if asks_texts { 1_000 } else { 0 }
             }

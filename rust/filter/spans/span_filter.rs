@@ -1,4 +1,4 @@
-//! Compiled conditions on one span, for searches whose rows are spans.
+//! Compiled conditions on one span, used by searches whose rows are spans.
 
 use std::sync::Arc;
 
@@ -22,11 +22,11 @@ struct CompiledSpanFilter {
 }
 
 impl SpanFilter {
-    /// Compiles a condition on a span given as JSON, as it stands in the `where` of `SPAN`; `null` and `{}` match every
-    /// span.
+    /// Compiles a condition on a span in JSON, in the form of the `where` of `SPAN`. `null` and `{}` match
+    /// every span.
     ///
     /// # Errors
-    /// What is wrong with the condition, and where.
+    /// The problem with the condition and its path.
     ///
     /// # Examples
     /// ```
@@ -45,17 +45,18 @@ impl SpanFilter {
         Ok(Self(Some(Arc::new(CompiledSpanFilter { expr, predicate: bound }))))
     }
 
-    /// Returns the condition as canonical JSON, `null` if it matches every span. Compiling the result gives an equal one.
+    /// Returns the condition as canonical JSON, `null` if it matches every span. Compiling the result gives
+    /// an equal condition.
     pub fn canonical(&self) -> String {
         self.0.as_ref().map_or_else(|| "null".to_owned(), |bound| bound.expr.to_string())
     }
 
-    /// Whether it matches every span.
+    /// Returns `true` if the condition matches every span.
     pub fn is_all(&self) -> bool {
         self.0.is_none()
     }
 
-    /// Returns the places of the spans that it matches, in the order of the tree.
+    /// Returns the ordinals of matching spans, in tree order.
     ///
     /// # Errors
     /// [`crate::error::Error::Decode`] if a stored span cannot be decoded.
@@ -65,14 +66,15 @@ impl SpanFilter {
         Ok((0..view.len()).filter(|place| found[*place]).collect())
     }
 
-    /// Returns the condition in terms of a segment.
+    /// Returns the condition in terms of one segment.
     pub(in crate::filter) fn in_table<'t>(&self, indexes: SpanIndexes<'t>) -> Option<SpansTest<'t>> {
         let every = || SpanPredicate::And(Vec::new());
         let predicate = self.0.as_deref().map_or_else(every, |bound| bound.predicate.clone());
         SpanTest::Count { predicate, at_least: 1, at_most: None }.spans_in_table(indexes)
     }
 
-    /// Returns what is true of a trace with such a span, as expression and as test; `None` if every trace has one.
+    /// Returns the condition that a trace has such a span, as expression and as test; `None` if every trace
+    /// has one.
     pub(in crate::filter) fn of_trace(&self) -> Option<(SpanExpr, SpanTest)> {
         let CompiledSpanFilter { expr, predicate } = self.0.as_deref()?;
         let span = SpanExpr { name: None, at_least: None, at_most: None, condition: expr.clone() };

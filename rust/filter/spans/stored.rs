@@ -1,4 +1,4 @@
-//! Decides conditions on texts by traces as they are stored, without decoding more than the spans that may have the text.
+//! Evaluates conditions on the texts of stored traces. Only spans that may have the text are decoded.
 
 use super::content::Pattern;
 use super::predicate::{SpanPredicate, SpanTest};
@@ -8,19 +8,21 @@ use crate::trace::Trace;
 use crate::trace::view::{Channel, StoredSpan, StoredTrace, TraceView};
 
 impl Pattern {
-    /// Whether a text of a span may contain the pattern, by the bytes of the span. `false` is certain.
+    /// Returns `true` if a text of a span may contain the pattern, by the bytes of the span. `false` is
+    /// certain.
     pub(super) fn may_be_in(&self, span: &[u8]) -> bool {
         self.probe.as_ref().is_none_or(|probe| probe.may_be_in_span(span))
     }
 
-    /// Whether a text of a span may contain the pattern, by the bytes of several spans, or of fragments. `false` is certain.
+    /// Returns `true` if a text of a span may contain the pattern, by the bytes of several spans or
+    /// fragments. `false` is certain.
     fn may_be_among(&self, spans: &[u8]) -> bool {
         self.probe.as_ref().is_none_or(|probe| probe.may_be_among(spans))
     }
 }
 
 impl SpanTest {
-    /// Whether what holds of a trace is `wanted`, true or false.
+    /// Returns `true` if the truth for a trace is `wanted`, true or false.
     ///
     /// # Errors
     /// [`crate::error::Error::Decode`] if a span cannot be decoded.
@@ -28,7 +30,7 @@ impl SpanTest {
         if wanted == Truth::True && !self.may_be_true(trace) {
             return Ok(false);
         }
-        // To put the bytes of all spans together costs less than to decode one of them.
+        // Joining the bytes of all spans costs less than decoding one of them.
         if matches!(self, Self::Contains(_, _) | Self::Said(_)) && !trace.spans().is_empty() {
             let stored = StoredTrace::new(trace.trace_id, trace.created_at, trace.document().into(), true);
             if let Some(holds) = self.is_of_spans(&stored, wanted)? {
@@ -38,17 +40,19 @@ impl SpanTest {
         self.is(wanted, &TraceView::of(&trace.assembled()))
     }
 
-    /// Whether this may be true of a trace, by the bytes of its spans and fragments. `false` is certain.
+    /// Returns `true` if the test may be true for a trace, by the bytes of its spans and fragments. `false`
+    /// is certain.
     fn may_be_true(&self, trace: &Trace) -> bool {
         let spans = trace.spans().iter().map(|span| &span.wire.bytes);
         let all: Vec<_> = spans.chain(trace.fragments().iter().map(|fragment| &fragment.event)).collect();
         self.may_hold(&|pattern| all.iter().any(|bytes| pattern.may_be_among(bytes)))
     }
 
-    /// Returns whether what holds of a stored trace is `wanted`, true or false; `None` if all of the trace must be decoded.
+    /// Returns whether the truth for a stored trace is `wanted`, true or false. `None` if the whole trace
+    /// must be decoded.
     ///
     /// # Errors
-    /// [`crate::error::Error::Decode`] if the document is not that of the trace.
+    /// [`crate::error::Error::Decode`] if the document is invalid.
     pub(in crate::filter) fn is_of_stored(&self, trace: &StoredTrace, wanted: Truth) -> Result<Option<bool>> {
         if wanted == Truth::True && !self.may_hold(&|pattern| pattern.may_be_among(trace.document())) {
             return Ok(Some(false));
@@ -56,7 +60,7 @@ impl SpanTest {
         self.is_of_spans(trace, wanted)
     }
 
-    /// As [`SpanTest::is_of_stored`], by a look at each span.
+    /// As [`SpanTest::is_of_stored`], span by span.
     fn is_of_spans(&self, trace: &StoredTrace, wanted: Truth) -> Result<Option<bool>> {
         let (channel, pattern) = match self {
             Self::Contains(channel, pattern) => (*channel, Some(pattern)),
@@ -79,7 +83,7 @@ impl SpanTest {
         Ok(Some(otherwise == wanted))
     }
 
-    /// Whether this may be true, by what says whether a pattern may be in some text.
+    /// Returns `true` if the test may be true. `may_be` decides whether a text may contain a pattern.
     fn may_hold(&self, may_be: &dyn Fn(&Pattern) -> bool) -> bool {
         match self {
             Self::Count { predicate, at_least: 1.., .. } => predicate.may_hold(may_be),
@@ -92,7 +96,8 @@ impl SpanTest {
 }
 
 impl SpanPredicate {
-    /// Whether this may be true of some span, by what says whether a pattern may be in some text.
+    /// Returns `true` if the predicate may be true for a span. `may_be` decides whether a text may contain a
+    /// pattern.
     fn may_hold(&self, may_be: &dyn Fn(&Pattern) -> bool) -> bool {
         match self {
             Self::And(parts) => parts.iter().all(|part| part.may_hold(may_be)),
@@ -104,18 +109,18 @@ impl SpanPredicate {
     }
 }
 
-/// A look for a text in the spans of a stored trace, one after the other.
+/// A search for a text in the spans of a stored trace, one after the other.
 struct SaidTexts<'p> {
     channel: Channel,
-    /// What is looked for; `None` if any text is.
+    /// The pattern; `None` if any text matches.
     pattern: Option<&'p Pattern>,
     wanted: Truth,
-    /// Whether a span without the text has others; looked for only where that makes a difference.
+    /// True if a span without a match has other texts. Computed only if it changes the result.
     has_texts: bool,
 }
 
 impl SaidTexts<'_> {
-    /// Whether a text of a span is looked for.
+    /// Searches the texts of a span.
     fn is_found_in(&mut self, span: &StoredSpan<'_>) -> Result<bool> {
         let Some(pattern) = self.pattern else { return has_texts(span, self.channel) };
         if !may_have(span, self.channel, pattern)? {
@@ -135,15 +140,15 @@ impl SaidTexts<'_> {
     }
 }
 
-/// Whether a text of a span may contain a pattern.
+/// Returns `true` if a text of a span may contain a pattern.
 fn may_have(span: &StoredSpan<'_>, channel: Channel, pattern: &Pattern) -> Result<bool> {
     let Some(probe) = &pattern.probe else { return Ok(true) };
     let is_possible = probe.may_be_in_span(span.bytes());
     Ok(is_possible && span.has_source(channel, |source| probe.may_be_in_source(source))?)
 }
 
-/// Whether a text of some span that is stored as it is shown contains a pattern: most often one does, and nothing is decoded
-/// for it.
+/// Returns `true` if a text that is stored in its final form contains a pattern. Usually one does, and no
+/// span is decoded.
 fn is_sent(spans: &[StoredSpan<'_>], channel: Channel, pattern: &Pattern) -> Result<bool> {
     let mut scratch = String::new();
     for span in spans.iter().filter(|span| pattern.may_be_in(span.bytes())) {
@@ -154,7 +159,7 @@ fn is_sent(spans: &[StoredSpan<'_>], channel: Channel, pattern: &Pattern) -> Res
     Ok(false)
 }
 
-/// Whether a span has a text in a channel.
+/// Returns `true` if a span has a text in a channel.
 fn has_texts(span: &StoredSpan<'_>, channel: Channel) -> Result<bool> {
     Ok(span.has_sent_text(channel, |_| true)? || span.decoded()?.texts(channel)?.next().is_some())
 }

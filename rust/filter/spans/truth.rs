@@ -1,17 +1,15 @@
-//! Truth of three values.
+//! Three-valued truth.
 
 use std::ops::Range;
 
 use crate::span_table::Bitmap;
 
-/// What holds: `AND` is the least, `OR` the greatest.
+/// The result of a condition, ordered so that `AND` is the minimum and `OR` the maximum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::filter) enum Truth {
-    /// It does not hold.
     False,
     /// A value is missing.
     Unknown,
-    /// It holds.
     True,
 }
 
@@ -29,7 +27,7 @@ impl Truth {
     }
 }
 
-/// What holds of some places, or of rows by their position among those that are asked; of those in neither set it is unknown.
+/// The three-valued results for span ordinals, or for rows by position. Results in neither set are unknown.
 #[derive(Debug)]
 pub(in crate::filter) struct TernaryMask {
     pub(in crate::filter) yes: Bitmap,
@@ -37,17 +35,17 @@ pub(in crate::filter) struct TernaryMask {
 }
 
 impl TernaryMask {
-    /// Returns that nothing is known.
+    /// Returns a mask in which every result is unknown.
     pub(in crate::filter) fn unknown(places: Range<usize>) -> Self {
         Self { yes: Bitmap::none(places.clone()), no: Bitmap::none(places) }
     }
 
-    /// Returns that it is true of all places.
+    /// Returns a mask in which every result is true.
     pub(in crate::filter) fn all(places: Range<usize>) -> Self {
         Self { yes: Bitmap::all(places.clone()), no: Bitmap::none(places) }
     }
 
-    /// Says what holds of a place of which nothing was known.
+    /// Sets the result for an ordinal or position, which must be unknown so far.
     pub(in crate::filter) fn insert(&mut self, place: usize, truth: Truth) {
         match truth {
             Truth::True => self.yes.insert(place),
@@ -56,7 +54,7 @@ impl TernaryMask {
         }
     }
 
-    /// Narrows what holds to what `other` says, too.
+    /// Combines the results with `other` by `AND`.
     pub(in crate::filter) fn and(&mut self, other: &Self) {
         self.yes.intersect(&other.yes);
         self.no.unite(&other.no);
@@ -66,7 +64,7 @@ impl TernaryMask {
         Self { yes: self.no, no: self.yes }
     }
 
-    /// Returns the opposite if `is_negated`.
+    /// Negates the results if `is_negated`.
     pub(in crate::filter) fn negated_if(self, is_negated: bool) -> Self {
         if is_negated { self.not() } else { self }
     }

@@ -1,6 +1,7 @@
-//! Axes between the spans of a trace, each in time about linear in the spans; with options, in `n log n` ([`narrowed`]).
+//! Axes between the spans of a trace. Each takes time linear in the number of spans; with options, `n log n`
+//! ([`narrowed`]).
 //!
-//! Source: `XPath` 1.0, 2.2, for the axes of a tree; `FOLLOWED_BY` and `PRECEDED_BY` are about time
+//! Source of the tree axes: `XPath` 1.0, 2.2. `FOLLOWED_BY` and `PRECEDED_BY` compare times
 //! (`docs/reference/filter.md#axes`).
 
 mod narrowed;
@@ -18,11 +19,11 @@ pub(super) use narrowed::Narrowing;
 pub(super) use same::{SameInTable, classes_of_trace};
 pub(super) use tree_order::{BlockPlaces, Ties};
 
-/// In a trace of at most so many spans, targets are looked at one by one: nothing has to be allocated.
+/// In a trace with at most this many spans, targets are checked one by one, which needs no allocation.
 const SHORT_TRACE: usize = 64;
 
-/// Returns which of the places that are `asked` have a place of `targets` on the axis; if `is_any`, at least one of each trace
-/// that has some.
+/// Returns the subset of `asked` that has a span of `targets` on the axis. If `is_any`, at least one span of
+/// each trace that has some.
 pub(super) fn related(
     (axis, narrowing, is_any): (Axis, &Narrowing, bool),
     spans: &impl TreeOrder,
@@ -60,7 +61,7 @@ pub(super) fn related(
             found.intersect(asked);
         }
         Axis::Ancestor => {
-            // Subtrees lie in each other or apart: one that begins in another one is part of it.
+            // Two subtrees are nested or disjoint. A subtree that begins within another one is part of it.
             let mut covered = all.start;
             for place in targets.iter(all) {
                 if place >= covered {
@@ -86,7 +87,7 @@ pub(super) fn related(
     found
 }
 
-/// Returns an asked place of one trace that has a target on an axis of its tree.
+/// Returns the first span of `asked` in one trace that has a target on an axis of the tree.
 fn first_in_tree(
     axis: Axis,
     spans: &impl TreeOrder,
@@ -106,7 +107,7 @@ fn first_in_tree(
     }
 }
 
-/// Adds the asked places that have the parent of a target, and are not this alone.
+/// Adds the spans of `asked` whose parent has a target as another child.
 fn siblings(spans: &impl TreeOrder, asked: &Bitmap, targets: &Bitmap, found: &mut Bitmap) {
     let all = asked.places();
     let (mut one, mut several) = (Bitmap::none(all.clone()), Bitmap::none(all.clone()));
@@ -122,17 +123,17 @@ fn siblings(spans: &impl TreeOrder, asked: &Bitmap, targets: &Bitmap, found: &mu
     }
 }
 
-/// Adds the asked places of one trace that a target elsewhere in the tree follows, or precedes.
+/// Adds the spans of `asked` in one trace that a target elsewhere in the tree follows or precedes.
 ///
-/// Most often the last target to start, or the first to end, decides; only where that is above or below the span in the
-/// tree, the ones elsewhere are told apart.
+/// Usually the last target to start, or the first target to end, decides. If that target is above or below the
+/// span, the targets elsewhere in the tree decide.
 fn in_order(
     (is_followed, is_any): (bool, bool),
     spans: &impl TreeOrder,
     (trace, asked, targets): (Range<usize>, &Bitmap, &Bitmap),
     found: &mut Bitmap,
 ) {
-    // Of preceding ones the order is turned round, so that the greatest decides in both directions.
+    // For preceding targets the order is inverted, so that the greatest value decides in both directions.
     let value = |place: usize| {
         if is_followed {
             return Some(spans.start(place));
@@ -150,7 +151,7 @@ fn in_order(
             || (target..spans.end_of_subtree(target)).contains(&place)
     };
     if is_any {
-        // Places are about in the order of starts: the outermost pair is the likeliest.
+        // Ordinals are roughly in start order: the outermost pair is the most likely match.
         let (place, target) = if is_followed {
             (asked.iter(trace.clone()).next(), targets.last(trace.clone()))
         } else {
@@ -162,7 +163,7 @@ fn in_order(
             return found.insert(place);
         }
     }
-    // A span that is above all others is elsewhere than none of them.
+    // A span above all others has no span elsewhere in the tree.
     let is_above_all = spans.end_of_subtree(trace.start) == trace.end;
     let trace = trace.start + usize::from(is_above_all)..trace.end;
     if !targets.has_any(trace.clone()) {
@@ -192,10 +193,11 @@ fn in_order(
     }
 }
 
-/// Returns, for each place of a trace, the greatest value of all that are neither the place itself nor above or below it.
+/// Returns one entry per span of a trace: the greatest value of all spans except the span itself and the spans
+/// above or below it.
 ///
-/// Of these, the ones before it in the tree have ended when the walk comes to it: they are no ancestors of it. The ones
-/// after it follow its subtree.
+/// The spans before it that have ended in the tree walk are not its ancestors. The spans after it follow its
+/// subtree.
 fn greatest_elsewhere(
     spans: &impl TreeOrder,
     trace: Range<usize>,

@@ -1,9 +1,9 @@
-//! Axes with options: order from the start, among siblings, without a span between, and siblings or spans in order that are
-//! the same in some fields.
+//! Axes with options: order by start, order among siblings, no span between, and equal fields.
 //!
-//! The spans that can be related make up groups. In a group, the targets that are related to a span by their times are a
-//! range of all targets in the order of time. Those elsewhere in the tree are counted on one walk over the group: the ones
-//! before the span but its open ancestors, and the ones after its subtree. So it takes `n log n` for `n` spans.
+//! The spans that can be related form groups. Within a group, the targets related to a span by time are a
+//! range of all targets in time order. One walk over the group counts the targets elsewhere in the tree:
+//! those before the span, except its open ancestors, and those after its subtree. This takes `n log n` for
+//! `n` spans.
 
 use std::ops::Range;
 
@@ -11,19 +11,20 @@ use super::tree_order::{Ties, TreeOrder};
 use crate::filter::axis::{Axis, OrderFrom, OrderScope};
 use crate::span_table::Bitmap;
 
-/// What narrows an axis.
+/// The options of an axis.
 #[derive(Debug, Clone, Default)]
 pub(in crate::filter::spans) struct Narrowing {
     pub(in crate::filter::spans) from: OrderFrom,
     pub(in crate::filter::spans) scope: OrderScope,
-    /// By place from the first one: equal numbers of spans that are the same; 0 of one that is the same as none.
+    /// The class of each span, from the first ordinal on. Equal spans have equal classes; class 0 is equal to
+    /// no span.
     pub(in crate::filter::spans) classes: Option<Vec<u32>>,
-    /// The places that must not be between two related spans.
+    /// The spans that must not be between two related spans.
     pub(in crate::filter::spans) without: Option<Bitmap>,
 }
 
 impl Narrowing {
-    /// Whether nothing is narrowed.
+    /// Returns `true` if no option narrows the axis.
     pub(super) fn is_plain(&self) -> bool {
         self.from == OrderFrom::End
             && self.scope == OrderScope::Trace
@@ -32,20 +33,20 @@ impl Narrowing {
     }
 }
 
-/// Spans of one trace of which each can be related to each other one.
+/// Spans of one trace that can all be related to each other.
 struct SiblingGroup<'g, P> {
     axis: Axis,
     from: OrderFrom,
     spans: &'g P,
     asked: &'g Bitmap,
     targets: &'g Bitmap,
-    /// Asked places and targets, ascending.
+    /// The ordinals of the asked spans and the targets, ascending.
     places: Vec<usize>,
-    /// What must not be between two related spans, in the order of starts.
+    /// The spans that must not be between two related spans, in start order.
     without: Option<&'g [(u64, usize)]>,
 }
 
-/// Adds the asked places of one trace that have a place of `targets` on a narrowed axis.
+/// Adds the spans of `asked` in one trace that have a span of `targets` on a narrowed axis.
 pub(super) fn mark_narrowed<P: TreeOrder>(
     (axis, narrowing): (Axis, &Narrowing),
     spans: &P,
@@ -76,7 +77,7 @@ pub(super) fn mark_narrowed<P: TreeOrder>(
 }
 
 impl<P: TreeOrder> SiblingGroup<'_, P> {
-    /// Adds the asked places that have a target.
+    /// Adds the asked spans that have a target.
     fn mark(&self, found: &mut Bitmap) {
         let times = self.times();
         if times.is_empty() {
@@ -88,7 +89,7 @@ impl<P: TreeOrder> SiblingGroup<'_, P> {
                 ranks[at] = Some(rank);
             }
         }
-        // Targets that the walk has come to, and those of them whose subtree it has not left.
+        // The targets that the walk has reached, and the targets whose subtree it has not left.
         let (mut seen, mut above) = (FenwickTree::of(times.len()), FenwickTree::of(times.len()));
         let mut open: Vec<Open> = Vec::new();
         for (place, rank) in self.places.iter().copied().zip(ranks) {
@@ -124,7 +125,7 @@ impl<P: TreeOrder> SiblingGroup<'_, P> {
         times
     }
 
-    /// Returns which of the targets in the order of time are related to a span by their times.
+    /// Returns the range of targets in time order that are related to a span by time.
     fn range(&self, place: usize, times: &[(u64, usize)]) -> Range<usize> {
         let (start, end) = (self.spans.start(place), self.spans.end(place));
         let is_before = |other: &(u64, usize)| match self.spans.ties() {
@@ -167,16 +168,16 @@ impl<P: TreeOrder> SiblingGroup<'_, P> {
         }
     }
 
-    /// Returns, of what must not be between, the last but `skipped` that starts before a span.
+    /// Returns the last excluded span that starts before a span, after `skipped` later ones.
     fn last_before(&self, place: usize, skipped: usize) -> Option<(u64, usize)> {
         let without = self.without?;
         let before = without.partition_point(|other| *other < (self.spans.start(place), place));
         without[..before].iter().rev().nth(skipped).copied()
     }
 
-    /// Whether the span before an asked one is the last of those that must not be between, took no time, and is related.
+    /// Returns `true` if the last excluded span before an asked span took no time and is related to it.
     ///
-    /// It starts when it has ended, and is not between itself and another one.
+    /// Such a span starts at its own end, and is not between itself and another span.
     fn is_instant_before(&self, place: usize) -> bool {
         if (self.axis, self.from) != (Axis::PrecededBy, OrderFrom::End) || !self.asked.contains(place) {
             return false;
@@ -198,16 +199,16 @@ impl<P: TreeOrder> SiblingGroup<'_, P> {
 struct Open {
     place: usize,
     end: usize,
-    /// Which targets in the order of time are related to it by their times.
+    /// The range of targets in time order that are related to the span by time.
     range: Range<usize>,
-    /// How many of these stand before it, but not above it.
+    /// The number of these targets that are before it in tree order, but not above it.
     before: i64,
-    /// Its own rank among the targets.
+    /// The span's own rank among the targets.
     rank: Option<usize>,
 }
 
 impl Open {
-    /// Leaves its subtree: the targets that were not seen yet stand after it.
+    /// Leaves the subtree of the span. The targets not seen yet are after it in tree order.
     fn close(&self, seen: &FenwickTree, above: &mut FenwickTree, found: &mut Bitmap) {
         if let Some(rank) = self.rank {
             above.add(rank, -1);
@@ -219,8 +220,8 @@ impl Open {
     }
 }
 
-/// Counts by rank, and the sum of a range of them. Source: Fenwick, 1994, "A new data structure for cumulative frequency
-/// tables".
+/// A Fenwick tree: counts by rank with range sums. Source: Fenwick, 1994, "A new data structure for
+/// cumulative frequency tables".
 struct FenwickTree(Vec<i64>);
 
 impl FenwickTree {

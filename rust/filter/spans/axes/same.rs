@@ -1,4 +1,4 @@
-//! Which spans are the same in some fields: equal classes. A span that lacks one of them is in class 0.
+//! Classes of spans that are equal in some fields. A span that lacks one of the fields is in class 0.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -13,11 +13,11 @@ use crate::trace::view::{Derived, SpanColumn, SpanField, SpanValue, TraceView};
 enum SharedValue {
     Text(String),
     Number(i128),
-    /// All that was said.
+    /// All texts of a channel.
     Texts(Vec<String>),
 }
 
-/// Numbers keys in the order in which they come; no key is 0.
+/// Numbers keys in the order of their first use, starting at 1.
 struct Classes<K>(HashMap<K, u32>);
 
 impl<K: Hash + Eq> Classes<K> {
@@ -32,7 +32,7 @@ impl<K: Hash + Eq> Classes<K> {
     }
 }
 
-/// Returns the classes of the spans of a trace by place; 0 of those that are not `asked`.
+/// Returns the class of each span of a trace; 0 for spans that are not `asked`.
 ///
 /// # Errors
 /// [`crate::error::Error::Decode`] if a stored span cannot be decoded.
@@ -63,14 +63,15 @@ fn value(field: &SpanField, view: &TraceView<'_>, place: usize) -> Result<Option
     }))
 }
 
-/// Fields in which spans must be the same, in terms of one table.
+/// Fields in which spans must be equal, in terms of one table.
 #[derive(Debug)]
 pub(in crate::filter::spans) struct SameInTable {
-    /// By combination of words: its class in the fields that are words; `None` without such fields.
+    /// For each combination of words, its class in the fields that are words; `None` if there are no such
+    /// fields.
     words: Option<Vec<u32>>,
     numbers: Vec<SpanNumbers>,
     asks_roots: bool,
-    /// Whether the table has all of the fields.
+    /// True if the table has all of the fields.
     pub(in crate::filter::spans) is_decided: bool,
 }
 
@@ -106,7 +107,8 @@ impl SameInTable {
         self.words = Some(joined.collect());
     }
 
-    /// Returns the classes of the places of a block, in the fields that the table has; 0 of those that are not `asked`.
+    /// Returns the class of each span of a block, in the fields that the table has; 0 for spans that are not
+    /// `asked`.
     pub(in crate::filter::spans) fn classes(&self, block: &SpanBlock<'_>, asked: &Bitmap) -> Vec<u32> {
         let places = block.places();
         let first = places.start;

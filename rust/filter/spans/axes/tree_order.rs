@@ -1,4 +1,4 @@
-//! The spans of traces by their places, as axes need them.
+//! The spans of traces by ordinal, as axes need them.
 
 use std::iter;
 use std::ops::Range;
@@ -6,36 +6,36 @@ use std::ops::Range;
 use crate::span_table::SpanBlock;
 use crate::trace::view::TraceView;
 
-/// What holds of two spans that start at the same time.
+/// The order of two spans that start at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::filter::spans) enum Ties {
-    /// The one that the tree shows first is first.
+    /// The one that is first in tree order is first.
     Ordered,
-    /// Each is before and after the other: their order is not known, and it may be so.
+    /// The order is unknown, and an upper bound is computed: each counts as before and after the other.
     Count,
-    /// Neither is before the other: their order is not known, and it need not be so.
+    /// The order is unknown, and a lower bound is computed: neither counts as before the other.
     DoNotCount,
 }
 
-/// The spans of one trace, or of several one after the other, by their places: a parent stands before its children, and a
-/// subtree is a range of places.
+/// The spans of one or several traces by ordinal. A parent comes before its children, and a subtree is a
+/// range of ordinals.
 pub(in crate::filter::spans) trait TreeOrder {
-    /// Returns the places of each trace.
+    /// Returns the range of ordinals of each trace.
     fn traces(&self) -> impl Iterator<Item = Range<usize>>;
 
-    /// Returns the place of the parent; `None` of a root.
+    /// Returns the ordinal of the parent; `None` for a root.
     fn parent(&self, place: usize) -> Option<usize>;
 
-    /// Returns the first place after the subtree.
+    /// Returns the first ordinal after the subtree.
     fn end_of_subtree(&self, place: usize) -> usize;
 
     /// Returns the start, in any unit after any instant of the trace.
     fn start(&self, place: usize) -> u64;
 
-    /// Returns the end likewise; 0 if there is none yet.
+    /// Returns the end in the same unit; 0 if the span has not ended.
     fn end(&self, place: usize) -> u64;
 
-    /// Returns what holds of two spans that start at the same time.
+    /// Returns the order of two spans that start at the same time.
     fn ties(&self) -> Ties;
 }
 
@@ -68,7 +68,7 @@ impl TreeOrder for TraceView<'_> {
 /// The spans of a block of a table.
 pub(in crate::filter::spans) struct BlockPlaces<'b> {
     pub(in crate::filter::spans) block: &'b SpanBlock<'b>,
-    /// What holds of two times in the same microsecond.
+    /// The order of two times in the same microsecond.
     pub(in crate::filter::spans) ties: Ties,
 }
 

@@ -1,4 +1,4 @@
-//! Decides conditions of a trace by what is known of its spans: which there are, and what they cost.
+//! Evaluates conditions on traces by the spans of a table and their cost.
 
 use super::node::SpanIndexes;
 use super::rows::SpansTest;
@@ -10,14 +10,15 @@ use crate::span_table::TableCalls;
 /// A condition in terms of one table.
 #[derive(Debug)]
 pub(in crate::filter) enum TableTest<'t> {
-    /// What is true of its spans.
+    /// A condition on the spans.
     Spans(SpansTest<'t>),
-    /// What the trace cost.
+    /// A condition on the cost of the trace.
     Cost(Box<TableCalls<'t>>, SpanTest),
 }
 
 impl SpanTest {
-    /// Returns the test in terms of a segment; `None` if what is known of its spans says nothing of it.
+    /// Returns the test in terms of one segment; `None` if its span indexes cannot decide anything about
+    /// it.
     pub(in crate::filter) fn in_table<'t>(&self, indexes: SpanIndexes<'t>) -> Option<TableTest<'t>> {
         match self {
             Self::Cost(_, _) | Self::HasCost(_) => {
@@ -29,12 +30,12 @@ impl SpanTest {
 }
 
 impl TableTest<'_> {
-    /// Returns whether what holds of each of these rows, which ascend, is `wanted`, true or false; unknown where the trace
-    /// itself must be looked at.
+    /// Compares the truth for each of `rows` with `wanted`, true or false. The result is unknown for a row that
+    /// needs a document check. `rows` must ascend.
     pub(in crate::filter) fn matches(&self, rows: &RowBlock<'_>, wanted: Truth) -> TernaryMask {
         match self {
             Self::Spans(test) => test.are(wanted, rows),
-            // A cost that is not known is neither above nor below an amount, and a look at the trace says no more.
+            // A NULL cost fails every comparison, and a document check would not change that.
             Self::Cost(calls, test) => {
                 let fits = |cost| Truth::of(test.of_cost(cost) == Some(wanted));
                 let mut truths = TernaryMask::unknown(0..rows.len());

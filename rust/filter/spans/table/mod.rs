@@ -1,8 +1,9 @@
-//! Decides conditions on spans by the span table of a segment and the index of its attributes, for many traces at once.
+//! Evaluates conditions on spans by the span table and the attribute index of a segment, for many traces at
+//! once.
 //!
-//! They have no texts, nor long attributes, and no times finer than a microsecond. So a predicate has two answers: what
-//! holds at least, as if every open question were answered against it, and what may hold. Where they differ, the trace
-//! itself is looked at. Both are sets of places, as bitmaps.
+//! These indexes have no texts, no long attributes and no times finer than a microsecond. A predicate
+//! therefore has a lower bound and an upper bound: the spans that certainly match, and the spans that may
+//! match. Traces for which they differ need a document check. Both bounds are bitmaps of span ordinals.
 
 mod cost;
 mod node;

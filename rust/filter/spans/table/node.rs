@@ -1,4 +1,4 @@
-//! A predicate on spans in terms of one table: what holds of the places of a block, as bitmaps.
+//! A predicate on spans in terms of one table, evaluated to bitmaps over a block.
 
 use super::numbers::{NumberTest, SpanNumbers};
 use crate::attribute_index::{AttributeIndex, MarkedAttribute};
@@ -15,38 +15,38 @@ use crate::trace::view::{Derived, SpanColumn, SpanField};
 /// Nanoseconds in a microsecond, the unit of instants in a table.
 const NANOS_PER_MICRO: i128 = 1_000;
 
-/// What is known of the spans of a segment.
+/// The indexes of the spans of a segment.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::filter) struct SpanIndexes<'t> {
-    /// Their table.
+    /// The span table.
     pub(in crate::filter) table: &'t SpanTable,
-    /// The index of their attributes, if it is of the same spans.
+    /// The attribute index, if it has the same spans.
     pub(in crate::filter) attributes: Option<&'t AttributeIndex>,
 }
 
-/// Which answer is asked for.
+/// The kind of result that is requested.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SpanQuery {
-    /// Whether the predicate is to be true, or false.
+    /// True for spans that satisfy the predicate, false for spans that do not.
     pub(super) wanted: bool,
     pub(super) bound: EvalMode,
-    /// Whether it is enough to find some place of each trace that has one.
+    /// True if a subset with at least one span of each matching trace is enough.
     pub(super) is_any: bool,
 }
 
 impl SpanQuery {
-    /// Returns that all places are sought of which it is true.
+    /// Requests all spans for which the predicate is true.
     pub(super) fn all(bound: EvalMode) -> Self {
         Self { wanted: true, bound, is_any: false }
     }
 }
 
-/// How open questions are answered: against what is sought, or for it.
+/// The bound to compute. Undecided conditions are false for a lower bound and true for an upper bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EvalMode {
-    /// The places that are certain, whatever the open questions say.
+    /// Only spans that certainly match.
     LowerBound,
-    /// The places that are possible.
+    /// All spans that may match.
     UpperBound,
 }
 
@@ -59,7 +59,7 @@ impl EvalMode {
 /// A predicate in terms of one table.
 #[derive(Debug)]
 pub(super) enum SpanTableNode<'t> {
-    /// Every part holds, the cheap ones first; or, if `is_or`, at least one.
+    /// Every part is true, or at least one if `is_or`. Cheap parts come first.
     Join {
         parts: Vec<SpanTableNode<'t>>,
         is_or: bool,
@@ -69,12 +69,12 @@ pub(super) enum SpanTableNode<'t> {
     Numbers(SpanNumbers, NumberTest),
     IsRoot(bool),
     Attribute(MarkedAttribute<'t>),
-    /// A question that is not answered here.
+    /// A condition that the indexes cannot decide.
     Open,
     Axis(Box<AxisNode<'t>>),
 }
 
-/// What holds of the combinations of words.
+/// The combinations of words for which a condition is true, and those for which it is false.
 #[derive(Debug)]
 pub(super) struct WordSets {
     is_true: CodeSet,
@@ -131,7 +131,7 @@ impl<'t> SpanTableNode<'t> {
             SpanColumn::Derived(Derived::IsRoot) => {
                 return match leaf {
                     Leaf::Boolean(wanted) => Self::IsRoot(*wanted),
-                    // Every span is a root or is none.
+                    // Every span is a root or not, so the value always exists.
                     _ => Self::Join { parts: Vec::new(), is_or: false },
                 };
             }
@@ -153,7 +153,7 @@ impl<'t> SpanTableNode<'t> {
         numbers.zip(test).map_or(Self::Open, |(numbers, test)| Self::Numbers(numbers, test))
     }
 
-    /// Whether the table answers every question.
+    /// Returns `true` if the indexes decide every condition.
     pub(super) fn is_decided(&self, table: &SpanTable) -> bool {
         match self {
             Self::Join { parts, .. } => parts.iter().all(|part| part.is_decided(table)),
@@ -165,7 +165,8 @@ impl<'t> SpanTableNode<'t> {
         }
     }
 
-    /// Estimates what a place costs, to order the parts by: what is a column first, for all that is asked is decided then.
+    /// Estimates the cost per span, to order the parts. Columns come first, because they decide all asked
+    /// spans at once.
     fn cost(&self) -> usize {
         match self {
             Self::Join { parts, .. } => parts.iter().map(Self::cost).sum(),
@@ -177,11 +178,11 @@ impl<'t> SpanTableNode<'t> {
         }
     }
 
-    /// Returns the places of a block that are `asked` and of which it is what is `sought`: certainly, or possibly.
+    /// Returns the subset of `asked` in a block with the requested result: certainly or possibly.
     pub(super) fn places(&self, block: &SpanBlock<'_>, asked: &Bitmap, sought: SpanQuery) -> Bitmap {
         let SpanQuery { wanted, bound, .. } = sought;
         match self {
-            // All parts of an `AND` are true, or all of an `OR` are false.
+            // All parts of an `AND` are true, or all parts of an `OR` are false.
             Self::Join { parts, is_or } if *is_or != wanted => of_all(parts, block, asked, sought),
             Self::Join { parts, .. } => of_any(parts, block, asked, sought),
             Self::Not(part) => part.places(block, asked, SpanQuery { wanted: !wanted, ..sought }),
@@ -222,7 +223,7 @@ impl<'t> AxisNode<'t> {
         }
     }
 
-    /// Whether the table answers every question.
+    /// Returns `true` if the indexes decide every condition.
     fn is_decided(&self, table: &SpanTable) -> bool {
         let is_of_times = matches!(self.axis, Axis::FollowedBy | Axis::PrecededBy);
         (table.has_whole_times() || !is_of_times)
@@ -231,12 +232,12 @@ impl<'t> AxisNode<'t> {
             && self.part.is_decided(table)
     }
 
-    /// Returns which of the places that are `asked` have a span on the axis.
+    /// Returns the subset of `asked` that has a span on the axis.
     fn found(&self, block: &SpanBlock<'_>, asked: &Bitmap, sought: SpanQuery) -> Bitmap {
         let bound = sought.bound;
         let all = block.all();
         let is_least = bound == EvalMode::LowerBound;
-        // Fields that the table lacks may be equal or not; so may times of which it has only the microsecond.
+        // Fields that the table lacks may be equal or not. So may times within the same microsecond.
         let lacks_fields = self.same.as_ref().is_some_and(|same| !same.is_decided);
         let lacks_times = self.without.is_some() && !block.has_whole_times();
         if is_least && (lacks_fields || lacks_times) {
@@ -250,7 +251,7 @@ impl<'t> AxisNode<'t> {
             from: self.from,
             scope: self.scope,
             classes: self.same.as_ref().map(|same| same.classes(block, &members)),
-            // The fewer spans are between, the more are related.
+            // Fewer spans between two spans mean more related spans, so this is the opposite bound.
             without: without.map(|without| without.places(block, &all, SpanQuery::all(bound.other()))),
         };
         let ties = match (block.has_whole_times(), bound) {
@@ -263,7 +264,7 @@ impl<'t> AxisNode<'t> {
 }
 
 impl WordSets {
-    /// Narrows or widens them to the `AND` or the `OR` with what else is asked of the words.
+    /// Joins the sets with those of another condition on words, by `AND` or by `OR`.
     fn join(&mut self, other: &Self, is_or: bool) {
         let (narrowed, widened) = if is_or {
             ((&mut self.is_false, &other.is_false), (&mut self.is_true, &other.is_true))
@@ -275,12 +276,12 @@ impl WordSets {
     }
 }
 
-/// Returns the places of which all parts are what is sought. A part is asked only of the places that the ones before it have
-/// left.
+/// Returns the spans for which all parts have the requested result. Each part is evaluated only for the spans
+/// that earlier parts leave.
 fn of_all(parts: &[SpanTableNode<'_>], block: &SpanBlock<'_>, asked: &Bitmap, sought: SpanQuery) -> Bitmap {
     let mut left = asked.clone();
     for (number, part) in (1..).zip(parts) {
-        // Any place of a trace is enough of a part that no later one can reject.
+        // For the last part, one span per trace is enough if the caller needs only one.
         let is_any = sought.is_any && number == parts.len();
         left = part.places(block, &left, SpanQuery { is_any, ..sought });
         if left.is_empty() {
@@ -290,8 +291,8 @@ fn of_all(parts: &[SpanTableNode<'_>], block: &SpanBlock<'_>, asked: &Bitmap, so
     left
 }
 
-/// Returns the places of which at least one part is what is sought. A part is asked only of the places that the ones before
-/// it have not found.
+/// Returns the spans for which at least one part has the requested result. Each part is evaluated only for
+/// the spans that earlier parts have not matched.
 fn of_any(parts: &[SpanTableNode<'_>], block: &SpanBlock<'_>, asked: &Bitmap, sought: SpanQuery) -> Bitmap {
     let (mut found, mut open) = (Bitmap::none(asked.places()), asked.clone());
     for part in parts {

@@ -1,10 +1,10 @@
-//! Numbers of spans, as the span table of a segment has them.
+//! Numbers of spans in the span table of a segment.
 
 use crate::filter::intervals::IntervalSet;
 use crate::filter::spans::truth::Truth;
 use crate::span_table::{Bitmap, SpanBlock};
 
-/// Numbers of spans.
+/// A number of spans: a column, or derived from other columns.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::filter::spans) enum SpanNumbers {
     Column(usize),
@@ -14,7 +14,7 @@ pub(in crate::filter::spans) enum SpanNumbers {
     ChildCount,
 }
 
-/// What is asked of a number.
+/// A test of a number.
 #[derive(Debug)]
 pub(super) enum NumberTest {
     Exists,
@@ -22,7 +22,7 @@ pub(super) enum NumberTest {
 }
 
 impl SpanNumbers {
-    /// Returns the places that are asked and of whose number the test is `wanted`.
+    /// Returns the subset of `asked` for whose number the test is `wanted`.
     pub(super) fn places(
         self,
         test: &NumberTest,
@@ -43,7 +43,7 @@ impl SpanNumbers {
             (NumberTest::Exists, true) => present(),
             (NumberTest::Exists, false) => present().map(|present| asked.without(&present)),
             (NumberTest::Within(intervals), true) => within(intervals),
-            // Of a missing number it is unknown.
+            // For a missing number it is unknown.
             (NumberTest::Within(intervals), false) => {
                 present().zip(within(intervals)).map(|(present, within)| present.without(&within))
             }
@@ -59,7 +59,7 @@ impl SpanNumbers {
         })
     }
 
-    /// Calls `visit` with the places that are `asked`, and with their numbers.
+    /// Calls `visit` with each asked ordinal and its number.
     pub(in crate::filter::spans) fn for_each(
         self,
         block: &SpanBlock<'_>,

@@ -1,4 +1,4 @@
-//! Which rows of a segment a test of traces is true of, by their spans.
+//! Evaluates tests of traces for the rows of a segment, by their spans.
 
 use std::ops::Range;
 
@@ -9,12 +9,12 @@ use crate::filter::spans::truth::{TernaryMask, Truth};
 use crate::index::RowBlock;
 use crate::span_table::{Bitmap, SpanBlock, SpanTable};
 
-/// The most rows of a block: what is known of its spans fits into the first-level cache.
+/// Maximum number of rows of a block, so that its bitmaps fit into the first-level cache.
 const BLOCK_ROWS: u32 = 4_096;
-/// Rows of a list that are on average at most so far from each other are decided together: what a block keeps of the rows
-/// between them costs less than another block.
+/// Rows of a list with at most this mean gap share one block. The rows between them cost less than another
+/// block.
 const MAX_MEAN_GAP: usize = 64;
-/// So are neighbours that are at most so far from each other.
+/// Adjacent rows with at most this gap also share a block.
 const MAX_GAP: u32 = 8;
 
 /// A test of traces in terms of one segment.
@@ -23,21 +23,22 @@ pub(in crate::filter) struct SpansTest<'t> {
     table: &'t SpanTable,
     node: SpanTableNode<'t>,
     asked: SpanQuantifier<'t>,
-    /// Whether no trace has to be looked at.
+    /// True if no row needs a document check.
     is_decided: bool,
 }
 
-/// Which spans are asked.
+/// The spans to which a test applies.
 #[derive(Debug)]
 enum SpanQuantifier<'t> {
-    /// How many of all the predicate is true of.
+    /// All spans: the number of matching ones must be within bounds.
     Count { at_least: u64, at_most: Option<u64> },
     /// The run root.
     RunRoot(&'t AttributeIndex),
 }
 
 impl SpanTest {
-    /// Returns the test in terms of a segment; `None` if what is known of its spans says nothing of it.
+    /// Returns the test in terms of one segment; `None` if its span indexes cannot decide anything about
+    /// it.
     pub(in crate::filter::spans) fn spans_in_table<'t>(
         &self,
         indexes: SpanIndexes<'t>,
@@ -60,8 +61,8 @@ impl SpanTest {
 }
 
 impl SpansTest<'_> {
-    /// Returns whether what holds of each of these rows, which ascend, is `wanted`; unknown where the trace itself must be
-    /// looked at.
+    /// Compares the truth for each of `rows` with `wanted`. The result is unknown for a row that needs a
+    /// document check. `rows` must ascend.
     pub(super) fn are(&self, wanted: Truth, rows: &RowBlock<'_>) -> TernaryMask {
         let mut truths = TernaryMask::unknown(0..rows.len());
         let mut first = 0;
@@ -87,8 +88,8 @@ impl SpansTest<'_> {
         truths.negated_if(is_negated)
     }
 
-    /// Returns of how many spans of each of these rows, which ascend, the predicate is true; `None` where the trace itself
-    /// must be looked at.
+    /// Returns the number of spans of each row for which the predicate is true; `None` for a row that needs a
+    /// document check. `rows` must ascend.
     pub(in crate::filter) fn counts(&self, rows: &[u32]) -> Vec<Option<u64>> {
         let rows = RowBlock::List(rows);
         let mut counts = Vec::with_capacity(rows.len());
@@ -110,7 +111,7 @@ impl SpansTest<'_> {
         counts
     }
 
-    /// Returns, by the positions of the rows of a block, whether the predicate is true of as many spans as asked.
+    /// Returns the truth for each row of a block, by its position.
     fn of_counted(&self, block: &SpanBlock<'_>, at_least: u64, at_most: Option<u64>) -> TernaryMask {
         let is_any = (at_least, at_most) == (1, None);
         let all = block.all();
@@ -145,7 +146,7 @@ impl SpansTest<'_> {
         TernaryMask { yes, no }
     }
 
-    /// Returns whether what holds of the run roots of these rows of a block is `wanted`.
+    /// Compares the truth for the run root of each row with `wanted`.
     fn of_run_roots(
         &self,
         block: &SpanBlock<'_>,
@@ -168,7 +169,7 @@ impl SpansTest<'_> {
     }
 }
 
-/// Returns how many rows, from the first on, are decided together.
+/// Returns the number of rows, from the first one, that share a block.
 fn length_of_run(rows: &RowBlock<'_>) -> usize {
     let last_of_block = |row: u32| row / BLOCK_ROWS * BLOCK_ROWS + (BLOCK_ROWS - 1);
     match rows {

@@ -1,34 +1,34 @@
-//! Axes: how a span of a trace is related to another, as one table (`docs/reference/filter.md#axes`).
+//! Axes: the relations between the spans of a trace, as one table (`docs/reference/filter.md#axes`).
 
 use std::fmt;
 
 use super::error::LocatedError;
 use super::json::{Json, excerpt, write_text};
 
-/// How a span is related to another.
+/// A relation from one span to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Axis {
-    /// The span it belongs to.
+    /// The parent.
     Parent,
-    /// A span that belongs to it.
+    /// A child.
     Child,
-    /// A span above it.
+    /// A span above this one in the tree.
     Ancestor,
-    /// A span below it.
+    /// A span below this one in the tree.
     Descendant,
-    /// Another span that belongs to the same one.
+    /// Another child of the same parent.
     Sibling,
-    /// A span elsewhere in the tree that starts once it has ended.
+    /// A span elsewhere in the tree that starts after this one has ended.
     FollowedBy,
-    /// A span elsewhere in the tree that has ended when it starts.
+    /// A span elsewhere in the tree that has ended before this one starts.
     PrecededBy,
 }
 
-/// What is known of an axis: a row of the table.
+/// A row of the table of axes.
 struct AxisInfo {
     axis: Axis,
     word: &'static str,
-    /// The members of a condition on it, in canonical order: `op` and `as`, its options, `where`.
+    /// The members of its conditions, in canonical order: `op`, `as`, the options, `where`.
     members: &'static [&'static str],
 }
 
@@ -65,18 +65,18 @@ impl Axis {
         AXES[self as usize].word
     }
 
-    /// Returns the members that a condition on it may have, in canonical order.
+    /// Returns the members of its conditions, in canonical order.
     pub fn members(self) -> &'static [&'static str] {
         AXES[self as usize].members
     }
 
-    /// Returns the members that narrow it.
+    /// Returns the members that narrow the axis.
     pub fn options(self) -> &'static [&'static str] {
         let members = self.members();
         &members[2..members.len() - 1]
     }
 
-    /// Returns the axis on which a span stands from those that are on this one of it.
+    /// Returns the axis in the opposite direction.
     #[must_use]
     pub fn converse(self) -> Self {
         match self {
@@ -91,13 +91,14 @@ impl Axis {
     }
 }
 
-/// Which time of the earlier one of two spans orders them.
+/// The time of the earlier span that orders two spans.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum OrderFrom {
-    /// The later one starts when the earlier one has ended.
+    /// The later span starts after the earlier one has ended.
     #[default]
     End,
-    /// The later one starts after the earlier one; of two that start at once, the tree shows it later.
+    /// The later span starts after the earlier one. If both start at the same time, the later one in tree
+    /// order is later.
     Start,
 }
 
@@ -105,10 +106,10 @@ impl OrderFrom {
     const WORDS: [(&'static str, Self); 2] = [("end", Self::End), ("start", Self::Start)];
 }
 
-/// Which spans of a trace are related by their order.
+/// The spans of a trace that an order relates.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum OrderScope {
-    /// All that are neither above nor below one another.
+    /// All spans except ancestors and descendants.
     #[default]
     Trace,
     /// Siblings.
@@ -119,19 +120,19 @@ impl OrderScope {
     const WORDS: [(&'static str, Self); 2] = [("trace", Self::Trace), ("siblings", Self::Siblings)];
 }
 
-/// What narrows an axis, as far as the source says so; `without` is a condition and stands beside this.
+/// The options of an axis, as the source gives them. `without` is a condition and is stored separately.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AxisOptions {
     /// `from`.
     pub from: Option<OrderFrom>,
     /// `scope`.
     pub scope: Option<OrderScope>,
-    /// `same`: the names of fields, not yet resolved.
+    /// `same`: names of fields, not yet resolved.
     pub same: Vec<String>,
 }
 
 impl AxisOptions {
-    /// Reads the options of a condition, whose members are among those of its axis.
+    /// Reads the options of a condition. The caller has checked that its axis allows its members.
     pub(super) fn read(json: &Json) -> Result<Self, LocatedError> {
         Ok(Self {
             from: choice(json, "from", OrderFrom::WORDS)?,

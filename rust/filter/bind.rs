@@ -1,4 +1,5 @@
-//! Binds an expression to a predicate: resolves fields, and hands conditions to [`super::leaf`] and [`super::spans`].
+//! Binds an expression to a predicate: resolves fields and passes conditions to [`super::leaf`] and
+//! [`super::spans`].
 
 use std::sync::Arc;
 
@@ -11,7 +12,6 @@ use super::spans::{CONTENT_FIELDS, SpanBinder, SpanTest};
 use crate::schema::{FIELDS, Field, Operator};
 use crate::trace::cost::CostField;
 
-/// Returns the predicate for `expr`.
 pub(super) fn bind(expr: &Expr) -> Result<Predicate, LocatedError> {
     Binder::default().bind(expr)
 }

@@ -9,12 +9,12 @@ use crate::error::{Error, Result};
 use crate::schema::{FIELDS, Field, FieldType};
 use crate::trace::Trace;
 
-/// What decides conditions on spans in a batch.
+/// The source that decides conditions on spans in a batch.
 #[derive(Clone, Copy)]
 pub(super) enum SpanSource<'a> {
-    /// Nothing: they are an error.
+    /// No source: a condition on spans is an error.
     None,
-    /// What rows stand for them.
+    /// No traces: the possible or the certain rows stand for the result.
     Rows(SpanRows),
     /// The trace of each row.
     Traces(&'a (dyn Fn(usize) -> &'a Trace + Sync)),
@@ -26,7 +26,7 @@ pub(super) struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
-    /// Finds every column that `predicate` reads, whether or not evaluation will reach it.
+    /// Finds every column that `predicate` reads, whether evaluation reaches it or not.
     pub(super) fn find(predicate: &Predicate, batch: &'a RecordBatch, spans: SpanSource<'_>) -> Result<Self> {
         if matches!(spans, SpanSource::None) && predicate.reads_spans() {
             let message = "a batch does not have what conditions on spans, texts and attributes ask for, expected \
@@ -78,8 +78,8 @@ fn expected(kind: FieldType) -> &'static str {
     }
 }
 
-/// Whether a column of this type can hold a field of this kind. A column of type `Null` can hold any: it has no
-/// values.
+/// Returns `true` if a column of this type can hold a field of this kind. A column of type `Null` can hold
+/// any field, because it has no values.
 fn holds(found: &DataType, kind: FieldType) -> bool {
     let is_text =
         |found: &DataType| matches!(found, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);

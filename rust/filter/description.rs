@@ -1,4 +1,4 @@
-//! What filters may ask, as JSON: the body of `/traces/filter-schema`.
+//! The fields, operators and axes of filters as JSON: the body of `/traces/filter-schema`.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::schema::{FIELDS, FieldType, STATUSES};
 use crate::trace::cost::CostField;
 use crate::trace::view::{SPAN_FIELDS, SpanField};
 
-/// Returns the tables of fields as JSON: those of traces, then those of spans.
+/// Returns the tables of fields as JSON: the fields of traces, then the fields of spans.
 pub fn filter_schema_json() -> String {
     let of_traces = FIELDS.iter().map(|info| described(info.key, info.label, info.field_type));
     let costs = CostField::ALL.map(|field| described(field.key(), field.label(), FieldType::Dollars));

@@ -1,16 +1,16 @@
-//! Errors of a filter expression; the path to an error is collected while the parser unwinds.
+//! Errors of a filter expression. The path to an error is collected while the parser unwinds.
 
 use std::fmt::Write as _;
 
 use super::json::Json;
 use crate::error::FilterError;
 
-/// One step from a value into one of its parts.
+/// One step from a value to one of its parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PathStep {
-    /// To a member of an object.
+    /// Into a member of an object.
     Member(&'static str),
-    /// To an element of an array.
+    /// Into an element of an array.
     Index(usize),
 }
 
@@ -26,22 +26,22 @@ impl LocatedError {
         Self { message: message.into(), steps: Vec::new() }
     }
 
-    /// Returns this error as seen from the object in whose member `name` it occurred.
+    /// Adds a step: the error is in member `name` of an object.
     pub(super) fn in_member(mut self, name: &'static str) -> Self {
         self.steps.push(PathStep::Member(name));
         self
     }
 
-    /// Returns this error as seen from the array in whose element `index` it occurred.
+    /// Adds a step: the error is in element `index` of an array.
     pub(super) fn in_element(mut self, index: usize) -> Self {
         self.steps.push(PathStep::Index(index));
         self
     }
 
-    /// Returns the error for the caller, with the path spelled as in `source`.
+    /// Returns the error for the caller, with the path as `source` spells it.
     ///
-    /// An expression has one spelling of each shape where a source may use another: `conditions` with one element
-    /// for `condition`, `value` for `values`.
+    /// An expression has one spelling for shapes that a source may spell differently: `condition` for
+    /// `conditions` with one element, and `values` for `value`.
     pub(super) fn spelled_as(self, source: &Json) -> FilterError {
         let mut path = "$".to_owned();
         let mut here = Some(source);

@@ -1,7 +1,10 @@
-//! The filter expression: plain data, comparable and printable as canonical JSON, with no execution in it.
+//! The filter expression: plain data, comparable and printable as canonical JSON, without evaluation.
 //!
-//! Printing uses one spelling for each shape: members in the order `op`, `key`, `value` or `values`, `ignore_case`;
-//! `IN` with `values`; `NOT` with `condition`; `SPAN` and axes with `op`, `as`, the bounds or options, `where`. Parsing the printed form gives the expression back.
+//! The printed form has one spelling for each shape, and parsing it gives the expression back:
+//!
+//! - members have the order `op`, `key`, `value` or `values`, `ignore_case`,
+//! - `IN` has `values`, and `NOT` has `condition`,
+//! - `SPAN` and axes have `op`, `as`, the bounds or options, `where`.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -13,45 +16,45 @@ use crate::schema::Operator;
 /// A filter expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Expr {
-    /// Every condition holds; true if there are none.
+    /// True if every condition is true; true for an empty list.
     And(Vec<Expr>),
-    /// At least one condition holds; false if there are none.
+    /// True if at least one condition is true; false for an empty list.
     Or(Vec<Expr>),
-    /// The condition does not hold.
+    /// The negation of a condition.
     Not(Box<Expr>),
     /// A condition on one field.
     Condition(Condition),
-    /// `SPAN`: how many spans a condition is true of.
+    /// `SPAN`: bounds on the number of spans for which a condition is true.
     Span(Box<SpanExpr>),
-    /// Inside of `SPAN`: a condition is true of a span on an axis.
+    /// Inside `SPAN`: a condition is true for a span on an axis.
     Axis(Box<AxisExpr>),
 }
 
-/// How many spans of a trace a condition is true of.
+/// Bounds on the number of spans for which a condition is true.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpanExpr {
-    /// What the answer calls the spans, if the source says so.
+    /// The name of the spans in the response, if the source gives one.
     pub name: Option<String>,
-    /// At least so many, if the source says so; else one.
+    /// The minimum, if the source gives one; the default is 1.
     pub at_least: Option<u64>,
-    /// At most so many, if the source says so.
+    /// The maximum, if the source gives one.
     pub at_most: Option<u64>,
     /// The condition, whose keys are fields of spans.
     pub condition: Expr,
 }
 
-/// A condition on a span that is related to the present one.
+/// A condition on a span that is related to the current one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AxisExpr {
-    /// How it is related.
+    /// The relation.
     pub axis: Axis,
-    /// What the answer calls the span, if the source says so.
+    /// The name of the span in the response, if the source gives one.
     pub name: Option<String>,
-    /// What narrows the axis.
+    /// The options of the axis.
     pub options: AxisOptions,
-    /// `without`: no span between the two of which this is true.
+    /// `without`: a condition that is true for no span between the two.
     pub without: Option<Expr>,
-    /// The condition on it.
+    /// The condition on the related span.
     pub condition: Expr,
 }
 
@@ -62,9 +65,9 @@ pub struct Condition {
     pub operator: Operator,
     /// The field's name, not yet resolved.
     pub key: String,
-    /// What the field is compared with.
+    /// The value or values to compare with.
     pub operand: Operand,
-    /// Whether case is ignored, if the source says so.
+    /// `ignore_case`, if the source gives it.
     pub ignore_case: Option<bool>,
 }
 
@@ -90,7 +93,7 @@ impl Expr {
         })
     }
 
-    /// Returns the names of the fields of traces in it; those inside of `SPAN` are of spans.
+    /// Returns the names of the trace fields in the expression, without the fields of spans inside `SPAN`.
     pub(super) fn keys(&self) -> BTreeSet<&str> {
         match self {
             Self::And(parts) | Self::Or(parts) => parts.iter().flat_map(Self::keys).collect(),
@@ -100,8 +103,8 @@ impl Expr {
         }
     }
 
-    /// Returns the expression without the members of its outermost `AND` that are about `key`, or without anything if
-    /// it is no `AND` and about `key`. `None` if one of these is also about another field.
+    /// Returns the expression without the members of its outermost `AND` that are about `key`. An expression
+    /// that is not an `AND` is its own only member. `None` if such a member is also about another field.
     pub(super) fn without(&self, key: &str) -> Option<Self> {
         let mut left = Vec::new();
         for member in self.members() {
@@ -115,7 +118,7 @@ impl Expr {
         Some(Self::And(left))
     }
 
-    /// Returns the members of the outermost `AND`, those of nested ones included.
+    /// Returns the members of the outermost `AND` and of `AND`s nested directly in it.
     fn members(&self) -> Vec<&Self> {
         match self {
             Self::And(parts) => parts.iter().flat_map(Self::members).collect(),
@@ -125,7 +128,7 @@ impl Expr {
 }
 
 impl Expr {
-    /// Returns the number of conditions, those that hold others included.
+    /// Returns the number of conditions, including conditions that contain others.
     pub(super) fn conditions(&self) -> usize {
         match self {
             Self::And(conditions) | Self::Or(conditions) => {
@@ -180,7 +183,7 @@ fn fmt_name(f: &mut fmt::Formatter<'_>, name: Option<&str>) -> fmt::Result {
 }
 
 impl Condition {
-    /// Writes the members, without the closing brace.
+    /// Writes the members without the closing brace.
     fn fmt_members(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, r#"{{"op":"{}","key":"#, self.operator.word())?;
         write_text(f, &self.key)?;

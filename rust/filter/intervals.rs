@@ -2,7 +2,7 @@
 
 use crate::schema::Operator;
 
-/// A type in which every value has a next and a previous one, as closed intervals need.
+/// A type in which every value has a successor and a predecessor, as closed intervals need.
 pub(super) trait Ordinal: Copy + PartialOrd {
     const MIN: Self;
     const MAX: Self;
@@ -45,8 +45,8 @@ impl Ordinal for f64 {
     }
 }
 
-/// A number as seen by a type that may not represent it exactly: its two neighbours there, which are equal if it
-/// can.
+/// A number in a type that may not represent it exactly: its two neighbours in that type. They are equal if
+/// the type represents the number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Point<T> {
     /// The greatest value that is not above the number.
@@ -66,8 +66,8 @@ impl<T: Copy> Point<T> {
 pub(super) struct IntervalSet<T>(Vec<(T, T)>);
 
 impl<T: Ordinal> IntervalSet<T> {
-    /// Returns the values that compare as `operator` says with the only one of `points`; for `EQ`, `NEQ` and `IN`,
-    /// those equal to any of them.
+    /// Returns the values that satisfy `operator` with the only one of `points`. For `EQ`, `NEQ` and `IN`,
+    /// returns the values equal to any of them.
     pub(super) fn of(operator: Operator, points: &[Point<T>]) -> Self {
         let interval = |point: &Point<T>| match operator {
             Operator::Gt => (point.floor.next(), T::MAX),
@@ -79,7 +79,7 @@ impl<T: Ordinal> IntervalSet<T> {
         Self::union(points.iter().map(interval).collect())
     }
 
-    /// Returns the union of `intervals`; one that ends before it starts is empty.
+    /// Returns the union of `intervals`. An interval that ends before it starts is empty.
     pub(super) fn union(mut intervals: Vec<(T, T)>) -> Self {
         intervals.retain(|(first, last)| first <= last);
         intervals.sort_by(|one, other| one.0.partial_cmp(&other.0).unwrap_or(std::cmp::Ordering::Equal));
@@ -97,12 +97,12 @@ impl<T: Ordinal> IntervalSet<T> {
         Self(union)
     }
 
-    /// Returns the union of this set and the other.
+    /// Returns the union of both sets.
     pub(super) fn or(&self, other: &Self) -> Self {
         Self::union(self.0.iter().chain(&other.0).copied().collect())
     }
 
-    /// Returns the intersection of this set and the other.
+    /// Returns the intersection of both sets.
     pub(super) fn and(&self, other: &Self) -> Self {
         let (mut mine, mut theirs) = (self.0.iter().peekable(), other.0.iter().peekable());
         let mut common = Vec::new();
@@ -119,7 +119,7 @@ impl<T: Ordinal> IntervalSet<T> {
         Self::union(common)
     }
 
-    /// Whether no value is in it; if `truth` is false, whether every value is.
+    /// Returns `true` if no value has this truth: the set is empty, or it is complete if `truth` is `false`.
     pub(super) fn is_never(&self, truth: bool) -> bool {
         if truth { self.0.is_empty() } else { self.0 == [(T::MIN, T::MAX)] }
     }
@@ -143,7 +143,7 @@ impl<T: Ordinal> IntervalSet<T> {
 }
 
 impl IntervalSet<i128> {
-    /// Returns the integers `n` for which `n * unit` is in this set and which `N` can represent.
+    /// Returns the integers `n`, within the range of `N`, for which `n * unit` is in this set.
     pub(super) fn in_units<N: Copy + TryFrom<i128>>(
         &self,
         unit: i128,
@@ -168,7 +168,7 @@ impl IntervalSet<i128> {
 }
 
 impl IntervalSet<f64> {
-    /// Returns the numbers of this set that a single has.
+    /// Returns the numbers of this set that `f32` represents.
     pub(super) fn in_singles(&self) -> IntervalSet<f32> {
         #[allow(
             clippy::cast_possible_truncation,
@@ -190,14 +190,14 @@ impl<N: Copy + PartialOrd> IntervalSet<N> {
         &self.0
     }
 
-    /// Returns the set of those intervals that have a value from `first` to `last`.
+    /// Returns the intervals that have a value from `first` to `last`.
     pub(super) fn overlapping(&self, first: N, last: N) -> Self {
         let start = self.0.partition_point(|(_, end)| *end < first);
         let end = self.0.partition_point(|(start, _)| *start <= last);
         Self(self.0[start..end.max(start)].to_vec())
     }
 
-    /// Whether `value` is in this set.
+    /// Returns `true` if `value` is in this set.
     pub(super) fn contains(&self, value: N) -> bool {
         if let [(first, last)] = self.0[..] {
             return first <= value && value <= last;
@@ -211,7 +211,7 @@ impl<N: Copy + PartialOrd> IntervalSet<N> {
         self.0.iter().copied()
     }
 
-    /// Returns the least value; `None` of an empty set.
+    /// Returns the least value; `None` if the set is empty.
     pub(super) fn least(&self) -> Option<N> {
         self.0.first().map(|(first, _)| *first)
     }

@@ -1,8 +1,8 @@
 //! A JSON value that keeps the order and the repetitions of its members.
 //!
-//! `serde_json::Value` keeps only the last of two equal members; a filter with two `op` members must be rejected,
-//! so filters are parsed into this type. `serde_json` limits nesting to 128 levels, which bounds every recursion
-//! over a value.
+//! `serde_json::Value` keeps only the last of two equal members. A filter with two `op` members must be
+//! rejected, so filters are parsed into this type. `serde_json` limits nesting to 128 levels, which bounds
+//! every recursion over a value.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +13,8 @@ use serde_json::Number;
 /// Maximum length of a quoted value in a message, in characters.
 const MAX_EXCERPT_CHARS: usize = 60;
 
-/// A JSON value. A number is exact if it is an integer of at most 64 bits, else the nearest double.
+/// A JSON value. A number is exact if it is an integer of at most 64 bits; otherwise it is the nearest
+/// double.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Json {
     /// `null`.
@@ -31,7 +32,7 @@ pub enum Json {
 }
 
 impl Json {
-    /// Returns the first member named `name`, if this is an object that has one.
+    /// Returns the first member named `name`; `None` if this is not an object or lacks the member.
     pub(super) fn member(&self, name: &str) -> Option<&Self> {
         let Self::Object(members) = self else { return None };
         members.iter().find(|(own, _)| own == name).map(|(_, value)| value)
@@ -50,7 +51,7 @@ impl Json {
     }
 }
 
-/// Returns the beginning of `text`, escaped to stand between backticks in a message.
+/// Returns the beginning of `text`, escaped for use between backticks in a message.
 pub(super) fn excerpt(text: &str) -> String {
     let mut out = String::new();
     for (index, letter) in text.chars().enumerate() {

@@ -1,4 +1,4 @@
-//! Binds a condition on one field to a leaf: checks the operator, types the literals.
+//! Binds a condition on one field to a leaf: checks the operator and types the literals.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use crate::schema::{FieldType, Operator, STATUSES};
 use crate::time::parse_instant;
 use crate::trace::cost::NANOS_PER_DOLLAR;
 
-/// What a condition asks of the value of a field. `NEQ` has the leaf of `EQ`; the caller negates it.
+/// A test of a field's value. `NEQ` has the leaf of `EQ`; the caller negates it.
 #[derive(Debug, Clone)]
 pub(super) enum Leaf {
-    /// There is a value.
+    /// The value is not missing.
     Exists,
     /// The matcher matches the text.
     Text(TextMatcher),
@@ -22,18 +22,18 @@ pub(super) enum Leaf {
     Number(NumberSet),
     /// The instant, in nanoseconds since 1970, is in the set.
     Time(IntervalSet<i128>),
-    /// The value is this one.
+    /// The value equals this one.
     Boolean(bool),
 }
 
-/// A set of numbers, once as integer columns and once as floating-point columns compare with it.
+/// A set of numbers, in the forms for integer columns and for floating-point columns.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct NumberSet {
     pub(super) whole: IntervalSet<i128>,
     pub(super) floating: IntervalSet<f64>,
 }
 
-/// The name and type of a field, and whether its texts are ids in lower case.
+/// The name and type of a field, and whether its texts are lower-case ids.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FieldShape<'a> {
     pub(super) key: &'a str,
@@ -41,7 +41,6 @@ pub(super) struct FieldShape<'a> {
     pub(super) is_lower_case: bool,
 }
 
-/// Returns the leaf of `condition`, which is on `field`.
 pub(super) fn bind_leaf(field: FieldShape<'_>, condition: &Condition) -> Result<Leaf, LocatedError> {
     check_fits(field, condition)?;
     let operator = condition.operator;
@@ -93,7 +92,7 @@ fn check_fits(field: FieldShape<'_>, condition: &Condition) -> Result<(), Locate
     Ok(())
 }
 
-/// Returns words between backticks, with commas.
+/// Returns words between backticks, separated by commas.
 pub(super) fn joined_words<'a>(words: impl Iterator<Item = &'a str>) -> String {
     words.map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
 }
@@ -102,7 +101,7 @@ fn typed_operand(field: FieldShape<'_>, operand: &Operand) -> Result<Vec<Literal
     each_value(operand, |value| typed(field, value))
 }
 
-/// Calls `read` with each value of an operand; an error is located at its value.
+/// Calls `read` with each value of an operand. An error has the path of its value.
 pub(super) fn each_value<T>(
     operand: &Operand,
     read: impl Fn(&Json) -> Result<T, String>,
@@ -122,7 +121,6 @@ pub(super) fn each_value<T>(
     }
 }
 
-/// A value of its field's type.
 #[derive(Debug, Clone)]
 enum Literal {
     Text(Arc<str>),
@@ -131,9 +129,9 @@ enum Literal {
     Truth(bool),
 }
 
-/// Returns `value` as a value of the field's type. This table is the whole policy; anything else is rejected.
+/// Converts `value` to the field's type. This table is the whole policy; all other values are rejected.
 ///
-/// | kind | takes | becomes |
+/// | type | accepts | becomes |
 /// |---|---|---|
 /// | text | a string | itself; for `trace_id` in lower case |
 /// | status | `OK`, `ERROR` in any case | upper case |
@@ -175,13 +173,13 @@ fn typed(field: FieldShape<'_>, value: &Json) -> Result<Literal, String> {
     })
 }
 
-/// Returns a text with its letters of ASCII in lower case: itself, if they are.
+/// Returns a text with its ASCII letters in lower case. The text is shared if it already is.
 fn in_lower_case(text: &Arc<str>) -> Arc<str> {
     let has_upper_case = text.bytes().any(|byte| byte.is_ascii_uppercase());
     if has_upper_case { text.to_ascii_lowercase().into() } else { text.clone() }
 }
 
-/// Returns dollars in nanodollars; a whole number if it is these that such an amount is printed as.
+/// Converts dollars to nanodollars. The result is an integer if that integer is printed as `dollars`.
 fn nanodollars(dollars: f64) -> Literal {
     #[allow(clippy::cast_precision_loss, reason = "it is a power of ten that a double has")]
     let per_dollar = NANOS_PER_DOLLAR as f64;
@@ -197,7 +195,7 @@ impl Literal {
         Some(text)
     }
 
-    /// Returns this number as integer columns compare with it.
+    /// Returns this number in the form for integer columns.
     fn whole(&self) -> Option<Point<i128>> {
         match self {
             Self::Text(_) | Self::Truth(_) => None,
@@ -212,7 +210,7 @@ impl Literal {
         }
     }
 
-    /// Returns this number as floating-point columns compare with it.
+    /// Returns this number in the form for floating-point columns.
     fn floating(&self) -> Option<Point<f64>> {
         match self {
             Self::Text(_) | Self::Truth(_) => None,

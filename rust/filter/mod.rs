@@ -1,6 +1,6 @@
 //! Compiles filter expressions and finds the rows they match.
 //!
-//! A condition on a missing value is neither true nor false but unknown:
+//! A condition on a missing value is neither true nor false but unknown, as with NULL in SQL:
 //!
 //! | `a` | `b` | `NOT a` | `a AND b` | `a OR b` |
 //! |---|---|---|---|---|
@@ -11,14 +11,14 @@
 //! | false | unknown | true | false | unknown |
 //! | unknown | unknown | unknown | unknown | unknown |
 //!
-//! `AND` and `OR` are commutative. Only `EXISTS` is always true or false. A filter matches where it is true:
-//! unknown is no match.
+//! `AND` and `OR` are commutative. Only `EXISTS` is always true or false. A filter matches a row if it is
+//! true; an unknown result is no match.
 //!
-//! Each phase is a file: `parse` (bytes -> [`Expr`]), `bind` (-> predicate), `simplify` (-> a smaller predicate),
-//! then either `evaluate` (over a record batch) or `planner` (over an index), which find the same rows. Conditions on spans
-//! (`spans`) are decided by looks at the traces of those rows that the columns leave open. `matches` says what in a trace
-//! makes a filter match it.
-//! See `docs/reference/filter.md#filter-expression`.
+//! Each phase is a file: `parse` (bytes -> [`Expr`]), `bind` (-> predicate), `simplify` (-> a smaller
+//! predicate), then either `evaluate` (over a record batch) or `planner` (over an index). Both find the same
+//! rows. Conditions on spans (`spans`) need document checks for the rows that the columns leave open.
+//! `matches` finds the spans and texts that make a filter match a trace. See
+//! `docs/reference/filter.md#filter-expression`.
 
 mod axis;
 mod bind;
@@ -70,9 +70,9 @@ pub struct Filter {
     expr: Option<Arc<Expr>>,
     /// The expression without the restrictions.
     unrestricted: Option<Arc<Expr>>,
-    /// The fields and values that it is restricted to.
+    /// The fields and values of the restrictions.
     restrictions: Vec<(String, String)>,
-    /// Whose question it is; empty for the program's own.
+    /// The tenant that pays for cached results; empty for internal searches.
     caller: Arc<str>,
     predicate: Arc<Predicate>,
 }
@@ -89,10 +89,10 @@ impl Filter {
         }
     }
 
-    /// Compiles a filter expression given as JSON; `null` and `{}` match everything.
+    /// Compiles a filter expression in JSON; `null` and `{}` match everything.
     ///
     /// # Errors
-    /// What is wrong with the expression, and where.
+    /// The problem with the expression and its path.
     ///
     /// # Examples
     /// ```
@@ -132,7 +132,7 @@ impl Filter {
         let restricted = bind::bind(&restriction).map_err(|error| error.spelled_as(&Json::Null))?;
         let own = self.expr.as_deref().cloned();
         let expr = Expr::And([restriction].into_iter().chain(own).collect());
-        // Not simplified: that would move cheap parts in front of the restriction.
+        // Not simplified: simplification would move cheap parts before the restriction.
         let predicate = Predicate::And(vec![restricted, self.predicate.as_ref().clone()]);
         let mut restrictions = self.restrictions.clone();
         restrictions.push((field.to_owned(), value.to_owned()));
@@ -140,14 +140,14 @@ impl Filter {
         Ok(Self { expr, restrictions, predicate, ..self.clone() })
     }
 
-    /// Returns this filter as the question of a caller: what is kept of its results is charged to the caller, and only it
-    /// is answered with them.
+    /// Returns this filter for a tenant: its cached results count against the tenant's quota, and only this
+    /// tenant gets cache hits from them.
     #[must_use]
     pub fn for_tenant(&self, caller: &str) -> Self {
         Self { caller: caller.into(), ..self.clone() }
     }
 
-    /// Returns whose question this is; empty for the program's own.
+    /// Returns the tenant of the filter; empty for internal searches.
     pub(crate) fn caller(&self) -> &str {
         &self.caller
     }
@@ -171,11 +171,12 @@ impl Filter {
         }
     }
 
-    /// Returns this filter without its conditions on `field`; restrictions stay. The conditions are members of the
-    /// outermost `AND`, or the whole expression. `None` if one of these is also about another field.
+    /// Returns this filter without its conditions on `field`; restrictions stay. The conditions must be
+    /// members of the outermost `AND`, or the whole expression. `None` if such a condition is also about
+    /// another field.
     ///
     /// # Errors
-    /// None for a filter that was compiled.
+    /// Never for a compiled filter.
     pub fn without(&self, field: Field) -> std::result::Result<Option<Self>, FilterError> {
         let Some(expr) = self.unrestricted.as_deref() else { return Ok(Some(self.clone())) };
         let Some(rest) = expr.without(field.key()) else { return Ok(None) };
@@ -185,26 +186,26 @@ impl Filter {
         restrictions.try_fold(rest, |filter, (field, value)| filter.restrict(field, value)).map(Some)
     }
 
-    /// Whether a condition other than a restriction is about `field`.
+    /// Returns `true` if a condition other than a restriction is about `field`.
     pub fn mentions(&self, field: Field) -> bool {
         self.unrestricted.as_deref().is_some_and(|expr| expr.keys().contains(field.key()))
     }
 
-    /// Returns one value per row, true where the filter matches; never null.
+    /// Returns one value per row, true if the filter matches; never NULL.
     ///
-    /// Columns are found by name; a column of type `Null` has no values. Text may be plain (`Utf8`, `LargeUtf8`,
-    /// `Utf8View`) or dictionary-encoded, numbers may be integers or floating-point (`NaN` is treated as missing),
-    /// and times may be timestamps or dates of any unit (without a time zone: UTC).
+    /// Columns are found by name; a column of type `Null` has no values. Text may be plain (`Utf8`,
+    /// `LargeUtf8`, `Utf8View`) or dictionary-encoded. Numbers may be integers or floating-point (`NaN` is
+    /// treated as missing). Times may be timestamps or dates of any unit (without a time zone: UTC).
     ///
     /// # Errors
-    /// [`crate::error::Error::Batch`] if a column that the filter reads is absent or has a type its field cannot
-    /// have.
+    /// [`crate::error::Error::Batch`] if a column that the filter reads is absent or has a type its field
+    /// cannot have.
     pub fn mask(&self, batch: &RecordBatch) -> Result<BooleanArray> {
         Ok(BooleanArray::new(evaluate::evaluate(&self.predicate, batch, SpanSource::None)?, None))
     }
 
-    /// Returns [`Filter::mask`] of a batch of which `trace` returns the trace of each row, so that conditions on spans,
-    /// texts and attributes are decided too.
+    /// Returns [`Filter::mask`] and also decides conditions on spans, texts and attributes. `trace` returns
+    /// the trace of a row of `batch`.
     ///
     /// # Errors
     /// As [`Filter::mask`]; [`crate::error::Error::Decode`] if a stored span cannot be decoded.
@@ -216,8 +217,8 @@ impl Filter {
         Ok(BooleanArray::new(evaluate::evaluate(&self.predicate, batch, SpanSource::Traces(trace))?, None))
     }
 
-    /// Returns [`Filter::mask`] without a look at traces: of the rows that match by their columns, and of those that may
-    /// match.
+    /// Returns two masks without document checks: the rows that match by their columns alone, and a superset
+    /// of the matching rows.
     ///
     /// # Errors
     /// As [`Filter::mask`].
@@ -226,32 +227,36 @@ impl Filter {
         Ok([mask(SpanRows::Certain)?, mask(SpanRows::Possible)?].map(|rows| BooleanArray::new(rows, None)))
     }
 
-    /// Whether rows are decided by their traces too: of these [`Filter::rows`] returns more than match.
+    /// Returns `true` if matches also depend on spans. For such filters [`Filter::rows`] is a superset.
     pub fn reads_spans(&self) -> bool {
         self.predicate.reads_spans()
     }
 
-    /// Returns the rows of an index that the filter matches: the rows that [`Filter::mask`] selects in the batch
-    /// the index was built from; if it [reads spans](Filter::reads_spans), those that it may match. The columns of
-    /// [`Filter::projection`] must be sound. Returns `None` if `is_cancelled`, which is called repeatedly, has returned
-    /// true.
+    /// Returns the rows of an index that the filter matches: the rows that [`Filter::mask`] selects in the
+    /// batch from which the index was built. A superset if the filter [reads spans](Filter::reads_spans).
+    ///
+    /// The columns of [`Filter::projection`] must be sound. Returns `None` once `is_cancelled`, which is
+    /// called repeatedly, returns `true`.
     pub fn rows(&self, index: &Index, is_cancelled: &dyn Fn() -> bool) -> Option<RowSet> {
         let texts = TextRows::default();
         planner::rows(&self.predicate, (index, &texts), SpanRows::Possible, is_cancelled)
     }
 
-    /// Returns the rows as [`Filter::rows`] does, and an upper bound of how many rows were read to find them; `None` if that
-    /// may be more than `most`, if many texts are looked up, or if the filter [reads spans](Filter::reads_spans).
-    /// [`INLINE_ROW_BUDGET`] rows are read in about the time in which another thread is woken.
+    /// Returns the rows as [`Filter::rows`] does, and an upper bound on the number of rows read to find them.
+    ///
+    /// `None` if that bound exceeds `most`, if many texts are looked up, or if the filter [reads
+    /// spans](Filter::reads_spans). Reading [`INLINE_ROW_BUDGET`] rows takes about as long as waking another
+    /// thread.
     pub fn try_cheap_rows(&self, index: &Index, most: usize) -> Option<(RowSet, usize)> {
         let is_soon = !self.reads_spans() && self.predicate.looks_up_few();
         if is_soon { planner::try_cheap_rows(&self.predicate, index, most) } else { None }
     }
 
-    /// Returns the rows that match by what the index of rows and that of texts say, and all that may match: the same if the
-    /// filter does not [read spans](Filter::reads_spans). `None` as for [`Filter::rows`].
+    /// Returns two sets of rows from the row index and the text index: the rows that certainly match, and a
+    /// superset of the matching rows. Both are the same if the filter does not [read
+    /// spans](Filter::reads_spans). `None` as for [`Filter::rows`].
     pub fn bounds(&self, indexes: Indexes<'_>, is_cancelled: &dyn Fn() -> bool) -> Option<[RowSet; 2]> {
-        /// One in so many rows is looked at in about the time of a look into the index of texts.
+        /// Document checks of one row in this many take about as long as a lookup in the text index.
         const FEW: usize = 8_192;
         let by_columns = self.rows(indexes.rows, is_cancelled)?;
         if !self.reads_spans() {
@@ -263,20 +268,20 @@ impl Filter {
         Some([rows(SpanRows::Certain)?, rows(SpanRows::Possible)?])
     }
 
-    /// Returns what decides single rows of a segment.
+    /// Returns the verifier that decides single rows of a segment.
     pub fn verifier<'i>(&self, indexes: Indexes<'i>) -> Verifier<'i> {
         Verifier::new(&self.predicate, indexes)
     }
 
-    /// Returns what finds the spans and texts that make this filter match a trace.
+    /// Returns the matcher that finds the spans and texts that make this filter match a trace.
     ///
     /// # Errors
-    /// None for a filter that was compiled.
+    /// Never for a compiled filter.
     pub fn matcher(&self) -> std::result::Result<Matcher, FilterError> {
         Matcher::of(self.unrestricted.as_deref()).map_err(|error| error.spelled_as(&Json::Null))
     }
 
-    /// Whether no row that has a value of `field` can match, as with `NOT (session_id EXISTS)`.
+    /// Returns `true` if no row with a value of `field` can match, as in `NOT (session_id EXISTS)`.
     pub(crate) fn excludes(&self, field: Field) -> bool {
         self.predicate.known_with(field) == Some(false)
     }
@@ -296,21 +301,22 @@ impl Filter {
         keys
     }
 
-    /// Returns the expression as canonical JSON, `null` if it matches everything; a restriction appears as the
-    /// outer `AND`. Compiling the result gives an equal filter, unless restrictions have made it deeper than
-    /// [`MAX_LEVELS`].
+    /// Returns the expression as canonical JSON, `null` if it matches everything. A restriction appears as
+    /// the outer `AND`. Compiling the result gives an equal filter, unless restrictions have made it deeper
+    /// than [`MAX_LEVELS`].
     pub fn canonical(&self) -> String {
         self.expr.as_ref().map_or_else(|| "null".to_owned(), ToString::to_string)
     }
 
-    /// Returns the canonical JSON of the expression without restrictions, and the restrictions in order: fields and values.
-    /// Compiling the one and applying the others gives this filter again, with restrictions evaluated first.
+    /// Returns the canonical JSON of the expression without restrictions, and the restrictions in order as
+    /// fields and values. Compiling the expression and applying the restrictions gives this filter again,
+    /// with restrictions evaluated first.
     pub fn unrestricted(&self) -> (String, &[(String, String)]) {
         let expr = self.unrestricted.as_ref().map_or_else(|| "null".to_owned(), ToString::to_string);
         (expr, &self.restrictions)
     }
 
-    /// Returns the number of conditions, `AND`, `OR` and `NOT` included.
+    /// Returns the number of conditions, including `AND`, `OR` and `NOT`.
     pub fn conditions(&self) -> usize {
         self.expr.as_ref().map_or(0, |expr| expr.conditions())
     }

@@ -1,5 +1,5 @@
-//! Parses the JSON of a filter into an expression: shapes, operator names and limits. Whether a field takes an
-//! operator is decided by `bind`.
+//! Parses the JSON of a filter into an expression: shapes, operator names and limits. `bind` decides whether
+//! a field supports an operator.
 //!
 //! ```text
 //! filter    = null | {} | condition
@@ -9,12 +9,12 @@
 //!           | {"op": "AND" | "OR", "conditions": [condition, ...]}        (one or more)
 //!           | {"op": "NOT", "condition": condition}
 //!           | {"op": "SPAN" [, "as": string] [, "at_least": count] [, "at_most": count], "where": condition}
-//!           | {"op": axis [, "as": string] [, option ...], "where": condition}           (inside of SPAN)
+//!           | {"op": axis [, "as": string] [, option ...], "where": condition}           (inside SPAN)
 //! option    = "from": "end" | "start"  or  "scope": "trace" | "siblings"  or  "same": [field, ...]  or  "without": condition
 //! ```
-//! `IN` accepts its array as `value`, and `NOT` accepts its condition in `conditions`. `ignore_case` is allowed
-//! with `EQ`, `NEQ`, `IN`, `CONTAINS` and `STARTSWITH`. Members may be in any order; unknown, missing and repeated
-//! members are rejected. See `docs/reference/filter.md#filter-expression`.
+//! `IN` accepts its array as `value`, and `NOT` accepts its condition in `conditions`. `ignore_case` is
+//! allowed with `EQ`, `NEQ`, `IN`, `CONTAINS` and `STARTSWITH`. Members may be in any order; unknown, missing
+//! and repeated members are rejected. See `docs/reference/filter.md#filter-expression`.
 
 use std::sync::Arc;
 
@@ -43,7 +43,6 @@ pub const MAX_PATTERN_BYTES: usize = 4_096;
 /// Maximum length of a name, in bytes.
 const MAX_NAME_BYTES: usize = 64;
 
-/// Parses the JSON of a filter.
 pub(super) fn read(source: &[u8]) -> Result<Json, FilterError> {
     let invalid = |message| FilterError { message, path: "$".to_owned() };
     if source.len() > MAX_BYTES {
@@ -53,7 +52,8 @@ pub(super) fn read(source: &[u8]) -> Result<Json, FilterError> {
         .map_err(|error| invalid(format!("invalid JSON: {error}{}", quote_hint(source, &error))))
 }
 
-/// Returns a hint for JSON that has a single quote where it is invalid, as Python prints its objects.
+/// Returns a hint for a single quote at the position of the error, because Python prints its objects that
+/// way.
 fn quote_hint(source: &[u8], error: &serde_json::Error) -> &'static str {
     let line = source.split(|byte| *byte == b'\n').nth(error.line().saturating_sub(1));
     let found = line.and_then(|line| line.get(error.column().checked_sub(1)?));
@@ -103,7 +103,7 @@ impl OpWord {
         }
     }
 
-    /// Returns the members that a condition with this operator may have, in canonical order.
+    /// Returns the allowed members of a condition with this operator, in canonical order.
     fn members(self) -> &'static [&'static str] {
         use Operator::{Contains, Eq, Exists, Gt, Gte, In, Lt, Lte, Neq, StartsWith};
         match self {
@@ -122,9 +122,9 @@ impl OpWord {
 #[derive(Default)]
 struct Parser {
     conditions: usize,
-    /// How many of them are `SPAN` or an axis.
+    /// The number of `SPAN` and axis conditions.
     span_conditions: usize,
-    /// How many axes are around the present one; `None` outside of `SPAN`.
+    /// The number of enclosing axes; `None` outside `SPAN`.
     axes: Option<usize>,
     names: Vec<Arc<str>>,
 }
@@ -169,7 +169,7 @@ impl Parser {
             let message = format!("expected at least `at_least`, which is {}", at_least.unwrap_or(1));
             return Err(LocatedError::new(message).in_member("at_most"));
         }
-        // `at_most: 0` asks for traces without such a span.
+        // `at_most: 0` matches traces without such a span.
         let at_least = if at_most == Some(0) { Some(0) } else { at_least };
         self.axes = Some(0);
         let condition = self.related(json, level);
@@ -197,7 +197,7 @@ impl Parser {
         Ok(Expr::Axis(Box::new(AxisExpr { axis, name, options, without, condition })))
     }
 
-    /// Returns the condition in `where`.
+    /// Parses the condition in `where`.
     fn related(&mut self, json: &Json, level: usize) -> Result<Expr, LocatedError> {
         self.span_conditions += 1;
         if self.span_conditions > MAX_SPAN_CONDITIONS {
@@ -207,13 +207,13 @@ impl Parser {
         self.condition(required(json, "where")?, level + 1).map_err(|error| error.in_member("where"))
     }
 
-    /// Returns the condition in `without`, if there is one.
+    /// Parses the condition in `without`, if there is one.
     fn without(&mut self, json: &Json, level: usize) -> Result<Option<Expr>, LocatedError> {
         let Some(without) = json.member("without") else { return Ok(None) };
         self.condition(without, level + 1).map(Some).map_err(|error| error.in_member("without"))
     }
 
-    /// Returns the member `as`, which no two have in common.
+    /// Returns the member `as`, which must be unique.
     fn name(&mut self, json: &Json) -> Result<Option<String>, LocatedError> {
         let in_name = |message: String| LocatedError::new(message).in_member("as");
         match json.member("as") {

@@ -1,4 +1,4 @@
-//! The executable form of a filter: a closed enum with nothing left to look up.
+//! The executable form of a filter: a closed enum in which all names are resolved.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use crate::schema::Field;
 /// A bound filter. Every leaf tests membership in a set; `Not` tests non-membership.
 #[derive(Debug, Clone)]
 pub(super) enum Predicate {
-    /// Every part holds; true if there are none.
+    /// True if every part is true; true for an empty list.
     And(Vec<Predicate>),
-    /// At least one part holds; false if there are none.
+    /// True if at least one part is true; false for an empty list.
     Or(Vec<Predicate>),
-    /// The part does not hold.
+    /// The negation of a part.
     Not(Box<Predicate>),
     /// The field has a value.
     Exists(Field),
@@ -30,7 +30,8 @@ pub(super) enum Predicate {
 }
 
 impl Predicate {
-    /// Whether every condition looks for few texts, so that another thread would take longer to wake than looking them up does.
+    /// Returns `true` if every condition looks up few texts, so that the lookups take less time than waking
+    /// another thread.
     pub(super) fn looks_up_few(&self) -> bool {
         const MAX_TEXTS: usize = 16;
         match self {
@@ -41,7 +42,8 @@ impl Predicate {
         }
     }
 
-    /// Returns how many values or ranges of them a condition on one column looks for; 0 of other conditions.
+    /// Returns the number of values or ranges that a condition on one column looks up; 0 for other
+    /// conditions.
     pub(super) fn values(&self) -> usize {
         match self {
             Self::Text(_, matcher) => matcher.patterns(),
@@ -63,10 +65,10 @@ impl Predicate {
         }
     }
 
-    /// Returns whether this is true of every row that has a value of `given`, or false of every one; `None` if that depends
-    /// on the row.
+    /// Returns the result of the predicate for every row with a value of `given`; `None` if it depends on the
+    /// row.
     pub(super) fn known_with(&self, given: Field) -> Option<bool> {
-        // One part with `value` decides, whatever the others are, unknown included.
+        // One part with `value` decides, even if the others are unknown.
         let decided_by = |parts: &[Self], value: bool| {
             let known: Vec<_> = parts.iter().map(|part| part.known_with(given)).collect();
             if known.contains(&Some(value)) {
@@ -83,7 +85,7 @@ impl Predicate {
         }
     }
 
-    /// Whether a part is a condition on spans.
+    /// Returns `true` if a part is a condition on spans.
     pub(super) fn reads_spans(&self) -> bool {
         match self {
             Self::And(parts) | Self::Or(parts) => parts.iter().any(Self::reads_spans),

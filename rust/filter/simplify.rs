@@ -1,15 +1,16 @@
-//! Rewrites a predicate into a smaller one that has the same result for every row, missing values included.
+//! Rewrites a predicate into a smaller one with the same result for every row, including rows with missing
+//! values.
 //!
-//! | from | to | because |
+//! | from | to | reason |
 //! |---|---|---|
 //! | `AND` in `AND`, `OR` in `OR` | one list | both are associative |
 //! | `AND`, `OR` of one part | the part | |
 //! | `NOT` of `NOT` | the part | unknown stays unknown |
-//! | `NOT` of a set of numbers or instants | its complement | a missing value is in neither |
+//! | `NOT` of a set of numbers or instants | its complement | a missing value is in neither set |
 //! | sets over one field in `AND`, `OR` | their intersection, union | they are unknown together |
 //!
-//! Cheap parts come first, since the order of the parts does not change the result. An empty set is kept: no value
-//! is in it, but it is unknown for a missing value.
+//! Cheap parts come first, because the order of the parts does not change the result. An empty set is kept:
+//! it is false for a value, but unknown for a missing one.
 
 use super::intervals::IntervalSet;
 use super::leaf::NumberSet;
@@ -77,7 +78,7 @@ fn simplify_parts(parts: Vec<Predicate>, join: Join) -> Predicate {
     }
 }
 
-/// Adds a part, merging it into the set over the same field if there is one.
+/// Adds a part, merged into the set over the same field if there is one.
 fn add_part(parts: &mut Vec<Predicate>, part: Predicate, join: Join) {
     match &part {
         Predicate::Number(field, more) => {
@@ -106,14 +107,14 @@ fn add_part(parts: &mut Vec<Predicate>, part: Predicate, join: Join) {
     parts.push(part);
 }
 
-/// Estimates the cost of evaluating a predicate, to order the parts by.
+/// Estimates the cost of evaluating a predicate. It determines the order of parts.
 fn cost(predicate: &Predicate) -> usize {
     match predicate {
         Predicate::Exists(_) | Predicate::Number(_, _) | Predicate::Time(_, _) => 1,
         // These have nearly as many distinct values as rows; the other fields have far fewer.
         Predicate::Text(Field::RunId | Field::TraceId, _) => 8,
         Predicate::Text(_, _) => 2,
-        // A look at a document costs as much as thousands of rows.
+        // A document check costs as much as thousands of rows.
         Predicate::Spans(_) => 10_000,
         Predicate::Not(part) => cost(part),
         Predicate::And(parts) | Predicate::Or(parts) => 1 + parts.iter().map(cost).sum::<usize>(),
@@ -135,7 +136,7 @@ mod tests {
     use super::*;
     use crate::schema::Operator;
 
-    /// Every number from 0 to 5 with every name and instant, each of them also missing.
+    /// Every combination of a number from 0 to 5, a name and an instant, each of them also missing.
     fn batch() -> RecordBatch {
         let each = |row: i64, width: i64| Some(row % width).filter(|value| *value != 0);
         let rows = || 0..(7 * 3 * 4);

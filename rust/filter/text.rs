@@ -1,9 +1,9 @@
 //! Compiled text matchers.
 //!
-//! Text is compared by code point, which for UTF-8 is byte order. Where case is ignored, every letter of value and
-//! pattern is first replaced by one representative of all letters that differ from it only by case (Unicode simple
-//! case folding, as the `regex` crate does under `(?i)`); so `k` matches the Kelvin sign, and `ß` does not match
-//! `ss`.
+//! Text is compared by code point, which is byte order in UTF-8. If case is ignored, every letter of value
+//! and pattern is first replaced by one representative of all letters that differ from it only by case. This
+//! is Unicode simple case folding, as the `regex` crate does it under `(?i)`. For example, `k` matches the
+//! Kelvin sign, but `ß` does not match `ss`.
 
 use std::ops::{Bound, Range, RangeBounds};
 use std::sync::Arc;
@@ -15,17 +15,18 @@ use crate::index::Boundary;
 use crate::schema::Operator;
 use crate::text::{AdjacentSearch, CaseFolding, PairFinder};
 
-/// How many rows are searched at once: few enough for their text to stay in the processor's cache.
+/// The number of rows that are searched at once. Their text stays in the processor's cache.
 const CHUNK_ROWS: usize = 4_096;
-/// Longest chunk that is folded as a whole, in bytes; in a longer one each text is folded by itself.
+/// The maximum size of a chunk that is folded as a whole, in bytes. In a larger chunk each text is folded by
+/// itself.
 const MAX_CHUNK_BYTES: usize = 1 << 20;
 
-/// A test of one text, with nothing left to look up.
+/// A test of one text.
 #[derive(Debug, Clone)]
 pub(super) struct TextMatcher {
     test: TextTest,
     case_folding: Option<CaseFolding>,
-    /// Finds the pattern of a `CONTAINS` in any case, if it is of ASCII and case is ignored.
+    /// Finds the pattern of a `CONTAINS` in any case, if the pattern is ASCII and case is ignored.
     any_case: Option<Box<PairFinder>>,
 }
 
@@ -47,7 +48,7 @@ pub(super) enum ByteInterval<'a> {
 }
 
 impl<'a> ByteInterval<'a> {
-    /// Returns where it begins and ends; `None` where it has no end.
+    /// Returns the start and the end of the interval; `None` if it is unbounded there.
     pub(super) fn boundaries(self) -> (Option<Boundary<'a>>, Option<Boundary<'a>>) {
         match self {
             Self::Exactly(text) => (Some(Boundary::Before(text)), Some(Boundary::After(text))),
@@ -70,9 +71,9 @@ impl<'a> ByteInterval<'a> {
 }
 
 impl TextMatcher {
-    /// Returns the matcher for `operator` and its texts: any number for `IN`, else one.
+    /// Returns the matcher for `operator` and its texts: any number for `IN`, otherwise one.
     ///
-    /// `NEQ` returns the matcher of `EQ`; the caller negates it.
+    /// `NEQ` returns the matcher for `EQ`; the caller negates it.
     pub(super) fn new(operator: Operator, mut texts: Vec<Arc<str>>, ignore_case: bool) -> Self {
         let case_folding = ignore_case.then(|| CaseFolding::of(&texts));
         if let Some(case_folding) = &case_folding {
@@ -102,7 +103,7 @@ impl TextMatcher {
         Self { test, case_folding, any_case }
     }
 
-    /// Whether `text` matches. `scratch` is a reusable buffer; its content is overwritten.
+    /// Returns `true` if `text` matches. `scratch` is a reusable buffer; its content is overwritten.
     pub(super) fn matches(&self, text: &str, scratch: &mut String) -> bool {
         if let Some(is_in) = self.is_in_any_case(text) {
             return is_in;
@@ -111,7 +112,7 @@ impl TextMatcher {
         self.matches_as_it_is(text)
     }
 
-    /// Whether `text` matches, in which case folding changes nothing.
+    /// Returns `true` if `text`, which case folding does not change, matches.
     pub(super) fn matches_as_it_is(&self, text: &str) -> bool {
         match &self.test {
             TextTest::IsOneOf(texts) => texts.binary_search_by(|own| (**own).cmp(text)).is_ok(),
@@ -125,7 +126,7 @@ impl TextMatcher {
         }
     }
 
-    /// Whether `text` contains the pattern; `None` if it must be folded to say that.
+    /// Returns `true` if `text` contains the pattern; `None` if only the folded text can decide that.
     fn is_in_any_case(&self, text: &str) -> Option<bool> {
         let (TextTest::Contains(finder), Some(any_case)) = (&self.test, &self.any_case) else { return None };
         let (pattern, bytes) = (finder.needle(), text.as_bytes());
@@ -140,26 +141,26 @@ impl TextMatcher {
     pub(super) fn find(&self, text: &str) -> Option<Range<usize>> {
         let TextTest::Contains(finder) = &self.test else { return None };
         let mut scratch = String::new();
-        // Folding keeps the number of characters, but not that of bytes.
+        // Folding keeps the number of characters, but not the number of bytes.
         let text = self.folded(text, &mut scratch);
         let start = finder.find(text.as_bytes())?;
         let first = text[..start].chars().count();
         Some(first..first + text[start..start + finder.needle().len()].chars().count())
     }
 
-    /// Returns `text` as it is compared.
+    /// Returns `text` in the form in which it is compared.
     fn folded<'t>(&self, text: &'t str, scratch: &'t mut String) -> &'t str {
         let Some(case_folding) = &self.case_folding else { return text };
         case_folding.fold(text, scratch);
         scratch
     }
 
-    /// Whether case is ignored.
+    /// Returns `true` if case is ignored.
     pub(super) fn folds(&self) -> bool {
         self.case_folding.is_some()
     }
 
-    /// Returns the pattern of a `CONTAINS` matcher, as texts without upper case are compared with it.
+    /// Returns the pattern of a `CONTAINS` matcher in the form for texts without upper case.
     pub(super) fn pattern(&self) -> Option<&[u8]> {
         match &self.test {
             TextTest::Contains(finder) => Some(finder.needle()),
@@ -167,12 +168,12 @@ impl TextMatcher {
         }
     }
 
-    /// Whether it looks for whole texts, and not for parts or ranges of them.
+    /// Returns `true` if the matcher compares whole texts, not parts or ranges of texts.
     pub(super) fn is_of_whole_texts(&self) -> bool {
         matches!(self.test, TextTest::IsOneOf(_))
     }
 
-    /// Returns how many texts this matcher matches at most, if it lists them exactly.
+    /// Returns an upper bound on the number of distinct matching texts, if the matcher lists them exactly.
     pub(super) fn count(&self) -> Option<usize> {
         match &self.test {
             TextTest::IsOneOf(texts) if self.case_folding.is_none() => Some(texts.len()),
@@ -180,7 +181,7 @@ impl TextMatcher {
         }
     }
 
-    /// Returns how many texts, or ranges of them, it looks for.
+    /// Returns the number of texts or ranges that the matcher looks up.
     pub(super) fn patterns(&self) -> usize {
         match &self.test {
             TextTest::IsOneOf(texts) => texts.len(),
@@ -188,14 +189,16 @@ impl TextMatcher {
         }
     }
 
-    /// Returns how many intervals [`TextMatcher::intervals`] has, without making them.
+    /// Returns the number of intervals of [`TextMatcher::intervals`] without building them.
     pub(super) fn interval_count(&self, is_lower_case: bool) -> Option<usize> {
         let is_each_tested = self.pattern().is_some() || (self.folds() && !is_lower_case);
         (!is_each_tested).then(|| self.patterns())
     }
 
-    /// Returns the matching texts as intervals in byte order; `None` if each text has to be tested by itself. `is_lower_case` says
-    /// that the texts are known to be ASCII without upper case, so that case folding leaves them unchanged.
+    /// Returns the matching texts as intervals in byte order; `None` if each text has to be tested by itself.
+    ///
+    /// `is_lower_case` says that the texts are ASCII without upper case, so that case folding leaves them
+    /// unchanged.
     pub(super) fn intervals(&self, is_lower_case: bool) -> Option<Vec<ByteInterval<'_>>> {
         self.interval_count(is_lower_case)?;
         match &self.test {
@@ -212,9 +215,11 @@ impl TextMatcher {
         }
     }
 
-    /// Returns which texts contain the pattern, if this is a `CONTAINS` matcher. The texts are adjacent in `bytes`,
-    /// each from one of `offsets` to the next. `is_lower_case` says that they are known to be ASCII without upper
-    /// case, so that case folding leaves them unchanged.
+    /// Returns the texts that contain the pattern, if this is a `CONTAINS` matcher. The texts are adjacent in
+    /// `bytes`, each from one of `offsets` to the next.
+    ///
+    /// `is_lower_case` says that the texts are ASCII without upper case, so that case folding leaves them
+    /// unchanged.
     pub(super) fn texts_that_contain<O: ArrowNativeType>(
         &self,
         bytes: &[u8],

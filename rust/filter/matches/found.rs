@@ -1,49 +1,50 @@
-//! What is returned of the matches of one trace, as JSON.
+//! The matches of one trace in a response, as JSON.
 
 use serde::{Serialize, Serializer};
 
 use crate::filter::spans::{MAX_PIECES, Piece, SpanMatches};
 use crate::trace::view::TraceView;
 
-/// Maximum number of ids that are returned of spans with one name.
+/// Maximum number of span ids that are returned for one name.
 const MAX_SPAN_IDS: usize = 32;
 
-/// What makes a filter match a trace.
+/// The spans and texts that make a filter match a trace.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Matches {
-    /// The spans of `SPAN` and axes by their name, in the order of the filter.
+    /// The spans of each `SPAN` and axis by name, in the order of the filter.
     #[serde(serialize_with = "as_object")]
     pub spans: Vec<(String, MatchedSpans)>,
-    /// Pieces of the texts that the filter looks for: the first one of each condition, then the second ones.
+    /// Excerpts of the texts that the filter searches for: the first one of each condition, then the second
+    /// ones.
     pub texts: Vec<MatchedText>,
 }
 
 /// The spans with one name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MatchedSpans {
-    /// How many there are.
+    /// The number of spans.
     pub count: usize,
-    /// The first of them in the order of the tree.
+    /// The ids of the first spans in tree order.
     pub span_ids: Vec<String>,
 }
 
-/// A piece of a text.
+/// An excerpt of a text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MatchedText {
-    /// The span in which it was said.
+    /// The id of the span that has the text.
     pub span_id: String,
     /// The field of the span.
     pub field: &'static str,
-    /// What stands around it.
+    /// The match with some text around it.
     pub context: String,
-    /// Where it begins in the context, in characters.
+    /// The start of the match in the context, in characters.
     pub start: usize,
-    /// Where it ends.
+    /// The end of the match in the context, in characters.
     pub end: usize,
 }
 
 impl Matches {
-    /// Returns what is shown of what was found in a trace.
+    /// Converts the matches of a trace to their response form.
     pub(super) fn of(found: SpanMatches, view: &TraceView<'_>) -> Self {
         let id = |place: usize| view.span(place).span_id.to_string();
         let spans = found.spans.into_iter().map(|(name, places)| {
@@ -61,7 +62,7 @@ impl Matches {
     }
 }
 
-/// Returns different pieces, of each condition in turn, so that no condition takes the place of all others.
+/// Returns distinct excerpts, taken from each condition in turn, so that no condition crowds out the others.
 fn in_turns(of_conditions: Vec<Vec<Piece>>) -> Vec<Piece> {
     let mut taken: Vec<Piece> = Vec::new();
     let mut open: Vec<_> = of_conditions.into_iter().map(Vec::into_iter).collect();

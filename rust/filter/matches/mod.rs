@@ -1,5 +1,5 @@
-//! What makes a filter match a trace: the spans of its `SPAN` and axes, and the pieces of text that it looks for
-//! (`docs/reference/api-search.md#matches`).
+//! Explains why a filter matches a trace: the spans of its `SPAN` and axes, and excerpts of the texts that it
+//! searches for (`docs/reference/api-search.md#matches`).
 
 mod found;
 
@@ -22,18 +22,18 @@ use crate::trace::row::to_batch;
 use crate::trace::view::TraceView;
 use crate::trace::{Trace, TraceRow};
 
-/// Finds what makes a filter match a trace.
+/// Finds the spans and texts that make a filter match a trace.
 #[derive(Debug)]
 pub struct Matcher(FilterPart);
 
 impl Matcher {
-    /// Returns the matcher of an expression; `None` matches everything, for no reason that could be shown.
+    /// Returns the matcher for an expression. `None` matches every trace without spans or texts to show.
     pub(super) fn of(expr: Option<&Expr>) -> std::result::Result<Self, LocatedError> {
         let part = expr.map(|expr| FilterPart::of(expr, &mut Names::of(expr)));
         Ok(Self(part.transpose()?.unwrap_or(FilterPart::Nothing)))
     }
 
-    /// Returns what makes the filter match a trace that it matches.
+    /// Returns the spans and texts that make the filter match a trace. The filter must match the trace.
     ///
     /// # Errors
     /// [`crate::error::Error::Decode`] if a stored span cannot be decoded.
@@ -49,21 +49,22 @@ impl Matcher {
     }
 }
 
-/// Finds what makes a condition on spans true of one of them.
+/// Finds the spans and texts that make a condition true for one span.
 #[derive(Debug)]
 pub struct OneSpanMatcher(Option<SpanMatcher>);
 
 impl OneSpanMatcher {
-    /// Returns the matcher of a condition; one that is true of every span is so for no reason that could be shown.
+    /// Returns the matcher for a condition. A condition that is true for every span has nothing to show.
     ///
     /// # Errors
-    /// None for a filter that was compiled.
+    /// Never for a compiled filter.
     pub fn of(spans: &SpanFilter) -> std::result::Result<Self, FilterError> {
         let matcher = spans.of_trace().map(|(span, _)| SpanMatcher::of(&span, String::new())).transpose();
         Ok(Self(matcher.map_err(|error| error.spelled_as(&Json::Null))?))
     }
 
-    /// Returns what makes the condition true of the span at `place`, of which it is true.
+    /// Returns the spans and texts that make the condition true for the span at `place`. The condition must
+    /// be true for the span.
     ///
     /// # Errors
     /// [`crate::error::Error::Decode`] if a stored span cannot be decoded.
@@ -76,7 +77,7 @@ impl OneSpanMatcher {
     }
 }
 
-/// A trace of which parts of a filter are asked.
+/// A trace against which parts of a filter are evaluated.
 struct MatchedTrace<'t> {
     trace: &'t Trace,
     view: TraceView<'t>,
@@ -95,11 +96,11 @@ impl MatchedTrace<'_> {
 enum FilterPart {
     /// All are true.
     All(Vec<FilterPart>),
-    /// Each with what says whether it is true.
+    /// Each with the predicate that decides whether it is true.
     Any(Vec<(Predicate, FilterPart)>),
     Span(SpanMatcher),
     Pattern(PatternMatcher),
-    /// Nothing to show: columns, attributes, and what stands under `NOT`.
+    /// Nothing to show: columns, attributes, and the parts of `NOT`.
     Nothing,
 }
 
@@ -118,7 +119,7 @@ impl FilterPart {
                 if parts.iter().all(|(_, part)| part.is_nothing()) { Self::Nothing } else { Self::Any(parts) }
             }
             Expr::Not(part) => {
-                // What stands there takes part in the order of names.
+                // The spans inside `NOT` also count in the order of names.
                 Self::of(part, names)?;
                 Self::Nothing
             }
@@ -132,7 +133,7 @@ impl FilterPart {
         matches!(self, Self::Nothing)
     }
 
-    /// Adds what makes it true of a trace of which it is true.
+    /// Adds the spans and texts that make the part true. The part must be true for the trace.
     fn find(&self, asked: &MatchedTrace<'_>, found: &mut SpanMatches) -> Result<()> {
         match self {
             Self::All(parts) => parts.iter().try_for_each(|part| part.find(asked, found)),

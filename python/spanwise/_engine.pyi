@@ -609,10 +609,13 @@ class TraceStore:
     def open(url: str, options: bytes | None = None, progress: Progress | None = None) -> TraceStore:
         """Opens the store at `url` for writing, creating it if there is none; `options` is a JSON object.
 
+        `url` is the URL of a bucket, the folder of a store, or the data folder of a service, whose store is in
+        `traces`. A new or empty folder becomes the folder of a store. Every method that takes a store reads `url` so.
+
         `progress` counts the objects that are read, and later the traces of `delete` and `compact`.
 
         Raises:
-            ConfigurationError: the address or an option is invalid.
+            ConfigurationError: the address or an option is invalid, or the folder holds something else.
             StoreLockedError: another process has the store open.
         """
 

@@ -35,7 +35,7 @@ from spanwise.registry import Registry
 from spanwise.runs import Runs
 from spanwise.runs.approvals import Approvals
 from spanwise.runs.launch import Launcher
-from spanwise.settings import DEFAULT_STORE, Callers, load_settings, shown_values
+from spanwise.settings import DEFAULT_STORE, Callers, load_settings, shown_values, store_at
 from spanwise.traces import TraceStore
 from spanwise.traces.service import Traces
 
@@ -218,7 +218,10 @@ class Service:
     @cached_property
     def _traces(self) -> Traces:
         sources = self.settings.trace_stores if self._sources is None else self._sources
-        paths = {db_id: str(source) if isinstance(source, Path) else source for db_id, source in sources.items()}
+        paths = {
+            db_id: store_at(str(source)) if isinstance(source, str | Path) else source
+            for db_id, source in sources.items()
+        }
         return Traces(paths, self.settings)
 
     @cached_property

@@ -83,7 +83,7 @@ def _replaced(target: Path, mode: int | None) -> Iterator[BinaryIO]:
 
 
 def _mode_of(path: Path) -> int | None:
-    """Returns the mode of a file, links followed; None if there is none."""
+    """Returns the mode of a file, links followed; None if it does not exist."""
     try:
         return path.stat().st_mode
     except FileNotFoundError:

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::progress::Progress;
+use crate::storage::objects::store_folder::store_at;
 use crate::storage::{Changes, Follower, Options, Snapshot, Stats, TraceStore};
 
 /// How the store is open.
@@ -22,25 +23,25 @@ impl OpenStore {
     /// Opens the store at `url` as its writer, with options as JSON. `progress` counts the objects that are read.
     ///
     /// # Errors
-    /// As [`TraceStore::open`].
+    /// As [`store_at`], [`TraceStore::open`].
     pub(super) fn open(url: &str, options: Option<&[u8]>, progress: Progress) -> Result<Self> {
-        TraceStore::open(url, Options { progress, ..options_of(options)? }).map(Self::Writer)
+        TraceStore::open(&store_at(url)?, Options { progress, ..options_of(options)? }).map(Self::Writer)
     }
 
     /// Follows the store at `url`, with options as JSON.
     ///
     /// # Errors
-    /// As [`TraceStore::follow`].
+    /// As [`store_at`], [`TraceStore::follow`].
     pub(super) fn follow(url: &str, options: Option<&[u8]>) -> Result<Self> {
-        TraceStore::follow(url, options_of(options)?).map(Self::Follower)
+        TraceStore::follow(&store_at(url)?, options_of(options)?).map(Self::Follower)
     }
 
     /// Opens the present state of the store at `url` for reading. `progress` counts the objects that are read.
     ///
     /// # Errors
-    /// As [`TraceStore::open_read_only_watched`].
+    /// As [`store_at`], [`TraceStore::open_read_only_watched`].
     pub(super) fn read(url: &str, progress: &Progress) -> Result<Self> {
-        TraceStore::open_read_only_watched(url, progress).map(Self::Reader)
+        TraceStore::open_read_only_watched(&store_at(url)?, progress).map(Self::Reader)
     }
 
     /// Returns the state to answer from.

@@ -23,6 +23,7 @@ use crate::placement::ShardMap;
 use crate::search::{
     self, CancellationToken, Detail, FacetPlan, Page, PageRequest, PreparedAggregation, RunView, Sort,
 };
+use crate::storage::objects::store_folder::store_at;
 use crate::storage::{Snapshot, TraceStore};
 use crate::trace::values::ValuePart;
 
@@ -95,7 +96,7 @@ impl PyTraceStore {
     #[pyo3(signature = (url, progress = None))]
     fn check(py: Python<'_>, url: &str, progress: Option<Bound<'_, PyProgress>>) -> PyResult<Vec<u8>> {
         let progress = progress_of(progress);
-        detached(py, || as_json(url, &TraceStore::check_watched(url, &progress)?))
+        detached(py, || as_json(url, &TraceStore::check_watched(&store_at(url)?, &progress)?))
     }
 
     /// Copies the store at `url` to `target`, also while another process writes to it; returns a report as JSON.
@@ -109,7 +110,9 @@ impl PyTraceStore {
         indexes: bool,
     ) -> PyResult<Vec<u8>> {
         let progress = progress_of(progress);
-        detached(py, || as_json(url, &TraceStore::backup_watched(url, target, indexes, &progress)?))
+        detached(py, || {
+            as_json(url, &TraceStore::backup_watched(&store_at(url)?, target, indexes, &progress)?)
+        })
     }
 
     /// Stores the spans of one OTLP request; returns once they are durable.

@@ -17,7 +17,7 @@ from spanwise.output_file import is_standard_output, open_output, write_output
 
 
 class StoppedError(Exception):
-    """What ends a block early."""
+    """Ends a block early."""
 
 
 def stop(path: Path) -> NoReturn:

@@ -126,7 +126,7 @@ def key_from_jwk(jwk: Mapping[str, Any], algorithm: str) -> VerificationKey:
 
 
 def _algorithm_of(members: Mapping[str, Any], configured: str) -> str:
-    """Returns the algorithm that a JWK is bound to: its `alg`, that of its curve, or else the configured one."""
+    """Returns the algorithm that a JWK is bound to: its `alg`, the only one of its curve, or the configured one."""
     kty, curve = members.get("kty"), members.get("crv")
     named = members.get("alg")
     if named is not None:

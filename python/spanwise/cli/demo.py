@@ -65,11 +65,12 @@ def command(  # noqa: PLR0913  # click passes each flag by itself
 
 
 def _fill_once(record: Path, settings: Settings, traces: int | None, seed: int | None) -> None:
+    url = settings.trace_store  # refuses a folder that holds something else before anything is written to it
     plan = load_or_create_plan(record, traces, seed)
-    if plan.complete and Path(settings.trace_store).exists():
+    if plan.complete and Path(url).exists():
         click.echo(f"Using the {plan.traces:,} traces of seed {plan.seed} in {record.parent}.")
         return
-    store = open_store(settings.trace_store, settings)
+    store = open_store(url, settings)
     try:
         label = f"Writing {plan.traces:,} traces to {record.parent}"
         click.echo(f"{label}.")

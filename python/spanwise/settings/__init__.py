@@ -3,8 +3,9 @@
 See `docs/settings.md`.
 """
 
+from spanwise.settings.folders import is_bucket, store_at
 from spanwise.settings.load import CONFIG_VARIABLE, NO_SETTINGS, load_settings
-from spanwise.settings.service import DEFAULT_FOLDER, DEFAULT_STORE, Callers, Settings, absolute, is_bucket
+from spanwise.settings.service import DEFAULT_FOLDER, DEFAULT_STORE, Callers, Settings, absolute
 from spanwise.settings.table import TABLE, Setting, choices, is_number, is_switch, is_table, shown_values
 
 __all__ = [
@@ -24,4 +25,5 @@ __all__ = [
     "is_table",
     "load_settings",
     "shown_values",
+    "store_at",
 ]

@@ -11,6 +11,7 @@ from msgspec import Meta, field
 
 from spanwise.errors import ConfigurationError
 from spanwise.settings.budgets import MEBIBYTE
+from spanwise.settings.folders import is_bucket, store_at, store_in_data_folder
 from spanwise.settings.stores import StoreSettings
 from spanwise.settings.tokens import Text
 
@@ -20,12 +21,6 @@ DEFAULT_STORE = "default"
 Callers: TypeAlias = Literal["open", "verified", "tokens"]
 """How a service learns who its callers are: not at all, from the surrounding program, or from tokens."""
 _INCOMPLETE_BUCKET = re.compile(r"(?P<scheme>s3|gs|az):(?!//[^/])", re.IGNORECASE)
-
-
-def is_bucket(url: str) -> bool:
-    """Returns whether `url` addresses a bucket, not a local folder."""
-    scheme, separator, _ = url.partition("://")
-    return bool(separator) and scheme.lower() != "file"
 
 
 def absolute(place: str) -> str:
@@ -213,7 +208,7 @@ class Settings(StoreSettings, frozen=True, kw_only=True):
         """Returns the paths or addresses of the trace stores by name; without `stores`, one in the data folder.
 
         Raises:
-            ConfigurationError: an address names no bucket.
+            ConfigurationError: an address names no bucket, or a folder holds something else than a store.
         """
         for place in self.stores.values() or [self.data_dir]:
             if found := _INCOMPLETE_BUCKET.match(place):
@@ -221,7 +216,10 @@ class Settings(StoreSettings, frozen=True, kw_only=True):
                 raise ConfigurationError(
                     f"expected a bucket as `{scheme}://bucket` or `{scheme}://bucket/folder`, got `{place}`"
                 )
-        return self.stores or {DEFAULT_STORE: f"{self.data_dir.rstrip('/')}/traces"}
+        if self.stores:
+            return {name: store_at(place) for name, place in self.stores.items()}
+        values = (getattr(self, name) for name in self.__struct_fields__)
+        return {DEFAULT_STORE: store_in_data_folder(self.data_dir, [each for each in values if isinstance(each, str)])}
 
     @property
     def trace_store(self) -> str:

@@ -10,6 +10,8 @@ pub(crate) mod location;
 pub(crate) mod lock;
 pub(crate) mod metered;
 pub mod single;
+#[cfg_attr(not(feature = "python"), allow(dead_code, reason = "only users of Python name folders"))]
+pub(crate) mod store_folder;
 
 use std::fmt::Debug;
 use std::sync::Arc;

@@ -58,7 +58,7 @@ def in_file(path: Path, jwks: Sequence[object], *, prefix: bytes = b"") -> Token
 
 
 def signed(signing: SigningKey, algorithm: str | None = None, **header: object) -> str:
-    """Returns a token that a key signed; `algorithm` is what the header calls it."""
+    """Returns a token that a key signed; `algorithm` is its name in the header."""
     return forge({"alg": algorithm or signing.algorithm, **header}, signing=signing)
 
 

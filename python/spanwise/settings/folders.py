@@ -1,0 +1,123 @@
+"""Resolves the place of a store: its own folder, or a data folder, whose store is in `traces`.
+
+`rust/storage/objects/store_folder.rs` does the same for `TraceStore`, which works without settings.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spanwise.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+_TRACES = "traces"
+_DATA_ENTRIES = {_TRACES, "runs.db", "demo.json", "fronts"}
+"""Entries of data folders only."""
+_BESIDE = (".toml", ".db", ".db-journal", ".db-shm", ".db-wal")
+"""Files that a data folder may have before it has a store: of settings, and databases of hosted components."""
+_STORE_PARTS = {"LOCK", "cache", "layout", "manifest", "segments", "shards", "wal"}
+_NUMBERED = re.compile(r"\d{20}\.json")
+_MAX_NAMED = 3
+
+
+def is_bucket(url: str) -> bool:
+    """Returns whether `url` addresses a bucket, not a local folder."""
+    scheme, separator, _ = url.partition("://")
+    return bool(separator) and scheme.lower() != "file"
+
+
+def store_at(place: str) -> str:
+    """Returns the place of the store that `place` names: itself, or `traces` in it if it is a data folder.
+
+    Args:
+        place: the path of the folder of a store, or of a data folder, or the URL of a bucket, which is returned.
+
+    Raises:
+        ConfigurationError: the folder holds something else, or two stores.
+    """
+    if is_bucket(place):
+        return place
+    folder = Path(place.removeprefix("file://"))
+    inner = f"{place.rstrip('/')}/{_TRACES}"
+    is_outer, is_inner = _is_store(folder), _is_store(folder / _TRACES)
+    if is_outer and is_inner:
+        raise ConfigurationError(
+            f"`{place}` is a store, and there is another one in `{inner}`: pass `{inner}`, or move it elsewhere to use "
+            f"that in `{place}`"
+        )
+    if is_inner:
+        return inner
+    entries = _entries(folder)
+    if is_outer or entries <= _STORE_PARTS:
+        return place
+    if entries & _DATA_ENTRIES:
+        return inner
+    raise ConfigurationError(_unknown(place, folder, entries))
+
+
+def store_in_data_folder(place: str, own: Collection[str]) -> str:
+    """Returns the place of the store of a data folder: `traces` in it, or the folder itself if it is a store.
+
+    Args:
+        place: the path of the folder, or the URL of a bucket, in which the store is always in `traces`.
+        own: paths that settings name, which the folder may hold before it has a store.
+
+    Raises:
+        ConfigurationError: the folder holds something else.
+    """
+    inner = f"{place.rstrip('/')}/{_TRACES}"
+    if is_bucket(place):
+        return inner
+    folder = Path(place.removeprefix("file://"))
+    entries = _entries(folder)
+    if entries & _DATA_ENTRIES:
+        return inner
+    if _is_store(folder):
+        return place
+    named = [Path(path).absolute() for path in own]
+    unknown = {
+        name
+        for name in entries
+        if not (name.endswith(_BESIDE) or any(path.is_relative_to(folder.absolute() / name) for path in named))
+    }
+    if unknown:
+        raise ConfigurationError(_unknown(place, folder, unknown))
+    return inner
+
+
+def _is_store(folder: Path) -> bool:
+    """Returns whether a folder has the manifest or the layout of a store."""
+    return any(_NUMBERED.fullmatch(name) for part in ("manifest", "layout") for name in _names(folder / part))
+
+
+def _entries(folder: Path) -> set[str]:
+    """Returns the names in a folder. Hidden ones and those of file systems are left out."""
+    return {name for name in _names(folder) if not (name.startswith(".") or name == "lost+found")}
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return [entry.name for entry in folder.iterdir()]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise ConfigurationError(f"cannot read the folder `{folder}`: {error.strerror}") from error
+
+
+def _unknown(place: str, folder: Path, entries: Collection[str]) -> str:
+    named = [f"`{name}`" for name in sorted(entries)[:_MAX_NAMED]]
+    if len(entries) > _MAX_NAMED:
+        named.append(f"{len(entries) - _MAX_NAMED} more")
+    holding = next(
+        (name for name in sorted(entries) if _is_store(folder / name) or _is_store(folder / name / _TRACES)), ""
+    )
+    advice = (
+        f"`{folder / holding}` holds a store, pass that"
+        if holding
+        else "pass a data folder, the folder of a store, or a new or empty folder"
+    )
+    return f"expected traces in `{place}`, found {', '.join(named)}: {advice}"

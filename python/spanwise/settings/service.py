@@ -145,8 +145,8 @@ class Settings(StoreSettings, frozen=True, kw_only=True):
         Meta(
             gt=0,
             le=1,
-            description="The part of one processor core for requests whose caller has no verified token; above this, "
-            "they get a 503.",
+            description="The part of one processor core for requests and frames of callers without a verified token; "
+            "above this, they get a 503 or are disconnected.",
         ),
     ] = 0.1
     join_callers_trace: Annotated[

@@ -43,7 +43,7 @@ def rows(heading: str) -> dict[str, str]:
 
 
 def test_every_command_is_named() -> None:
-    (overview,) = re.findall(r"^\| Command \| What it does \|\n(.*?)\n\n", PAGE, re.MULTILINE | re.DOTALL)
+    (overview,) = re.findall(r"^\| Command \| Purpose \|\n(.*?)\n\n", PAGE, re.MULTILINE | re.DOTALL)
     named = {each.split("[")[0] for each in re.findall(r"`spanwise ([a-z ]*[a-z])", overview)}
     named |= {f"cluster {name}" for name in ("status", "down") if f"`{name} [FOLDER]`" in overview}
     assert named == set(COMMANDS)

@@ -52,9 +52,15 @@ def verified(table: Table, row: Row[Any]) -> dict[str, Any]:
     values: dict[str, Any] = dict(row._mapping)  # noqa: SLF001  # SQLAlchemy's public name for it
     stored = values.pop(CHECKSUM)
     if stored != _checksum(table, values):
-        key = "`, `".join(str(values[name])[:_SHOWN_CHARACTERS] for name in _KEYS[table.name])
-        raise RecordDamagedError(f"a row of {table.name} in the database of runs is damaged: `{key}`")
+        raise RecordDamagedError(name_of(table, row))
     return values
+
+
+def name_of(table: Table, row: Row[Any]) -> str:
+    """Returns the message about a damaged row, with its key."""
+    values = row._mapping  # noqa: SLF001  # SQLAlchemy's public name for it
+    key = "`, `".join(str(values[name])[:_SHOWN_CHARACTERS] for name in _KEYS[table.name])
+    return f"a row of {table.name} in the database of runs is damaged: `{key}`"
 
 
 def _checksum(table: Table, values: Mapping[str, Any]) -> int:

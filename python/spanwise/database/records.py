@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 UNFINISHED = ("PENDING", "RUNNING")
 """The statuses of a run that depends on the process that runs it."""
+STATUSES = (*UNFINISHED, "COMPLETED", "PAUSED", "CANCELLED", "ERROR")
+KINDS = ("agent", "team", "workflow")
 
 
 class SessionKey(NamedTuple):
@@ -41,6 +43,7 @@ class SessionRecord(Struct, frozen=True, kw_only=True):
         metadata: what clients note about it.
         created_at: when it was added, in seconds since 1970.
         updated_at: when its last run ended, or it was changed, in seconds since 1970.
+        is_damaged: whether its row is not as it was stored. Then it has no name, component, state and metadata.
     """
 
     session_id: str
@@ -53,6 +56,7 @@ class SessionRecord(Struct, frozen=True, kw_only=True):
     metadata: dict[str, Any]
     created_at: int
     updated_at: int
+    is_damaged: bool = False
 
     @property
     def key(self) -> SessionKey:
@@ -103,6 +107,7 @@ class RunRecord(Struct, frozen=True, kw_only=True):
         trace: the root of its trace, as a JSON object; see `spanwise.traces.recording.origin.TraceOrigin`.
         created_at: when it started, in seconds since 1970.
         updated_at: when its status changed last, in seconds since 1970.
+        is_damaged: whether its row is not as it was stored. Then it has status ERROR, and neither message nor result.
     """
 
     run_id: str
@@ -119,6 +124,7 @@ class RunRecord(Struct, frozen=True, kw_only=True):
     trace: dict[str, Any]
     created_at: int
     updated_at: int
+    is_damaged: bool = False
 
     @property
     def session_key(self) -> SessionKey:
@@ -147,7 +153,8 @@ class Database(Protocol):
     """Stores sessions, runs and events. Every method blocks, and is called from one thread at a time.
 
     The changes of a method are durable when it returns, or at the end of the enclosing block of `together`. A method
-    raises `UnavailableError` while the database cannot be used, and `RecordDamagedError` if a record is damaged.
+    raises `UnavailableError` while the database cannot be used. Reads mark a damaged record; changes of it raise
+    `RecordDamagedError`.
     An open database is locked: another process cannot open it.
     """
 

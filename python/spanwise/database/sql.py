@@ -12,6 +12,7 @@ from sqlalchemy import ColumnElement, delete, func, insert, select, update
 from sqlalchemy.exc import StatementError
 
 from spanwise.database.checksums import verified, with_checksum
+from spanwise.database.damaged import damaged_event, intact, readable
 from spanwise.database.faults import AWAY, translated
 from spanwise.database.records import UNFINISHED, KeptSession, SessionKey, SessionPageQuery
 from spanwise.database.session_ids import is_derived
@@ -19,7 +20,7 @@ from spanwise.database.tables import events, folded, row_of, run_of, runs, sessi
 from spanwise.errors import RecordDamagedError, UnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from sqlalchemy import Connection, Engine, Row, Table
     from sqlalchemy.dialects import postgresql, sqlite
@@ -118,19 +119,23 @@ class SqlDatabase:
             for index in (index for table in tables.sorted_tables for index in table.indexes):
                 index.create(connection, checkfirst=True)
             rows = connection.execute(select(runs).where(runs.c.status.in_(UNFINISHED)).order_by(runs.c.number)).all()
-        return _readable(run_of, rows)
+            found = [(row.number, readable(run_of, runs, row)) for row in rows]
+            damaged = [number for number, run in found if run.is_damaged]
+            # The rows stay damaged, but no longer keep their sessions from being deleted.
+            connection.execute(update(runs).where(runs.c.number.in_(damaged)).values(status="ERROR"))
+        return [run for _, run in found if not run.is_damaged]
 
     def session(self, key: SessionKey) -> SessionRecord | None:
         """Returns a session; None if there is none with that key."""
         with self._transaction() as connection:
             row = connection.execute(select(sessions).where(*_of(sessions, key))).one_or_none()
-        return None if row is None else session_of(row)
+        return None if row is None else readable(session_of, sessions, row)
 
     def sessions_with_id(self, session_id: str, limit: int) -> list[SessionRecord]:
         """Returns up to `limit` sessions with an id, of any users."""
         query = select(sessions).where(sessions.c.session_id == session_id).order_by(sessions.c.owner).limit(limit)
         with self._transaction() as connection:
-            return _readable(session_of, connection.execute(query))
+            return [readable(session_of, sessions, row) for row in connection.execute(query)]
 
     def sessions(self, query: SessionPageQuery) -> tuple[list[SessionRecord], int]:
         """Returns one page of sessions, and their number on all pages."""
@@ -141,7 +146,7 @@ class SqlDatabase:
         page = select(sessions).where(*matching).order_by(*order).limit(query.limit).offset(query.offset)
         with self._transaction() as connection:
             count = connection.execute(select(func.count()).select_from(sessions).where(*matching)).scalar_one()
-            return _readable(session_of, connection.execute(page)), count
+            return [readable(session_of, sessions, row) for row in connection.execute(page)], count
 
     def add_session(self, session: SessionRecord) -> SessionRecord | None:
         """Adds a session and returns it as it is stored. Returns None, and changes nothing, if its key is taken."""
@@ -182,19 +187,19 @@ class SqlDatabase:
         """Returns a run; None if there is none with that id."""
         with self._transaction() as connection:
             row = connection.execute(select(runs).where(runs.c.run_id == run_id)).one_or_none()
-        return None if row is None else run_of(row)
+        return None if row is None else readable(run_of, runs, row)
 
     def runs(self, key: SessionKey) -> list[RunRecord]:
         """Returns the runs of a session, oldest first."""
         query = select(runs).where(*_of(runs, key)).order_by(runs.c.number)
         with self._transaction() as connection:
-            return _readable(run_of, connection.execute(query))
+            return [readable(run_of, runs, row) for row in connection.execute(query)]
 
     def begin(self, session: SessionRecord, run: RunRecord) -> SessionRecord:
         """Adds a run, and its session unless there is one with that key. Returns the stored session."""
         with self._transaction() as connection:
             found = connection.execute(select(sessions).where(*_of(sessions, session.key))).one_or_none()
-            stored = _insert_session(connection, session) if found is None else session_of(found)
+            stored = _insert_session(connection, session) if found is None else intact(session_of, sessions, found)
             connection.execute(insert(runs).values(with_checksum(runs, row_of(run))))
         return stored
 
@@ -225,8 +230,7 @@ class SqlDatabase:
     def events(self, run_id: str, after: int, limit: int) -> list[tuple[int, str, bytes]]:
         """Returns up to `limit` events of a run with an index greater than `after`: index, name and JSON, in order.
 
-        Raises:
-            RecordDamagedError: one of them is not as it was stored.
+        One that is not as it was stored is marked, and logged.
         """
         query = (
             select(events)
@@ -235,19 +239,17 @@ class SqlDatabase:
             .limit(limit)
         )
         with self._transaction() as connection:
-            rows = [verified(events, row) for row in connection.execute(query)]
-        return [(row["position"], row["name"], row["body"]) for row in rows]
+            return [each for row in connection.execute(query) if (each := _event_of(run_id, row)) is not None]
 
 
-def _readable(convert: Callable[[Row[Any]], Record], rows: Iterable[Row[Any]]) -> list[Record]:
-    """Returns the records of rows, without those that are damaged, which are logged."""
-    found: list[Record] = []
-    for row in rows:
-        try:
-            found.append(convert(row))
-        except RecordDamagedError as error:
-            _log.error("%s; it is left out of a list", error)
-    return found
+def _event_of(run_id: str, row: Row[Any]) -> tuple[int, str, bytes] | None:
+    """Returns index, name and JSON of an event, which is marked if it is damaged; None if its index is damaged."""
+    try:
+        found = verified(events, row)
+    except RecordDamagedError as error:
+        _log.error("%s; it is marked in responses", error)
+        return damaged_event(run_id, row.position) if isinstance(row.position, int) else None
+    return found["position"], found["name"], found["body"]
 
 
 def _change(

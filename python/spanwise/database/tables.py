@@ -22,7 +22,7 @@ from sqlalchemy.types import TypeDecorator
 
 from spanwise.database.checksums import CHECKSUM, verified
 from spanwise.database.records import RunRecord, SessionRecord
-from spanwise.errors import BadRequestError
+from spanwise.errors import BadRequestError, RecordDamagedError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -130,9 +130,14 @@ _INTERNAL = {"number", "folded_name"}
 def row_of(record: SessionRecord | RunRecord) -> dict[str, Any]:
     """Returns the columns of a record, those that only the table has included.
 
-    The checksum is left to whoever stores the row.
+    The caller adds the checksum.
+
+    Raises:
+        RecordDamagedError: the record is damaged; its row stays as it is.
     """
     values = {name: _stored(name, value) for name, value in msgspec.structs.asdict(record).items()}
+    if values.pop("is_damaged"):
+        raise RecordDamagedError("a damaged record of the database of runs cannot be changed: delete its session")
     if isinstance(record, SessionRecord):
         values |= {"owner": values.pop("user_id") or "", "folded_name": folded(record.name)}
     return values

@@ -11,7 +11,6 @@ from spanwise.components import Kind
 from spanwise.components.events import event_name, failure_member
 from spanwise.components.execution import CANCELLED
 from spanwise.database.records import UNFINISHED
-from spanwise.errors import RecordDamagedError
 from spanwise.runs.active_run import escape_line_ends
 from spanwise.runs.subscription import next_index
 from spanwise.traces.recording.origin import TraceOrigin
@@ -100,10 +99,9 @@ def encode_event(event: dict[str, Any]) -> bytes:
 
 
 def _last_activity(database: Database, record: RunRecord) -> int:
-    """Returns when the last event of a run was created, in seconds since 1970; its own creation if it has none."""
-    try:
-        last = database.events(record.run_id, next_index(database, record.run_id) - 2, 1)
-    except RecordDamagedError:  # which is no reason to leave the run unfinished
-        return record.updated_at
-    created_at: int = msgspec.json.decode(last[0][2])["created_at"] if last else record.created_at
+    """Returns when the last event of a run was created, in seconds since 1970; without events, its last change."""
+    last = database.events(record.run_id, next_index(database, record.run_id) - 2, 1)
+    created_at: int = (
+        msgspec.json.decode(last[0][2]).get("created_at", record.updated_at) if last else record.created_at
+    )
     return created_at

@@ -316,9 +316,10 @@ class Runs:
         """
         await self.opened()
         found = await self._writer.transact(lambda database: database.run(run_id))
-        if found is None or found.kind != kind or not is_visible_to(owner, found.user_id):
+        if found is None or not is_visible_to(owner, found.user_id):
             raise NotFoundError("Run not found")
-        if component_id is not None and found.component_id != component_id:
+        is_of_component = found.kind == kind and component_id in (None, found.component_id)
+        if not is_of_component and not found.is_damaged:
             raise NotFoundError("Run not found")
         return found
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from spanwise.errors import NotFoundError, RecordDamagedError
+from spanwise.errors import NotFoundError
 from spanwise.runs.active_run import RunEvent, first_chunk
 
 if TYPE_CHECKING:
@@ -125,17 +125,10 @@ def _size(events: Sequence[RunEvent]) -> int:
 def next_index(database: Database, run_id: str) -> int:
     """Returns the index after the last event of a run, by an exponential and then a binary search."""
     low, step = -1, 1
-    while _has_event_after(database, run_id, low + step):
+    while database.events(run_id, low + step, 1):
         low, step = low + step, step * 2
     high = low + step  # no event has a greater index; `low` is -1, or an event has a greater one
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if _has_event_after(database, run_id, middle) else (low, middle)
-    return high + 1 if _has_event_after(database, run_id, high - 1) else high
-
-
-def _has_event_after(database: Database, run_id: str, index: int) -> bool:
-    try:
-        return bool(database.events(run_id, index, 1))
-    except RecordDamagedError:
-        return True
+        low, high = (middle, high) if database.events(run_id, middle, 1) else (low, middle)
+    return high + 1 if database.events(run_id, high - 1, 1) else high

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
@@ -39,7 +39,7 @@ PATHS = (
 def test_no_request_writes_its_token_into_the_log(tmp_path: Path, log_format: str, *, authorization: bool) -> None:
     otlp_port, grpc_port = free_port(), free_port()
     flags = ("--log-level", "debug", "--log-format", log_format, *(["--authorization"] if authorization else []))
-    variables = {"SPANWISE_OTLP_HTTP_PORT": str(otlp_port), "SPANWISE_OTLP_GRPC_PORT": str(grpc_port)}
+    variables: dict[str, Any] = {"SPANWISE_OTLP_HTTP_PORT": str(otlp_port), "SPANWISE_OTLP_GRPC_PORT": str(grpc_port)}
     if authorization:
         variables["JWT_JWKS_FILE"] = jwks_file(tmp_path)
     token = forge()

@@ -1268,6 +1268,11 @@ export interface components {
              */
             session_state?: Record<string, unknown> | null;
             /**
+             * @description `true` if the stored run is damaged: only its ids and times are returned.
+             * @default null
+             */
+            damaged?: boolean | null;
+            /**
              * @description Its events, if they are stored with it.
              * @default null
              */
@@ -2524,6 +2529,11 @@ export interface components {
              */
             session_state?: Record<string, unknown> | null;
             /**
+             * @description `true` if the stored run is damaged: only its ids and times are returned.
+             * @default null
+             */
+            damaged?: boolean | null;
+            /**
              * @description Its events, if they are stored with it.
              * @default null
              */
@@ -2575,6 +2585,11 @@ export interface components {
              * @description When it was started.
              */
             created_at: string;
+            /**
+             * @description `true` if the stored run is damaged: only its ids and times are returned.
+             * @default false
+             */
+            damaged?: boolean;
         };
         /**
          * SearchRequest
@@ -2665,6 +2680,11 @@ export interface components {
              * @default null
              */
             metadata?: Record<string, unknown> | null;
+            /**
+             * @description `true` if the stored session is damaged: only its ids and times are returned.
+             * @default false
+             */
+            damaged?: boolean;
         };
         /**
          * SessionCreation
@@ -2761,6 +2781,11 @@ export interface components {
              * @default null
              */
             metadata?: Record<string, unknown> | null;
+            /**
+             * @description `true` if the stored session is damaged: only its ids and times are returned.
+             * @default false
+             */
+            damaged?: boolean;
             /**
              * @description Its id again, if it is the session of an agent.
              * @default null
@@ -3352,6 +3377,11 @@ export interface components {
              * @default null
              */
             session_state?: Record<string, unknown> | null;
+            /**
+             * @description `true` if the stored run is damaged: only its ids and times are returned.
+             * @default null
+             */
+            damaged?: boolean | null;
             /**
              * @description Its events, if they are stored with it.
              * @default null
@@ -4053,6 +4083,11 @@ export interface components {
              * @default null
              */
             session_state?: Record<string, unknown> | null;
+            /**
+             * @description `true` if the stored run is damaged: only its ids and times are returned.
+             * @default null
+             */
+            damaged?: boolean | null;
             /**
              * @description Its events, if they are stored with it.
              * @default null

@@ -49,6 +49,10 @@ if TYPE_CHECKING:
     from spanwise.database import RunRecord, SessionRecord
     from spanwise.http.backend import Backend
 
+MAX_SECONDS = 253_402_300_799
+"""The end of the year 9999, the last that a time can show."""
+DAMAGED = "the stored run is damaged"
+"""The text that stands for the messages of a damaged run."""
 _create_request = msgspec.json.Decoder(SessionCreation)
 _rename_request = msgspec.json.Decoder(SessionRenaming)
 _deletion_request = msgspec.json.Decoder(SessionsDeletion)
@@ -223,10 +227,13 @@ def _members(session: SessionRecord) -> dict[str, Any]:
         "created_at": _iso(session.created_at),
         "updated_at": _iso(session.updated_at),
         "metadata": session.metadata or None,
+        "damaged": session.is_damaged,
     }
 
 
 def _messages(record: RunRecord) -> list[ChatMessage]:
+    if record.is_damaged:
+        return [ChatMessage("assistant", DAMAGED, record.created_at)]
     messages = [ChatMessage("user", record.message, record.created_at)]
     if record.status == "COMPLETED":
         messages.append(ChatMessage("assistant", record.result.get("content"), record.created_at))
@@ -243,6 +250,7 @@ def _preview(record: RunRecord) -> RunPreview:
         run_input=record.message[:MAX_PREVIEW_LENGTH],
         content_preview=content and content[:MAX_PREVIEW_LENGTH],
         created_at=_iso(record.created_at),
+        damaged=record.is_damaged,
         **component,
     )
 
@@ -260,4 +268,4 @@ def _expect_database(
 
 
 def _iso(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return datetime.fromtimestamp(min(max(seconds, 0), MAX_SECONDS), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -22,5 +22,6 @@ def describe_run(record: RunRecord) -> dict[str, Any]:
         "created_at": record.created_at,
         **record.result,
         "status": record.status,
+        "damaged": record.is_damaged or None,
     }
     return {name: value for name, value in found.items() if value is not None}

@@ -60,6 +60,9 @@ class Run(Struct, frozen=True, kw_only=True):
     metrics: Annotated[dict[str, Any] | None, Meta(description="Its duration, and what it used.")] = None
     metadata: Annotated[dict[str, Any] | None, Meta(description="`trace_id` is the id of its trace.")] = None
     session_state: Annotated[dict[str, Any] | None, Meta(description="The state of its session when it ended.")] = None
+    damaged: Annotated[
+        bool | None, Meta(description="`true` if the stored run is damaged: only its ids and times are returned.")
+    ] = None
     events: Annotated[Objects | None, Meta(description="Its events, if they are stored with it.")] = None
     requirements: Annotated[Objects | None, Meta(description="What it waits for, if it is paused.")] = None
 

@@ -147,6 +147,9 @@ class Session(Struct, frozen=True, kw_only=True, omit_defaults=True):
     created_at: Annotated[Time, Meta(description="When it was created.")]
     updated_at: Annotated[Time, Meta(description="When it was last changed.")]
     metadata: Metadata = None
+    damaged: Annotated[
+        bool, Meta(description="`true` if the stored session is damaged: only its ids and times are returned.")
+    ] = False
 
 
 class ChatMessage(Struct, frozen=True):
@@ -181,6 +184,9 @@ class RunPreview(Struct, frozen=True, kw_only=True, omit_defaults=True):
         str | None, Meta(description="The beginning of its output; as JSON, if it is no text.")
     ] = None
     created_at: Annotated[Time, Meta(description="When it was started.")]
+    damaged: Annotated[
+        bool, Meta(description="`true` if the stored run is damaged: only its ids and times are returned.")
+    ] = False
 
 
 class SessionList(Struct, frozen=True):

@@ -21,7 +21,7 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     license: { fileName: 'THIRD_PARTY.txt' },
     reportCompressedSize: true,
-    // What three screens share is one file: a dozen small ones take longer to ask for than to read.
+    // Code that three screens share is one file: a dozen requests take longer than one download.
     rolldownOptions: {
       output: { codeSplitting: { groups: [{ name: 'shared', test: /[\\/]src[\\/]/, minShareCount: 3 }] } },
     },

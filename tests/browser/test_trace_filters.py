@@ -290,7 +290,7 @@ def test_the_options_of_a_relation_are_words_and_fields_of_the_form(
     chip = "Edit: a tool span, then a tool span with the same Tool and no LLM span between"
     page.get_by_role("button", name=chip).click()
     form = page.get_by_role("dialog", name=chip)
-    other = form.get_by_role("group", name="What else holds of the two spans")
+    other = form.get_by_role("group", name="More conditions on the two spans")
     expect(other.get_by_label("How their times are compared")).to_have_value("end")
     expect(other.get_by_label("only beside it")).not_to_be_checked()
     expect(other.get_by_text("the same Tool")).to_be_visible()
@@ -319,7 +319,7 @@ def test_the_options_of_a_relation_are_words_and_fields_of_the_form(
     page.get_by_role("button", name=f"Edit: {words}").click()
     edit = page.get_by_role("dialog", name=f"Edit: {words}")
     edit.get_by_label("How the span is related to another").select_option("CHILD")
-    expect(edit.get_by_role("group", name="What else holds of the two spans")).to_have_count(0)
+    expect(edit.get_by_role("group", name="More conditions on the two spans")).to_have_count(0)
     edit.get_by_role("button", name="Apply").click()
     expect(page.get_by_role("button", name="Edit: a tool span, directly above a tool span")).to_be_visible()
 

@@ -21,7 +21,7 @@ const MANIFEST = 'manifest.json';
 
 /**
  * Writes two files beside the build: `BUILT_FROM`, the hash of its sources, and `manifest.json`, the size and hash of
- * every other file. The service serves what the manifest lists and nothing else.
+ * every other file. The service serves only files listed in the manifest.
  */
 export function manifest(): Plugin {
   let config: ResolvedConfig;

@@ -23,7 +23,7 @@ export interface Search {
 /** Returns one page of traces with the beginnings of their texts, and with what a filter found in them. */
 export async function searchTraces(search: Search, signal: AbortSignal): Promise<PreviewPage> {
   const { filter, store, ...rest } = search;
-  // Of the newest traces, a search for what was said ends once the page is full.
+  // A text search over the newest traces ends once the page is full.
   const isNewestFirst = rest.sort.key === 'start_time' && rest.sort.ascending !== true;
   const page = await expectData(
     client.POST('/traces/search', {

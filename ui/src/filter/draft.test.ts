@@ -59,7 +59,7 @@ test('a text to look for has a letter or a digit', () => {
   });
 });
 
-test('case is said only where it is not what the operator does by itself', () => {
+test('`ignore_case` is written only if it differs from the default of the operator', () => {
   const name = FIELDS[1] as FilterField;
   const draft = { key: 'name', operator: 'CONTAINS', values: ['a'], ignoreCase: true };
   expect(readDraft(draft, name)).toEqual({ expression: { op: 'CONTAINS', key: 'name', value: 'a' } });

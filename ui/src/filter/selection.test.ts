@@ -25,7 +25,7 @@ test.each(FILTERS)('after a choice in %j the value is chosen, and after another 
   }
 });
 
-test.each(FILTERS)('the same for what is left out of %j', (filter) => {
+test.each(FILTERS)('the same for values excluded from %j', (filter) => {
   for (const value of VALUES) {
     const once = toggleExcluded(filter, 'agent_id', value);
     const was = choiceOf(filter, 'agent_id', value);

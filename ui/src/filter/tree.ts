@@ -112,7 +112,7 @@ export function isFlat(root: Expression | null): boolean {
 
 /**
  * Returns the place of the node that a JSON path of the service leads to or into: `$.conditions[1].value` is `[1]`.
- * What is inside of `SPAN` belongs to that node.
+ * Conditions inside `SPAN` belong to that node.
  */
 export function stepsOf(path: string): number[] {
   const steps: number[] = [];

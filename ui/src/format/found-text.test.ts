@@ -10,7 +10,7 @@ test('characters beyond the basic plane count as one', () => {
   });
 });
 
-test('a long beginning is cut, so that what was found is seen', () => {
+test('a long beginning is cut, so that the match is visible', () => {
   const context = `…${'far away '.repeat(7)}refund me`;
   const { before, found, after } = foundText({ context, start: 64, end: 70 });
   expect(found + after).toBe('refund me');

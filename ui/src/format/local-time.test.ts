@@ -8,7 +8,7 @@ test.each(['utc', 'local'] as Zone[])('an instant survives its field: %s', (zone
   }
 });
 
-test('a field is without a zone, and without milliseconds if there are none', () => {
+test('an input has no zone, and no milliseconds if they are zero', () => {
   expect(toField('2026-11-22T16:27:14Z', 'utc')).toBe('2026-11-22T16:27:14');
   expect(toField('soon', 'utc')).toBe('');
   expect(fromField('', 'utc')).toBeNull();

@@ -1,5 +1,5 @@
 /** One line of an input or an output, for a list. */
-import { speechOf } from './speech';
+import { messageText } from './message-text';
 
 const TEXT = /"(?:content|text)"\s*:\s*"((?:[^"\\]|\\.)*)/g;
 
@@ -8,7 +8,7 @@ const TEXT = /"(?:content|text)"\s*:\s*"((?:[^"\\]|\\.)*)/g;
  * off; other JSON stays as it is.
  */
 export function firstLine(text: string): string {
-  const speech = speechOf(text);
+  const speech = messageText(text);
   const cut = speech === text && /^\s*[[{]/.test(text) ? lastText(text) : null;
   return (cut ?? speech).trimStart().split(/[\r\n]/, 1)[0] ?? '';
 }

@@ -1,8 +1,8 @@
 /**
- * Text in which nothing hides: characters that change the direction of text, that are invisible, or that control a
- * terminal are shown by their code points. A lone surrogate is one of them. The joiner
- * between emoji is not: without it they are others. Of many combining marks on one letter the first 16 are shown, and
- * how many follow: thousands of them cover what stands around, and take a browser seconds to lay out.
+ * Text without hidden characters. Characters that change the direction of text, are invisible, or control a terminal
+ * are shown as code points; so are lone surrogates. The joiner between emoji is kept because it changes them. Only the
+ * first 16 combining marks on a letter are shown, with the number of the rest: thousands of marks cover other text and
+ * take a browser seconds to lay out.
  */
 export interface Piece {
   text: string;

@@ -36,8 +36,8 @@ class Shortcuts {
   }
 
   /**
-   * Runs what a key of the document means. Keys typed into a field, or with a modifier, are left alone, and so are those
-   * over an open dialog: it closes by Escape unless a shortcut takes that.
+   * Runs the shortcut of a key. Keys typed into a field, keys with a modifier, and keys over an open dialog are ignored;
+   * Escape closes the dialog unless a shortcut takes it.
    */
   handle(event: KeyboardEvent): void {
     if (document.querySelector('dialog[open]') !== null) return;

@@ -1,6 +1,6 @@
 /**
- * Whether a media query is true. One for each query lives as long as the page. `svelte/reactivity` has one too, but
- * whoever imports that loads its maps and sets as well.
+ * The result of a media query. One instance per query lives as long as the page. The class in `svelte/reactivity`
+ * would load its maps and sets as well.
  */
 class Media {
   #matches = $state(false);
@@ -16,7 +16,7 @@ class Media {
   }
 }
 
-/** A window in which what stands beside a list goes above it. */
+/** A window so narrow that panels move from beside a list to above it. */
 export const isNarrow = new Media('(max-width: 64rem)');
 /** A window with room for two charts. */
 export const isWide = new Media('(min-width: 56rem)');

@@ -45,9 +45,9 @@ class Route {
   }
 
   /**
-   * Changes parameters; null removes one. The back button skips this, unless `push` is set. Nothing is changed if the
-   * address already leads elsewhere: a hash changes before its event comes, and what is adjusted belongs to the place
-   * that was left.
+   * Changes parameters; null removes one. The back button skips the change, unless `push` is set. The call is ignored
+   * if the address already leads elsewhere: a hash changes before its event arrives, and the parameters belong to the
+   * screen that was left.
    */
   adjust(params: Record<string, string | null>, push = false): void {
     if (location.hash !== this.#hash) return;

@@ -119,7 +119,7 @@ test('a new draft says at least one span, and needs a value where its field does
   });
 });
 
-const PLAIN = { conditions: [], name: null, fromStart: false, besideOnly: false, same: [], without: null };
+const PLAIN = { conditions: [], name: null, fromStart: false, siblingsOnly: false, same: [], without: null };
 
 test.each([
   [{ least: '' }, 'Enter how often: a whole number.'],

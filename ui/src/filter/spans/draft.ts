@@ -30,7 +30,7 @@ export interface Relation {
   /** Whether the two are compared by their starts. */
   fromStart: boolean;
   /** Whether only siblings are meant. */
-  besideOnly: boolean;
+  siblingsOnly: boolean;
   /** The fields that must be the same. */
   same: string[];
   /** What no span between the two may be; null if that does not matter. */
@@ -73,7 +73,7 @@ export function withRelation(draft: SpanDraft, id: string | null, fields: readon
   return { ...draft, relation: { ...ordered, id, same } };
 }
 
-const NO_OPTIONS = { fromStart: false, besideOnly: false, same: [], without: null };
+const NO_OPTIONS = { fromStart: false, siblingsOnly: false, same: [], without: null };
 
 /** Returns the axis of a relation. */
 export function axisOf(id: string): Axis | undefined {

@@ -6,7 +6,7 @@ export interface AxisOptions {
   /** Whether spans are compared by their starts, so that they may overlap. */
   fromStart: boolean;
   /** Whether only siblings are meant. */
-  besideOnly: boolean;
+  siblingsOnly: boolean;
   /** The fields of which both spans must have the same values. */
   same: string[];
   /** What must be true of no span between the two; null without such a condition. */
@@ -36,17 +36,17 @@ export function readOptions(axis: Axis, members: Record<string, unknown>): AxisO
   if (without !== undefined && (typeof without !== 'object' || without === null || Array.isArray(without))) return null;
   return {
     fromStart: from === 'start',
-    besideOnly: scope === 'siblings',
+    siblingsOnly: scope === 'siblings',
     same: same === undefined ? [] : (same as string[]),
     without: without === undefined ? null : (without as Expression),
   };
 }
 
 /** Returns the members of options; those that say what holds in any case are left out. */
-export function writeOptions({ fromStart, besideOnly, same, without }: AxisOptions): Record<string, unknown> {
+export function writeOptions({ fromStart, siblingsOnly, same, without }: AxisOptions): Record<string, unknown> {
   return {
     ...(fromStart ? { from: 'start' } : {}),
-    ...(besideOnly ? { scope: 'siblings' } : {}),
+    ...(siblingsOnly ? { scope: 'siblings' } : {}),
     ...(same.length > 0 ? { same } : {}),
     ...(without === null ? {} : { without }),
   };

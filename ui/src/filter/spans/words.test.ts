@@ -97,7 +97,7 @@ test.each([
   else expect(said).toMatch(words);
 });
 
-test('whatever the form makes has words, and every text that is looked for is in them', () => {
+test('every condition the form makes has words, and they contain every searched text', () => {
   for (let seed = 0; seed < 300; seed += 1) {
     const draft = randomSpanDraft(drawing(seed));
     const read = readSpanDraft(draft, SPAN_FIELDS);

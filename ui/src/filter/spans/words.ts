@@ -22,7 +22,7 @@ export function spanWords(expression: Expression, say: Say): string | null {
   const kind = readKind(span.where, say);
   const isOne = span.least === 1 && span.most === null;
   const isMany = !isOne && span.most !== 0 && span.most !== 1;
-  // What is related to one span is told in its order. Of several, or of none, it says which are counted.
+  // A relation to one span is written in its order. With several spans, or zero, the text says which are counted.
   if (kind.status !== null && kind.others === '' && (isOne || kind.axes.length === 0)) {
     const verb = VERBS[kind.status][isMany ? 1 : 0];
     const subject = counted(span, nounOf({ ...kind, status: null }, isMany));
@@ -159,15 +159,15 @@ function inList(words: string[]): string {
 function orderWords(
   axis: 'FOLLOWED_BY' | 'PRECEDED_BY',
   negated: boolean,
-  { fromStart, besideOnly }: AxisOptions,
+  { fromStart, siblingsOnly }: AxisOptions,
   other: string,
   style: Style,
 ): string {
   const isNext = axis === 'FOLLOWED_BY';
-  const beside = besideOnly ? ' beside it' : '';
+  const beside = siblingsOnly ? ' beside it' : '';
   if (negated) {
     const when = fromStart ? (isNext ? 'started later' : 'started earlier') : isNext ? 'after it' : 'before it';
-    if (!besideOnly) return `without ${other} ${when}`;
+    if (!siblingsOnly) return `without ${other} ${when}`;
     return fromStart
       ? `without ${other} ${when}${beside}`
       : `without ${other} ${isNext ? 'after' : 'before'} and${beside}`;

@@ -21,7 +21,7 @@ test('what is closed has one row', () => {
   expect(keys(null, new Set([line]))).toEqual([null, 'a', 'list', null, 'model', null, null, null, 'text', null]);
 });
 
-test('a key is found with what is above and within it', () => {
+test('a key is found with its ancestors and its value', () => {
   expect(keys(linesWithKey(lines, 'MODEL'))).toEqual([
     null,
     'a',

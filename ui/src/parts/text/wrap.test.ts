@@ -46,7 +46,7 @@ describe.each([1, 2, 3, 4, 5, 6])('laws of lines, seed %d', (seed) => {
   });
 });
 
-test('a line breaks at a space near its end, and in a word if there is none', () => {
+test('a line breaks at a space near its end, or else within a word', () => {
   expect(lines('the quick brown fox', 10)).toEqual(['the quick ', 'brown fox']);
   expect(lines('abcdefghijkl', 5)).toEqual(['abcde', 'fghij', 'kl']);
 });

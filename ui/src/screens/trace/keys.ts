@@ -34,7 +34,7 @@ export function declareKeys(places: Places): () => void {
     { keys: 'n', label: 'Next match', run: goTo(() => tree.goToMatch(true), 'No match') },
     { keys: 'N', label: 'Previous match', run: goTo(() => tree.goToMatch(false), 'No match') },
     { keys: 'z', label: 'Zoom to the selected span, or see all', run: () => zoom(tree, time) },
-    { keys: 'c', label: 'Copy the link to what is seen', run: () => void copy(places.link()) },
+    { keys: 'c', label: 'Copy the link to this view', run: () => void copy(places.link()) },
     { keys: 'Escape', label: 'Up: end the search, then all traces', run: () => goUp(places) },
   ]);
 }

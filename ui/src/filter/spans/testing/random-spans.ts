@@ -88,7 +88,7 @@ function randomRelation(draw: Draw): Relation {
     conditions: randomDrafts(draw, 1),
     name: draw(2) === 0 ? 'other' : null,
     fromStart: hasOrder && draw(3) === 0,
-    besideOnly: hasOrder && draw(3) === 0,
+    siblingsOnly: hasOrder && draw(3) === 0,
     same: takesSame(axis) ? SAME.filter(() => draw(4) === 0) : [],
     without: hasOrder && draw(3) === 0 ? randomDrafts(draw, 1) : null,
   };

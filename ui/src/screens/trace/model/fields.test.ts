@@ -6,7 +6,7 @@ import { keyOf } from '../../../parts/text/json-rows';
 import { lineValues, recordedOf, valuesOfSpan } from './fields';
 import { spansOf } from './testing/random-spans';
 
-test('a span is like others by what it has, unless that is too long for a link', () => {
+test('similar spans are found by the fields of a span, unless a value is too long for a link', () => {
   const spans = spansOf({ parent: [-1, 0, 0], name: ['chat', '', 'x'.repeat(301)], model: ['gpt-4.1', null, null] });
   expect([0, 1, 2].map((span) => valuesOfSpan(spans, span).map(({ field, value }) => [field, value]))).toEqual([
     [
@@ -40,7 +40,7 @@ test('every short value of an attribute is found in its line, with its type', ()
   });
 });
 
-test('attributes of the resource are its own, and what else a span has is no attribute', () => {
+test('resource attributes are listed apart, and fields of the span are no attributes', () => {
   const detail: Partial<SpanDetail> = {
     metadata: { provider: 'openai', input_tokens: 7 },
     extra_data: {

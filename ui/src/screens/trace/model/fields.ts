@@ -45,7 +45,7 @@ export function recordedOf({ metadata, extra_data: extra }: SpanDetail): Record<
 }
 
 /**
- * Returns the short values of attributes of a span, and of its resource, by their lines in what `recordedOf` returns.
+ * Returns the short attribute values of a span and its resource, by their lines in the result of `recordedOf`.
  * Lists and maps compare with nothing, and neither do numbers that JSON has as texts or rounds.
  */
 export function lineValues(lines: JsonLines, { metadata, extra_data: extra }: SpanDetail): Map<number, LineValue> {

@@ -91,7 +91,7 @@ describe.each(SEEDS)('laws of an outline, seed %d', (seed) => {
     expect(new Rows(folded, opened).rowOf[node]).not.toBe(-1);
   });
 
-  test('matches are shown whatever is hidden, and only they with what is above them if so wanted', () => {
+  test('matches are shown even if hidden, and on request only matches with their ancestors', () => {
     const matches = everything(spans.count).map(() => (draw(6) === 0 ? 1 : 0));
     const key = keySpans(spans);
     const near = withAncestors(spans, matches);
@@ -106,7 +106,7 @@ describe.each(SEEDS)('laws of an outline, seed %d', (seed) => {
   });
 });
 
-test('three equal siblings are one node, of which the members are children', () => {
+test('three equal siblings become one node with three children', () => {
   const spans = spansOf({ parent: [-1, 0, 0, 0, 0], name: ['run', 'embed', 'embed', 'embed', 'chat'] });
   const outline = new Outline(spans, everything(5), true);
   expect([...outline.keys]).toEqual([0, runKey(1), 1, 2, 3, 4]);

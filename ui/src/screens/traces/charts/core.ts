@@ -12,8 +12,8 @@ export interface Core {
 }
 
 /**
- * Returns the buckets without outliers and without what is empty at the ends; null if they are nearly all there are.
- * An outlier is so rare and so far away that nobody misses it; the long tail of a distribution is none.
+ * Returns the buckets without outliers and empty ends; null if nearly all buckets remain.
+ * An outlier is rare and far from the rest; the long tail of a distribution is not an outlier.
  */
 export function coreOf(counts: readonly number[]): Core | null {
   const total = counts.reduce((sum, count) => sum + count, 0);

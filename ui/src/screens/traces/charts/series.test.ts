@@ -51,12 +51,12 @@ test('failed and succeeded traces are all traces', () => {
   expect((failed?.total ?? 0) + (succeeded?.total ?? 0)).toBe(6);
 });
 
-test('a missing value and what is beyond the limit have names of their own', () => {
+test('a missing value and the groups beyond the limit have their own names', () => {
   const names = seriesOf(answer('runs', 'agent_id'), 'runs', 'agent_id').series.map((series) => series.name);
   expect(names).toEqual(['a', 'without', 'others']);
 });
 
-test('traces are counted over all groups and what is beyond them', () => {
+test('traces are counted over all groups and those beyond the limit', () => {
   expect(countsOf(answer('errors', 'agent_id'))).toEqual([2 * (1 + 2 + 5), 4 * (1 + 2 + 5)]);
   expect(countsOf({ data: { groups: [] }, meta: { search_time_ms: 1, matched: 0 } })).toEqual([]);
 });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 
-import { speechOf } from './speech';
+import { messageText } from './message-text';
 
 test.each([
   ['Where is my order?', 'Where is my order?'],
@@ -15,5 +15,5 @@ test.each([
   ['null', 'null'],
   ['[null, {"role": null}]', '[null, {"role": null}]'],
 ])('%s says %s', (text, said) => {
-  expect(speechOf(text)).toBe(said);
+  expect(messageText(text)).toBe(said);
 });

@@ -1,22 +1,22 @@
 /**
- * What was said, out of a text that may be messages in JSON.
+ * Extracts the message text from a value that may be messages in JSON.
  *
  * Instrumentations record inputs as plain text, as one message, or as a list of messages, of OpenAI's shape
  * (`content`) or of OpenTelemetry's (`parts`).
  */
 
 /** Returns the last message with a text, or the text itself if it is no messages. */
-export function speechOf(text: string): string {
+export function messageText(text: string): string {
   const trimmed = text.trimStart();
   if (!trimmed.startsWith('[') && !trimmed.startsWith('{')) return text;
   try {
-    return lastSpeech(JSON.parse(trimmed)) ?? text;
+    return lastMessage(JSON.parse(trimmed)) ?? text;
   } catch {
     return text;
   }
 }
 
-function lastSpeech(value: unknown): string | null {
+function lastMessage(value: unknown): string | null {
   if (Array.isArray(value)) {
     for (const each of [...value].reverse()) {
       const found = typeof each === 'object' && each !== null && 'role' in each ? contentOf(each) : null;
@@ -25,7 +25,7 @@ function lastSpeech(value: unknown): string | null {
     return null;
   }
   if (typeof value !== 'object' || value === null) return null;
-  if ('messages' in value) return lastSpeech(value.messages);
+  if ('messages' in value) return lastMessage(value.messages);
   return 'role' in value ? contentOf(value) : null;
 }
 

@@ -1,4 +1,4 @@
-"""Writes `docs/frameworks.md` from the frameworks: their recipes as they were run, and the matrix of facts."""
+"""Writes `docs/frameworks.md`: the tested recipe of each framework, and the matrix of facts."""
 
 from __future__ import annotations
 
@@ -40,28 +40,28 @@ TICK, GAP, NOT_SENT = "✓", "gap", "-"
 HEAD = """\
 # Frameworks
 
-Start Spanwise, and run your program as the recipe of its framework says:
+Start Spanwise, then run your program with the recipe for its framework:
 
 ```sh
 spanwise serve
 ```
 
-Each recipe has what to install, what to set, and the lines to add. They send to the default address;
-[Send traces](otlp.md) has other addresses, tokens and limits. Spans of any other program that sends OpenTelemetry are
-stored and shown as they are.
+Each recipe lists the packages, the variables and the lines to add. They send to the default address. For other
+addresses, tokens and limits see [Send traces](otlp.md). Spanwise stores and shows spans of any other OpenTelemetry
+program unchanged.
 
-## What is read
+## Coverage
 
-✓: everything that the framework sends of it is read. -: the framework does not send it in these cases.
-gap: something that it sends is not read yet; the recipe says what.
+✓: Spanwise reads all data that the framework sends for this column. -: the framework does not send it in these cases.
+gap: Spanwise does not read a part of it yet; the recipe names that part.
 
 """
 TAIL = """
 ## How the recipes are tested
 
-Each recipe is the program that was run, with the releases that it names. What it sent is stored in `tests/frameworks`;
-a test sends it again and compares every fact. `python -m frameworks.harness page` writes this page, and the same test
-fails if it differs.
+Each recipe comes from a program that was run with the listed releases. Its requests are stored in `tests/frameworks`. A
+test replays them and compares every fact. `python -m frameworks.harness page` writes this page, and the same test fails
+if the page differs.
 """
 
 
@@ -99,7 +99,7 @@ def anchor(title: str) -> str:
 
 
 def recipe(name: str) -> str:
-    """Returns the section of a framework: packages, variables and lines as they were run, and its own words."""
+    """Returns the section of a framework: packages, variables, code and the text of its recipe."""
     framework, index = read(name), read_index(name)
     versions = ", ".join(f"{package} {version}" for package, version in index.versions.items())
     installer = "pip install" if framework.language == "python" else "npm install"

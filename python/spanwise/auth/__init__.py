@@ -1,1 +1,1 @@
-"""Who is calling, and what may they do? Plain values in and out; only `http` knows a request."""
+"""Authentication and authorization as plain functions. Only `http` knows requests."""

@@ -1,4 +1,4 @@
-"""The algorithms of signatures that keys are bound to.
+"""The signature algorithms that keys are bound to.
 
 Source: RFC 7518, 3.1; RFC 8037, 3.1; RFC 9864, 2.2.
 """
@@ -6,7 +6,7 @@ Source: RFC 7518, 3.1; RFC 8037, 3.1; RFC 9864, 2.2.
 from __future__ import annotations
 
 SECRET_BYTES = {"HS256": 32, "HS384": 48, "HS512": 64}
-"""The minimum length of a shared secret: that of the hash (RFC 7518, 3.2)."""
+"""The minimum length of a shared secret in bytes: the length of the hash (RFC 7518, 3.2)."""
 CURVES = {"ES256": "secp256r1", "ES384": "secp384r1", "ES512": "secp521r1"}
 KEY_TYPES = {
     **dict.fromkeys(("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"), "RSA"),
@@ -14,9 +14,9 @@ KEY_TYPES = {
     "EdDSA": "OKP",
     **dict.fromkeys(SECRET_BYTES, "oct"),
 }
-"""The type of key that each algorithm needs, as `kty` of a JWK names it."""
+"""The required key type of each algorithm, as the `kty` of a JWK."""
 ALGORITHMS = tuple(KEY_TYPES)
-"""The supported algorithms. `none` is not one of them."""
+"""The supported algorithms, without `none`."""
 OF_CURVE = {
     ("EC", "P-256"): "ES256",
     ("EC", "P-384"): "ES384",
@@ -25,9 +25,9 @@ OF_CURVE = {
 }
 """The only algorithm of a key, by the `kty` and `crv` of its JWK."""
 _SYNONYMS = {"Ed25519": "EdDSA"}
-"""Names of RFC 9864, which say the curve, by the names that keys are bound to."""
+"""Curve-specific names from RFC 9864, with the names that keys are bound to."""
 
 
 def canonical(name: str) -> str:
-    """Returns the name of an algorithm that keys are bound to: `EdDSA` for `Ed25519`, other names as they are."""
+    """Returns the name that keys are bound to: `EdDSA` for `Ed25519`, other names unchanged."""
     return _SYNONYMS.get(name, name)

@@ -1,8 +1,8 @@
 """The audit log: one line for each authorization decision, with the caller, the resource and the reason.
 
-A line is a JSON object in ASCII and never contains a token. Text that a caller sends, such as a name or a path, cannot
-break out of its JSON string. For unauthenticated requests at most 90 lines per second are written; the number of lines
-left out is logged as well.
+A line is a JSON object in ASCII and never contains a token. Caller text, such as a name or a path, cannot break out of
+its JSON string. At most 90 lines per second are written for unauthenticated requests. The number of omitted lines is
+logged as well.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class AuditEvent(Struct, frozen=True, kw_only=True):
         resource: the id of the requested resource, if the route has one.
         decision: the decision.
         reason: the error message that the caller received, if the request was rejected.
-        request_id: the id of the request, as in its response and in the log.
+        request_id: the id of the request, also in its response and in the log.
     """
 
     sub: str | None
@@ -90,14 +90,14 @@ class AuditLog:
             _write(now, asdict(event))
 
     def close(self) -> None:
-        """Writes the number of lines left out in the last second."""
+        """Writes the number of lines omitted in the last second."""
         now = self._clock()
         with self._lock:
             left_out = self._roll_over(-1)
         self._write_left_out(now, left_out)
 
     def _roll_over(self, second: int) -> int:
-        """Starts a new second if `second` is one; returns how many lines were left out in the last."""
+        """Starts a new second if `second` is one. Returns the number of lines omitted in the last second."""
         if second == self._second:
             return 0
         left_out = max(0, self._unauthenticated - MAX_UNAUTHENTICATED_PER_SECOND)
@@ -116,7 +116,7 @@ def _write(now: float, members: dict[str, object]) -> None:
 
 
 def _shown(value: object) -> object:
-    """Returns a value as it is logged: a text without tokens, and truncated."""
+    """Returns a value for the log: text without tokens, and truncated."""
     if not isinstance(value, str):
         return value
     text = masked_request_text(value)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from spanwise.auth.config import AuthorizationConfig
 
 MAX_TIMESTAMP = 253_402_300_799
-"""The end of the year 9999. A greater `exp` is in milliseconds, or means that the token never expires."""
+"""The end of the year 9999 in Unix time. A greater `exp` is in milliseconds, or marks a token that never expires."""
 MAX_NAME_LENGTH = 256
 RESERVED_PREFIXES = ("sa:", "__oauth__:")
 RESERVED_NAMES = frozenset({"__scheduler__"})
@@ -35,8 +35,8 @@ class VerifiedToken:
         claims: all claims, deeply immutable.
         scopes: the scopes.
         user_id: the id of the user; never empty.
-        session_id: the id of the session that the token is for, if any.
-        expires_at: when the token expires, in Unix time.
+        session_id: the id of the session that the token is limited to, if any.
+        expires_at: the expiry in Unix time.
     """
 
     claims: Mapping[str, Any]
@@ -70,7 +70,7 @@ def _reject(why: str) -> NoReturn:
 
 
 def _check_times(claims: Mapping[str, Any], leeway: float, now: float) -> float:
-    """Returns the expiry. A token is valid before `exp` + leeway, and from `nbf` and `iat` - leeway on."""
+    """Returns the expiry in Unix time. A token is valid from `nbf` and `iat` - leeway until `exp` + leeway."""
     if claims.get("exp") is None:
         _reject('Token is missing the "exp" claim')
     for name in ("exp", "nbf", "iat"):

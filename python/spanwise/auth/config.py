@@ -26,24 +26,24 @@ MAX_LEEWAY_SECONDS = 60.0
 class AuthorizationConfig:
     """How tokens are verified, and which claims they must have. Keys are loaded when the service starts.
 
-    A field that is left out or None takes the value of the setting of the same name with the prefix `jwt_`. Keys of the
-    settings are added to those given here.
+    A missing field or None takes the value of the setting with the same name and the prefix `jwt_`. Keys from the
+    settings are added to the keys given here.
 
     Attributes:
         verification_keys: public keys in PEM format, or shared secrets for the HMAC algorithms.
         jwks_file: the path of a JWKS file; reloaded when it changes.
         jwks_url: the `http` or `https` URL of a JWKS; refreshed in the background.
         algorithm: the algorithm of PEM keys, secrets, and RSA keys in a JWKS without `alg`; RS256 by default.
-        audience: the audience that `aud` must be or contain; not checked by default.
-        issuer: the issuer that `iss` must be; not checked by default.
+        audience: `aud` must be or contain this audience; not checked by default.
+        issuer: `iss` must equal this issuer; not checked by default.
         leeway: allowed clock skew in seconds, at most 60.
-        user_id_claim: the claim with the id of the user; tokens must have it.
-        session_id_claim: the claim with the id of the session that a token is for.
+        user_id_claim: the required claim with the user id.
+        session_id_claim: the claim that limits a token to one session.
         scopes_claim: the claim with the scopes; `scope` is read if it is absent.
         admin_scope: the scope that grants everything.
-        user_isolation: whether callers without `admin_scope` see only their own data.
-        required_typ: the media type that `typ` in the token header must be, such as `at+jwt`. By default, tokens
-            whose type names a purpose other than access (`logout+jwt`, `dpop+jwt`, ...) are rejected.
+        user_isolation: callers without `admin_scope` see only their own data.
+        required_typ: the required media type of `typ` in the token header, such as `at+jwt`. By default, tokens whose
+            type names a purpose other than access (`logout+jwt`, `dpop+jwt`, ...) are rejected.
     """
 
     verification_keys: Sequence[str] = field(default=(), repr=False)
@@ -61,7 +61,7 @@ class AuthorizationConfig:
     required_typ: str | None = None
 
     def __new__(cls, **given: object) -> Self:
-        """Records which fields are passed, so that passing the default value differs from leaving it out."""
+        """Records the passed fields. A passed default value differs from a missing one."""
         self = super().__new__(cls)
         object.__setattr__(self, "given", frozenset(name for name, value in given.items() if value is not None))
         return self
@@ -111,7 +111,7 @@ class KeyMaterial:
 
 
 def resolve_config(config: AuthorizationConfig, settings: Settings) -> AuthorizationConfig:
-    """Returns `config` with the fields that it leaves out taken from the settings, except for the keys.
+    """Returns `config` with its missing fields, except keys, taken from the settings.
 
     Raises:
         ConfigurationError: a value is invalid.
@@ -123,8 +123,8 @@ def resolve_config(config: AuthorizationConfig, settings: Settings) -> Authoriza
 def key_material(config: AuthorizationConfig, settings: Settings = _DEFAULTS) -> KeyMaterial:
     """Returns all sources of keys, from `config` and the settings.
 
-    The key, the JWKS file and the JWKS URL in the settings are added to those in code. The algorithm of the settings
-    applies only if code does not set it.
+    Code and settings may each give a key, a JWKS file and a JWKS URL. The algorithm of the settings applies only if
+    code does not set it.
 
     Raises:
         ConfigurationError: a source is ambiguous or cannot be read, or the algorithm is not supported.
@@ -147,7 +147,7 @@ def key_material(config: AuthorizationConfig, settings: Settings = _DEFAULTS) ->
 
 
 def configured_sources(config: AuthorizationConfig, settings: Settings) -> list[str]:
-    """Returns the names of all configured sources of keys, for a warning when authorization is off."""
+    """Returns the names of all configured sources of keys. They appear in a warning if authorization is off."""
     in_code = [name for name in ("verification_keys", "jwks_file", "jwks_url") if getattr(config, name)]
     settings_names = ("jwt_verification_key", "jwt_verification_key_file", "jwt_jwks_file", "jwt_jwks_url")
     return [f"`{name}`" for name in (*in_code, *(name for name in settings_names if getattr(settings, name)))]
@@ -159,7 +159,7 @@ def _given(config: AuthorizationConfig) -> frozenset[str]:
 
 
 def _both(name: str, in_code: str | None, in_settings: str | None) -> tuple[tuple[str, str], ...]:
-    """Returns the sources of one kind, each once, with the names of its field and its setting."""
+    """Returns the sources of one kind with the names of their field and setting. Equal sources appear once."""
     sources = [(f"`{name}`", in_code), (f"`jwt_{name}`", in_settings if in_settings != in_code else None)]
     return tuple((source, place) for source, place in sources if place)
 

@@ -1,4 +1,4 @@
-"""The caller of a request: its user id, its permissions, and whose data it sees."""
+"""The caller of a request: its user id, its permissions and its visible data."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 MAX_TOKEN_BYTES = 8 * 1024
 MAX_HEADER_BYTES = MAX_TOKEN_BYTES + 64
-MAX_BASIC_BYTES = 2 * MAX_HEADER_BYTES
-"""A longer header of Basic authentication is not decoded: base64 takes four bytes for three of a name and a token."""
 """The longest `Authorization` header that is read: the longest token, its scheme and some spaces."""
+MAX_BASIC_BYTES = 2 * MAX_HEADER_BYTES
+"""The longest Basic header that is decoded: base64 writes four bytes for three, and the header holds a user name too."""
 _BEARER = re.compile(r"bearer +([^\s,]+) *", re.IGNORECASE)
 _BASIC = re.compile(r"basic +([^\s,]+) *", re.IGNORECASE)
 
 
-def frozen(value: object) -> Any:  # noqa: ANN401  # whatever JSON can hold
+def frozen(value: object) -> Any:  # noqa: ANN401  # any JSON value
     """Returns a deeply immutable copy of a JSON value: objects become read-only mappings, arrays become tuples."""
     match value:
         case Mapping():
@@ -43,18 +43,18 @@ def frozen(value: object) -> Any:  # noqa: ANN401  # whatever JSON can hold
 
 @dataclass(frozen=True, kw_only=True)
 class Identity:
-    """A caller: from a verified token, or from `request.state` or `EVERYONE` if authorization is off.
+    """A caller, from a verified token or `request.state`; `EVERYONE` if authorization is off.
 
-    It is never from fields of the request.
+    It never comes from fields of the request.
 
     Attributes:
         user_id: the id of the user; None only for an admin, or if authorization is off.
-        session_id: the id of the session that the token is for, if any.
+        session_id: the id of the session that the token is limited to, if any.
         claims: the claims of the token, deeply immutable.
         scopes: the scopes of the token.
-        is_admin: whether the caller may do and see everything.
-        is_scoped: whether its scopes decide what it may do; not if authorization is off.
-        is_isolated: whether the caller sees only its own data, unless it is an admin.
+        is_admin: the caller may do and see everything.
+        is_scoped: scopes limit the caller; False if authorization is off.
+        is_isolated: the caller sees only its own data, unless it is an admin.
     """
 
     user_id: str | None
@@ -66,7 +66,7 @@ class Identity:
     is_isolated: bool = True
 
     def __post_init__(self) -> None:
-        """Rejects a caller without a user id to restrict it to, which might otherwise see all data."""
+        """Rejects an isolated caller without a user id, which might otherwise see all data."""
         if not self.user_id and not self.is_admin:
             raise ValueError("a caller that is not an admin must have a user id")
 
@@ -84,19 +84,19 @@ class Identity:
 
     @property
     def owner_filter(self) -> str | None:
-        """Returns the user whose traces, sessions and runs this caller sees; None if it sees all of them."""
+        """Returns the user whose traces, sessions and runs this caller sees; None if it sees all users' data."""
         return self.user_id if self.is_isolated and not self.is_admin else None
 
     def allows(self, need: Need | None, resource_id: str | None = None) -> bool:
-        """Returns whether this caller has the scopes that a route needs; see `scopes.allows`."""
+        """Returns whether this caller has the scopes for a route; see `scopes.allows`."""
         may_do_all = self.is_admin or not self.is_scoped
         return need is not None and (may_do_all or granting.allows(self.scopes, need, resource_id))
 
     def visible_ids(self, need: Need) -> frozenset[str] | None:
-        """Returns the ids that a list may show to this caller: None for all of them, never an empty set.
+        """Returns the ids that a list may show to this caller: None for all, never an empty set.
 
         Raises:
-            ForbiddenError: the caller may see none.
+            ForbiddenError: the caller may see no resource of this type.
         """
         if self.is_admin or not self.is_scoped:
             return None
@@ -106,7 +106,7 @@ class Identity:
         return ids
 
     def authorize(self, need: Need | None, resource_id: str | None = None) -> None:
-        """Checks that this caller has the scopes that a route needs.
+        """Checks that this caller has the scopes for a route.
 
         Raises:
             ForbiddenError: it does not.
@@ -116,17 +116,17 @@ class Identity:
 
 
 EVERYONE = Identity(user_id=None, is_admin=True, is_isolated=False)
-"""The caller if authorization is off: it may do everything, and nothing about it is verified."""
+"""The caller if authorization is off. It may do everything; nothing about it is verified."""
 
 
 def bearer_token(authorization: Sequence[str]) -> str:
-    """Returns the token of a request. Only the header is read: no query parameter, cookie or form field.
+    """Returns the token of a request from its header. Query parameters, cookies and form fields are ignored.
 
     Args:
         authorization: the values of all `Authorization` headers of the request.
 
     Raises:
-        UnauthenticatedError: there is no header, more than one, it is too long, or it is not `Bearer <token>`.
+        UnauthenticatedError: the header is missing, repeated or too long, or is not `Bearer <token>`.
     """
     if not any(authorization):
         raise UnauthenticatedError("Authorization header missing")
@@ -141,7 +141,7 @@ def bearer_token(authorization: Sequence[str]) -> str:
 
 
 def bearer_of_basic(authorization: str) -> str:
-    """Returns an `Authorization` header of Basic authentication as one whose token is the password; others as they are.
+    """Returns a Basic `Authorization` header as a Bearer header whose token is the password; others unchanged.
 
     Source: RFC 7617, section 2.
 
@@ -153,7 +153,7 @@ def bearer_of_basic(authorization: str) -> str:
         return authorization
     try:
         _, _, password = b64decode(found[1], validate=True).decode().partition(":")
-    except ValueError:  # no base64, or no UTF-8
+    except ValueError:  # not base64, or not UTF-8
         return authorization
     return f"Bearer {password}"
 

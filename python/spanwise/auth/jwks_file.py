@@ -24,9 +24,9 @@ _log = logging.getLogger(__name__)
 class JwksFile:
     """The keys of a JWKS file.
 
-    The file is read again when its keys are requested, at most once per second. If it is then missing or invalid, the
-    last valid keys stay in use. Removing a key from a valid file revokes the key. The file may be empty at the start,
-    `{"keys": []}`, as in a manifest whose keys come later: until then, it verifies no token.
+    A request for the keys reads the file again, at most once per second. If the file is then missing or invalid, the
+    last valid keys stay in use. Removing a key from a valid file revokes the key. The file may start empty, `{"keys":
+    []}`, and get its keys later. Until then it verifies no token.
     """
 
     def __init__(self, source: str, path: str, algorithm: str, clock: Callable[[], float]) -> None:
@@ -59,7 +59,7 @@ class JwksFile:
             _log.warning("%s contains no key, so it verifies no token; it is read again when it changes", self._origin)
 
     def keys(self) -> tuple[VerificationKey, ...]:
-        """Returns the keys; the same tuple as long as the file does not change."""
+        """Returns the keys. The tuple stays the same object until the file changes."""
         if self._clock() - self._checked_at >= CHECK_SECONDS and self._lock.acquire(blocking=False):
             try:
                 self._check()

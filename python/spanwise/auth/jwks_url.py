@@ -1,7 +1,7 @@
-"""A JWKS at a URL, as an identity provider publishes it, refreshed in the background.
+"""A JWKS at a URL of an identity provider, refreshed in the background.
 
-Requests do not wait for the provider, except those whose token names an unknown key: they share one fetch, and there is
-at most one fetch per second. If the provider is unreachable, the last valid keys stay in use.
+Only a request whose token names an unknown key waits for the provider. Such requests share one fetch, and at most one
+fetch starts per second. If the provider is unreachable, the last valid keys stay in use.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class FetchError(Exception):
 
 
 class _SafeRedirect(HTTPRedirectHandler):
-    """Follows redirects from https only to https, and from http only to http or https."""
+    """Follows redirects from https only to https, and from http to http or https."""
 
     max_redirections = 3
 
@@ -170,11 +170,11 @@ class JwksUrl:
         return self._clock() - self._fetched_at
 
     def refetch(self) -> Future[None] | None:
-        """Requests a fetch now, for a token with an unknown key.
+        """Requests a fetch now, because a token names an unknown key.
 
         Returns:
-            A future that is done when the fetch has succeeded or failed, shared by all concurrent callers. None if
-            the last fetch is less than a second ago.
+            A future that is done when the fetch has succeeded or failed. Concurrent callers share it. None if the last
+            fetch was less than a second ago.
         """
         with self._changed:
             if self._waiting is not None:
@@ -182,7 +182,7 @@ class JwksUrl:
             if self._is_closed or self._clock() - self._attempted_at < MIN_FETCH_INTERVAL_SECONDS:
                 return None
             self._waiting = Future()
-            self._waiting.set_running_or_notify_cancel()  # a caller that is cancelled must not cancel the others
+            self._waiting.set_running_or_notify_cancel()  # cancelling one caller must not cancel the others
             self._changed.notify()
             return self._waiting
 

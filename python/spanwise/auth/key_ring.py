@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class KeyRing:
-    """The keys from code, settings, JWKS files and JWKS URLs. The keys of the last two may change."""
+    """The keys from code, settings, JWKS files and JWKS URLs. Keys from files and URLs may change."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class KeyRing:
         self._current = KeySet(self._jwks(), self._keys)
 
     def current(self) -> KeySet:
-        """Returns the current key set; the same object as long as no key changes."""
+        """Returns the current key set. It stays the same object until a key changes."""
         jwks = self._jwks()
         current = self._current
         if jwks != current.jwks:
@@ -70,16 +70,13 @@ class KeyRing:
         return current
 
     def refetch(self) -> Future[None] | None:
-        """Requests a fetch of every JWKS URL; see `JwksUrl.refetch`. The future is done when all of them are."""
+        """Requests a fetch of every JWKS URL; see `JwksUrl.refetch`. The future is done when all fetches are done."""
         fetches = [fetching for url in self._urls if (fetching := url.refetch())]
         return _all_done(fetches) if len(fetches) > 1 else next(iter(fetches), None)
 
     @property
     def jwks_age_seconds(self) -> float | None:
-        """Returns the seconds since the last successful fetch, of the oldest JWKS if several have a URL.
-
-        None without a URL.
-        """
+        """Returns the seconds since the last successful fetch of the oldest JWKS. None without a URL."""
         return max((url.age_seconds for url in self._urls), default=None)
 
     def close(self) -> None:
@@ -94,7 +91,7 @@ class KeyRing:
 
 def _all_done(fetches: Iterable[Future[None]]) -> Future[None]:
     done: Future[None] = Future()
-    done.set_running_or_notify_cancel()  # a caller that is cancelled must not cancel the others
+    done.set_running_or_notify_cancel()  # cancelling one caller must not cancel the others
     remaining = iter(fetches)
 
     def wait_for_next(_: object = None) -> None:

@@ -45,9 +45,10 @@ class KeySet:
         self._all = frozenset((*self.jwks, *self._keys))
 
     def candidates(self, kid: str | None, algorithm: str) -> Iterator[VerificationKey]:
-        """Yields the keys to try: those with this `kid`, or else those without one, then the keys outside JWKS.
+        """Yields the keys to try: first matching JWKS keys, then all other keys.
 
-        Without `kid`, the only JWKS key of the algorithm is tried too if it has a name.
+        JWKS keys match by `kid`. If no JWKS key has this `kid`, the JWKS keys without one match. A token without `kid`
+        also matches the only JWKS key of its algorithm.
 
         Args:
             kid: the key id in the token header, if any.
@@ -61,7 +62,7 @@ class KeySet:
         yield from (key for key in (*found, *self._keys) if key.algorithm == algorithm)
 
     def requires_kid(self, algorithm: str) -> bool:
-        """Returns whether a token of this algorithm must have a `kid`, because several JWKS keys fit."""
+        """Returns whether several JWKS keys fit this algorithm, so that a token must have a `kid`."""
         fitting = self._of_algorithm.get(algorithm, {})
         return len(fitting) > 1 and any(key.kid is not None for key in fitting.values())
 
@@ -79,7 +80,7 @@ class KeySet:
 
 
 def is_empty_jwks(source: bytes) -> bool:
-    """Returns whether a JWKS, which must be valid, has no keys at all."""
+    """Returns whether a JWKS has no keys at all. The JWKS must be valid."""
     return not read_object(source.removeprefix(codecs.BOM_UTF8))["keys"]
 
 
@@ -93,7 +94,7 @@ def read_jwks(
     Args:
         source: the bytes of the JWKS, which may begin with a byte order mark.
         algorithm: the algorithm of keys without `alg`.
-        is_trusted: whether the operator wrote it. Only then may it contain shared secrets.
+        is_trusted: whether the operator wrote it. Only a trusted JWKS may contain shared secrets.
         origin: the name of the JWKS in warnings.
 
     Raises:

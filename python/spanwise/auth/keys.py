@@ -44,14 +44,14 @@ _ED25519_SMALL_ORDER = {
     2707385501144840649318225287225658788936804267575313519463743609750303402022,
     55188659117513257062467267217118295137698188065244968500265048394206261417927,
 }
-"""The y coordinates of the points of small order, for which anyone can forge signatures."""
+"""The y coordinates of the points of small order. Anyone can forge signatures for such a key."""
 
 _FROM_URL_SAFE = bytes.maketrans(b"-_", b"+/")
 _jws = jwt.PyJWS(algorithms=ALGORITHMS)
 
 
 class InvalidKeyError(ValueError):
-    """A key is not usable. The message continues a sentence that starts with the source, and never has the key."""
+    """A key is not usable. The message continues a sentence that starts with the source, and never contains the key."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class VerificationKey:
     Attributes:
         algorithm: the only algorithm that it verifies.
         kid: its id in a JWKS, if any.
-        fingerprint: the hash of its material. Keys are equal if their id, algorithm and fingerprint are.
+        fingerprint: the hash of its material. Keys are equal if their id, algorithm and fingerprint are equal.
         material: the public key or the shared secret; never printed or compared.
     """
 
@@ -81,7 +81,7 @@ class VerificationKey:
 def key_from_text(text: str, algorithm: str) -> VerificationKey:
     r"""Returns the key in `text`: a shared secret if `algorithm` is an HMAC algorithm, otherwise PEM.
 
-    Environment variables of many platforms cannot contain line breaks, so the two characters `\n` in a PEM are read as
+    Environment variables of many platforms cannot contain line breaks. In a PEM, the two characters `\n` therefore mean
     a line break.
 
     Raises:
@@ -102,11 +102,11 @@ def key_from_text(text: str, algorithm: str) -> VerificationKey:
 
 
 def key_from_jwk(jwk: Mapping[str, Any], algorithm: str) -> VerificationKey:
-    """Returns the key of a JWK. Members that are null or empty count as absent, because providers write them.
+    """Returns the key of a JWK. Null and empty members count as absent, because providers write them.
 
     Args:
         jwk: the members of the JWK.
-        algorithm: its algorithm if it has no `alg`, and its type and curve leave a choice.
+        algorithm: its algorithm if neither `alg` nor type and curve determine one.
 
     Raises:
         InvalidKeyError: it is not usable for its algorithm.
@@ -159,9 +159,9 @@ def _secret(secret: bytes, algorithm: str) -> bytes:
 
 
 def _is_encoded_key(secret: bytes) -> bool:
-    """Returns whether a secret is a public or private key in base64, that is, a PEM without its frame, or around it.
+    """Returns whether a secret is a key in base64: a PEM with or without its frame, or wrapped in base64 again.
 
-    Whoever has the public key could sign with it (RFC 8725, 2.1).
+    Anyone with the public key could sign with it (RFC 8725, 2.1).
     """
     text = b"".join(secret.replace(b"\\n", b"").split()).rstrip(b"=").translate(_FROM_URL_SAFE)
     try:
@@ -178,7 +178,7 @@ def _is_encoded_key(secret: bytes) -> bool:
 
 
 def _bind(material: object, algorithm: str, kid: str | None) -> VerificationKey:
-    """Returns a key bound to `algorithm`, if `material` has the required type and strength."""
+    """Returns a key bound to `algorithm`. Checks that `material` has the required type and strength."""
     match material, KEY_TYPES[algorithm]:
         case bytes(), "oct":
             if len(material) < SECRET_BYTES[algorithm]:

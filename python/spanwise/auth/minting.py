@@ -1,4 +1,4 @@
-"""Signing keys and tokens for development, in place of an identity provider. The service itself never signs."""
+"""Signing keys and tokens for development. The service itself never signs."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""Divides processor time of the event loop among callers, above all among unknown ones.
+"""Divides processor time of the event loop among callers, above all among unauthenticated ones.
 
-All callers share the event loop, so work for a flood of requests or frames would make everybody wait. A budget is a
-part of one core, divided among callers. Each step of work is measured and counted; a caller over its share waits or is
-rejected.
-Everything that happens before a caller is known takes its time from one such budget, divided among addresses:
+All callers share the event loop, so a flood of requests or frames would delay everybody. A budget is a part of one
+core, divided among callers. Each step of work is measured and charged. A caller over its share waits or is rejected.
+
+Work for unauthenticated callers takes its time from one such budget, divided among addresses:
 
 - requests of all protocols, in turns: `ProcessorBudget.admit` and `run`;
-- heads and frames that our own protocols parse, one piece at a time: `ProcessorMeter`.
+- request heads and frames that our own protocols parse, one piece at a time: `ProcessorMeter`.
 
 Source: `docs/reference/limits.md#clients-that-nobody-knows`.
 """
@@ -28,24 +28,24 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator, Iterator
 
 BURST_SECONDS = 0.5
-"""What the budget holds when nobody used it, as the time in which it is refilled."""
+"""The size of the full budget, as the time in which it refills."""
 REFILL_SECONDS = 0.005
-"""How often it is refilled."""
+"""The refill interval."""
 WAITING_BYTES = 4 * 1024 * 1024
-"""Memory of the requests that wait for their turn."""
+"""Memory for requests that wait for their turn."""
 REQUEST_BYTES = 16 * 1024
-"""Memory that a waiting request takes beside its head: its connection and its task."""
+"""Memory of a waiting request in addition to its head: its connection and its task."""
 _NANOSECONDS = 1_000_000_000
 
 Result = TypeVar("Result")
 
 
 class ProcessorBudget:
-    """Divides processor time among callers: of unknown ones among their addresses. Used on the event loop only.
+    """Divides processor time among callers; among addresses for unknown callers. Used on the event loop only.
 
-    What a request costs is known afterwards, so a caller that is within its share may exceed it by one request. What is
-    used is given back as time passes, to each caller in proportion. What waits for its turn has a budget as well: on a
-    busy machine requests come faster than turns.
+    The cost of a request is only known afterwards, so a caller within its share may exceed it by one request. Used time
+    comes back as time passes, to each caller in proportion. Waiting requests have a memory budget, because on a busy
+    machine they arrive faster than turns.
 
     Attributes:
         seconds: counts the processor time that unknown callers took.
@@ -63,7 +63,7 @@ class ProcessorBudget:
         Args:
             share: the part of one processor core.
             clock: monotonic time in seconds.
-            message: what the error says to a caller over its share.
+            message: the error message for a caller over its share.
         """
         self.seconds = Counter(
             "spanwise_unknown_callers_processor_seconds_total", "Processor time of requests whose caller is not known."
@@ -80,14 +80,14 @@ class ProcessorBudget:
         self._refilled_at = clock()
 
     async def admit(self, caller: str, head_bytes: int) -> None:
-        """Waits for the turn of an unknown caller: one is served at a time, and what is ready of known ones in between.
+        """Waits for the turn of an unknown caller. One unknown caller is served at a time, between ready known callers.
 
         Args:
             caller: its address.
             head_bytes: the size of the request's head, which is in memory while it waits.
 
         Raises:
-            UnavailableError: the budget, or the caller's share of it, is used up, maybe by those before it; or too many
+            UnavailableError: the budget or the caller's share is used up, perhaps by earlier waiters, or too many
                 requests wait.
         """
         self.expect_available(caller)
@@ -98,7 +98,7 @@ class ProcessorBudget:
         """Checks that a caller is within its share.
 
         Raises:
-            UnavailableError: the budget, or the caller's share of it, is used up.
+            UnavailableError: the budget or the caller's share is used up.
         """
         self._refill()
         self._take(self._time, caller, 1)
@@ -119,25 +119,25 @@ class ProcessorBudget:
             self._waiting.change(caller, -size, is_checked=False)
 
     def count(self, caller: str, nanoseconds: int) -> None:
-        """Counts processor time that a caller took."""
+        """Charges processor time to a caller."""
         self.seconds.add(by=nanoseconds / _NANOSECONDS)
         self._time.change(caller, nanoseconds, is_checked=False)
 
     def held(self, caller: str) -> int:
-        """Returns the nanoseconds that a caller took and that did not come back yet."""
+        """Returns the nanoseconds that are charged to a caller and not yet given back."""
         return self._time.held(caller)
 
     def give_back(self, caller: str, nanoseconds: int) -> None:
-        """Gives processor time back to a caller, but no more than it holds."""
+        """Gives processor time back to a caller, at most its charge."""
         self._time.change(caller, -min(nanoseconds, self.held(caller)), is_checked=False)
 
     async def run(self, caller: str, work: Awaitable[Result], is_known: Callable[[], bool]) -> Result:
-        """Does some work for a caller, and counts the processor time of each step after which it is still unknown.
+        """Runs work for a caller, and charges the processor time of each step after which the caller is still unknown.
 
         Args:
             caller: its address.
-            work: what is done for it.
-            is_known: returns whether the caller is known by now.
+            work: the work.
+            is_known: returns whether the caller has been authenticated.
         """
         return await _metered(
             work.__await__(), lambda nanoseconds: None if is_known() else self.count(caller, nanoseconds)
@@ -153,18 +153,18 @@ class ProcessorBudget:
 class ProcessorMeter:
     """Measures work for one connection that cannot wait for a turn, such as parsing its frames.
 
-    The time counts for an unknown caller until `move` says whose connection it is.
+    The time counts for an unknown caller until `move` names the owner of the connection.
     """
 
     def __init__(self, budget: ProcessorBudget, caller: str) -> None:
-        """Counts for `caller` in `budget`; nothing was measured yet."""
+        """Charges `caller` in `budget`; starts at zero."""
         self._budget = budget
         self._caller = caller
         self._counted = 0
 
     @contextmanager
     def measured(self) -> Iterator[None]:
-        """Checks that the caller is within its share, runs the block, and counts the processor time of the block.
+        """Checks that the caller is within its share, runs the block, and charges its processor time.
 
         Raises:
             UnavailableError: the share is used up; the block does not run.
@@ -175,7 +175,7 @@ class ProcessorMeter:
 
     @contextmanager
     def counted(self) -> Iterator[None]:
-        """Runs the block, and counts its processor time, even beyond the share."""
+        """Runs the block and charges its processor time, even beyond the share."""
         begun = time.thread_time_ns()
         try:
             yield
@@ -185,22 +185,22 @@ class ProcessorMeter:
             self._budget.count(self._caller, taken)
 
     def move(self, budget: ProcessorBudget, caller: str) -> None:
-        """Counts for another caller from now on, and gives back the time that was counted so far.
+        """Charges another caller from now on, and gives back the time charged so far.
 
-        A connection that turns out to be a known caller's costs its address nothing, as a request does.
+        A connection of a known caller costs its address nothing, as a request does.
         """
         self.give_back()
         self._budget, self._caller = budget, caller
 
     def give_back(self) -> None:
-        """Gives back the time that was counted so far."""
+        """Gives back the time charged so far."""
         self._budget.give_back(self._caller, self._counted)
         self._counted = 0
 
 
 @coroutine
 def _metered(work: Generator[Any, Any, Result], count: Callable[[int], None]) -> Generator[Any, Any, Result]:
-    """Does what an awaitable does, and counts the nanoseconds that its thread was busy, step by step."""
+    """Runs an awaitable step by step, and counts the nanoseconds of thread time in each step."""
     step: Callable[[], Any] = partial(work.send, None)
     while True:
         begun = time.thread_time_ns()

@@ -1,4 +1,4 @@
-"""The identity that middleware of the surrounding program put on `request.state`, where authorization is off here.
+"""The identity that the surrounding program stores on `request.state` when it authorizes requests itself.
 
 Source: `docs/reference/tokens.md#identity-from-the-surrounding-program`.
 """
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
     from spanwise.auth.config import AuthorizationConfig
 
 IDENTITY_MEMBERS = ("user_id", "session_id", "claims", "scopes")
-"""The members of `request.state` that say who the caller is."""
+"""The members of `request.state` that identify the caller."""
 
 
 def identity_from_state(state: Mapping[str, Any], config: AuthorizationConfig) -> Identity:
-    """Returns the caller that a request's state describes; `EVERYONE` if it describes none.
+    """Returns the caller that a request's state describes; `EVERYONE` if it describes no caller.
 
-    Its scopes are not compared with what a route needs: whether the caller may use it was for the program to decide. A
-    caller with a user id is restricted to its own data, as it is by a token.
+    The surrounding program has authorized the request, so scopes are not compared with the route's requirements. A
+    caller with a user id sees only its own data, as with a token.
 
     Args:
         state: the state of the request.
         config: the admin scope, and whether users are isolated.
 
     Raises:
-        ConfigurationError: a member has another type than it should have.
+        ConfigurationError: a member has the wrong type.
     """
     given = {name: state[name] for name in IDENTITY_MEMBERS if state.get(name) not in (None, "")}
     if not given:

@@ -1,4 +1,4 @@
-"""Scopes: the permissions that a route needs, and whether a caller's scopes grant them.
+"""Scopes: the permissions of callers, and the check that they cover a route.
 
 A scope is `resource:action` (all resources), `resource:<id>:action` (one resource) or `resource:*:action`. Any other
 text grants nothing. Actions are independent: `run` does not imply `read`. `system` is an alias of `config`. The admin
@@ -37,11 +37,11 @@ class Grant(NamedTuple):
 
 @dataclass(frozen=True)
 class Need:
-    """The permission that a route needs: any of these actions, as in `Need.of("agents:run", "agents:read")`.
+    """The permission that a route requires, as in `Need.of("agents:run", "agents:read")`. One of its actions suffices.
 
     Attributes:
         resource: the type of resource.
-        actions: the actions, any of which is sufficient.
+        actions: the sufficient actions.
     """
 
     resource: str
@@ -49,14 +49,14 @@ class Need:
 
     @classmethod
     def of(cls, *scopes: str) -> Need:
-        """Returns the need for any of `scopes`, which have the form `resource:action` and the same resource."""
+        """Returns the need for one of `scopes`. All have the form `resource:action` and the same resource."""
         grants = [grant for grant in map(parse_scope, scopes) if grant and grant.id is None]
         if not grants or len(grants) != len(scopes) or len({grant.resource for grant in grants}) != 1:
             raise ValueError(f"expected scopes `resource:action` of one resource, got {scopes}")
         return cls(grants[0].resource, tuple(grant.action for grant in grants))
 
     def __str__(self) -> str:
-        """Returns the scopes, any of which is sufficient."""
+        """Returns the sufficient scopes."""
         return ", ".join(f"{self.resource}:{action}" for action in self.actions)
 
 
@@ -82,13 +82,13 @@ def grants_of(scopes: frozenset[str]) -> frozenset[Grant]:
 
 
 def allows(scopes: frozenset[str], need: Need | None, resource_id: str | None = None) -> bool:
-    """Returns whether `scopes` grant what a route needs.
+    """Returns whether `scopes` grant the permission for a route.
 
     Args:
         scopes: the scopes of the caller.
-        need: what the route needs; None if the route is not in the route table, which nobody may use.
-        resource_id: the id of the requested resource; None if all resources are requested, which a scope limited to
-            one resource never grants.
+        need: the required permission; None if the route is not in the route table, which is always refused.
+        resource_id: the id of the requested resource; None if all resources are requested. A scope limited to one
+            resource never grants all.
     """
     if need is None:
         return False
@@ -98,7 +98,7 @@ def allows(scopes: frozenset[str], need: Need | None, resource_id: str | None = 
 
 
 def visible_ids(scopes: frozenset[str], need: Need) -> frozenset[str] | None:
-    """Returns the ids that a list may show: None for all of them, an empty set if the request must be rejected."""
+    """Returns the ids that a list may show: None for all, an empty set if the request must be rejected."""
     if allows(scopes, need):
         return None
     return frozenset(
@@ -109,7 +109,7 @@ def visible_ids(scopes: frozenset[str], need: Need) -> frozenset[str] | None:
 
 
 def forbidden(scopes: frozenset[str], need: Need | None, resource_id: str | None = None) -> ForbiddenError:
-    """Returns the error for a caller whose scopes do not grant what a route needs.
+    """Returns the error for a caller without the permission for a route.
 
     The message differs for callers that have the permission for another resource of the same type.
     """

@@ -36,13 +36,13 @@ MAX_CACHE_SECONDS = 60.0
 MAX_CACHED_TOKENS = 4096
 MAX_CACHED_HEADERS = 128
 MAX_FETCH_WAIT_SECONDS = 10.0
-"""How long a request waits for a fetch of the JWKS when its token names an unknown key."""
+"""Seconds that a request waits for a fetch of the JWKS when its token names an unknown key."""
 _ACCESS_TYPES = {"jwt", "at+jwt"}
 _COMPACT = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 
 
 class UnknownKeyError(UnauthenticatedError):
-    """The token names a key that is in no JWKS; a newly fetched one may contain it."""
+    """The token names a key that is in no JWKS. A later fetch may find it."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,8 @@ class _Cached:
 class TokenVerifier:
     """Verifies tokens with the current keys.
 
-    Verified tokens are cached by hash until they expire, but for at most a minute and only while the key that verified
-    them is in the current key set. Then they are verified again. Rejected tokens are never cached.
+    The cache holds verified tokens by hash until they expire, at most one minute, and only while their key is in the
+    current key set. Rejected tokens are never cached.
     """
 
     def __init__(self, config: AuthorizationConfig, keys: KeyRing, clock: Callable[[], float] = time.time) -> None:
@@ -81,7 +81,7 @@ class TokenVerifier:
         self._lock = threading.Lock()
 
     def knows(self, token: str) -> bool:
-        """Returns whether `token` was verified before, and not rejected since. It may have expired meanwhile."""
+        """Returns whether `token` was verified before and not rejected since. It may have expired in the meantime."""
         return len(token) <= MAX_TOKEN_BYTES and _digest(token) in self._cache
 
     def verify(self, token: str) -> VerifiedToken:
@@ -161,9 +161,9 @@ def _digest(token: str) -> bytes:
 
 @lru_cache(maxsize=MAX_CACHED_HEADERS)
 def _read_header(segment: str, required_typ: str | None) -> _Header:
-    """Returns the header, if it has no critical extensions.
+    """Returns the header. Rejects critical extensions.
 
-    Tokens of one signer share a header, so headers are cached; rejected ones are not.
+    Tokens of one signer share a header, so accepted headers are cached.
     """
     header = _read_segment(segment, "header")
     algorithm = header.get("alg")
@@ -186,12 +186,12 @@ def _check_typ(header: Mapping[str, Any], required_typ: str | None) -> None:
 
 
 def _media_type(typ: str) -> str:
-    """Returns a media type normalized for comparison: lower case, without `application/` (RFC 7515, 4.1.9)."""
+    """Returns a media type in lower case and without `application/`, for comparison (RFC 7515, 4.1.9)."""
     return typ.lower().removeprefix("application/")
 
 
 def _read_segment(segment: str, name: str) -> dict[str, Any]:
-    """Returns the JSON object in a segment, which must have the canonical encoding."""
+    """Returns the JSON object in a segment. Rejects an encoding that is not canonical."""
     decoded = _decoded(segment)
     try:
         if decoded is not None:

@@ -189,6 +189,8 @@ def test_it_reads_the_configuration(talk: Talk) -> None:
         assert {workflow.id for workflow in config.workflows} == {
             "flow",
             "confirmed",
+            "conditional",
+            "choosing",
             "nameless",
             "patient",
             "built-workflow",

@@ -37,7 +37,7 @@ __all__ = [
     "filter_schema",
     "import_schema",
     "ingest_part",
-    "is_otlp_json",
+    "ipc_size",
     "list_objects",
     "otlp_spans",
     "otlp_status",
@@ -49,6 +49,7 @@ __all__ = [
     "span_schema",
     "spans_of_columns",
     "spans_of_json",
+    "split_json",
     "trace_schema",
 ]
 
@@ -828,6 +829,10 @@ class TraceStore:
         """Imports the spans of a stream of Arrow record batches; returns a report as JSON.
 
         An interrupted import that is repeated with the same `source` and batches resumes where it stopped.
+
+        Raises:
+            BatchError: the data is invalid, or lacks a column. Batches of PyArrow are validated in full before they are
+                read. Another library answers for the lengths of its buffers, which the C data interface does not say.
         """
 
     def delete(self, filter: Filter, dry_run: bool = False) -> int:
@@ -907,6 +912,20 @@ def serve_caller(name: str) -> None:
 def set_page_memory_limit(bytes: int) -> None:
     """Sets the process-wide limit on decoded document bytes held by concurrent pages."""
 
+@final
+class ZstdDecoder:
+    """Decompresses frames of zstd, one behind the other, piece by piece."""
+
+    def __init__(self) -> None:
+        """Begins a frame."""
+
+    def decompress(self, data: bytes, max_bytes: int) -> tuple[bytes, int, bool]:
+        """Returns up to `max_bytes` of content, how much of `data` was read for it, and whether a frame ends there.
+
+        Raises:
+            DecodeError: the frame is damaged, or its window is over 128 MiB.
+        """
+
 def otlp_spans(body: bytes, content_type: str) -> tuple[Any, int, str]:
     """Decodes an OTLP message of any size, unchecked.
 
@@ -934,8 +953,22 @@ def spans_of_columns(batch: Any) -> tuple[Any, int, list[tuple[int, str]]]:
         BatchError: there are more bytes than a batch can hold.
     """
 
-def is_otlp_json(text: bytes) -> bool:
-    """Returns whether a JSON object, whole or its beginning, is an OTLP message of traces."""
+def split_json(text: bytes, is_whole: bool) -> tuple[list[tuple[str, int, int, int, str]], int, int, int]:
+    """Splits the text of a file into the JSON values in it: one on each line, or one over several lines.
+
+    Args:
+        text: the text, from the beginning of a line.
+        is_whole: whether the file ends where the text does.
+
+    Returns:
+        The parts, the number of bytes that were read, the number of lines that end there, and the number of rejections
+        that are not among the parts. The other bytes are the beginning of a value that may go on. A part is:
+
+        - `otlp`, an OTLP message of traces; `lines`, several values, each on a line; `document`, an object or a list;
+          `other_signal`; or `rejected`;
+        - its begin and its end in the text, and the number of lines before it;
+        - the name of the other signal, or the reason of the rejection.
+    """
 
 def spans_of_json(text: bytes, *, lines: bool) -> tuple[Any, int, list[tuple[int, str]]]:
     """Encodes records in JSON: spans, observations of Langfuse, traces of Jaeger or Langfuse with their spans.
@@ -946,11 +979,18 @@ def spans_of_json(text: bytes, *, lines: bool) -> tuple[Any, int, list[tuple[int
 
     Returns:
         The encoded spans as an Arrow record batch; the number of spans; and the position and the reason of each that
-        is none, which is not in the batch.
+        is rejected, which is not in the batch. With `lines`, the position is the number of lines before it.
 
     Raises:
         DecodeError: a document is not JSON, or not UTF-8.
         BatchError: there are more bytes than a batch can hold.
+    """
+
+def ipc_size(metadata: bytes, body: bytes) -> tuple[int, int]:
+    """Returns the bytes and the rows of a message of Arrow IPC once it is decompressed, without reading it.
+
+    Raises:
+        DecodeError: the message is malformed, or has a buffer outside of its body.
     """
 
 def import_schema() -> Any:

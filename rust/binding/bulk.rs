@@ -5,12 +5,13 @@ use std::sync::{Mutex, PoisonError};
 use bytes::Bytes;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader, PySchema};
+use pyo3_arrow::{PyRecordBatch, PySchema};
 
+use super::arrow_input::{Check, stream_of};
 use super::detach::detached;
 use super::open_store::OpenStore;
-use crate::bulk::records::{self, RecordSpans};
-use crate::bulk::{self, Download, DownloadProgress, Format, SpanFileJoiner, encoded};
+use crate::bulk::records::{self, JsonPart, PartKind, RecordSpans};
+use crate::bulk::{self, Download, DownloadProgress, Format, SpanFileJoiner, ZstdDecoder, encoded};
 use crate::error::{Error, Result};
 use crate::otlp::{self, Encoding};
 use crate::placement::ShardMap;
@@ -84,6 +85,28 @@ impl PySpanFileJoiner {
     }
 }
 
+/// Decompresses a stream of zstd piece by piece.
+#[pyclass(module = "spanwise._engine", name = "ZstdDecoder", frozen)]
+pub(super) struct PyZstdDecoder {
+    decoder: Mutex<ZstdDecoder>,
+}
+
+#[pymethods]
+impl PyZstdDecoder {
+    #[new]
+    fn new(py: Python<'_>) -> PyResult<Self> {
+        detached(py, || Ok(Self { decoder: Mutex::new(ZstdDecoder::new()?) }))
+    }
+
+    /// Returns up to `max_bytes` of content, the number of bytes of `data` that were read for it, and whether a frame ends
+    /// there.
+    fn decompress(&self, py: Python<'_>, data: &[u8], max_bytes: usize) -> PyResult<(Vec<u8>, usize, bool)> {
+        detached(py, || {
+            self.decoder.lock().unwrap_or_else(PoisonError::into_inner).decompress(data, max_bytes)
+        })
+    }
+}
+
 /// Returns the spans of an OTLP message as an import reads them, first received now; the number of spans
 /// that could not be decoded, and the reason for the first of them. Unlike a request, the message may have any
 /// size.
@@ -125,10 +148,25 @@ pub(super) fn spans_of_columns(py: Python<'_>, batch: PyRecordBatch) -> PyResult
     detached(py, || records::spans_of_columns(&batch)).map(to_python)
 }
 
-/// Whether a JSON object is an OTLP message of traces.
+/// The parts of a text of JSON: kind, begin and end in the text, lines before it, and the signal or the reason of a
+/// rejection; then the bytes and the lines that were read, and the number of rejections that are not among the parts.
+type PyJsonSplit = (Vec<(&'static str, usize, usize, usize, String)>, usize, usize, usize);
+
+/// Returns the parts of a text of JSON.
 #[pyfunction]
-pub(super) fn is_otlp_json(text: &[u8]) -> bool {
-    records::is_otlp_json(text)
+pub(super) fn split_json(py: Python<'_>, text: &[u8], is_whole: bool) -> PyResult<PyJsonSplit> {
+    let split = detached(py, || Ok(records::split_json(text, is_whole)))?;
+    let parts = split.parts.into_iter().map(|JsonPart { kind, place, line }| {
+        let (kind, detail) = match kind {
+            PartKind::Otlp => ("otlp", String::new()),
+            PartKind::OtherSignal(signal) => ("other_signal", signal.to_owned()),
+            PartKind::Lines => ("lines", String::new()),
+            PartKind::Document => ("document", String::new()),
+            PartKind::Rejected(reason) => ("rejected", reason),
+        };
+        (kind, place.start, place.end, line, detail)
+    });
+    Ok((parts.collect(), split.used, split.lines, split.unlisted))
 }
 
 /// Returns the spans of one JSON document of records, or of a record on each line.
@@ -137,6 +175,12 @@ pub(super) fn is_otlp_json(text: &[u8]) -> bool {
 pub(super) fn spans_of_json(py: Python<'_>, text: &[u8], lines: bool) -> PyResult<PyRecordSpans> {
     let read = if lines { records::spans_of_json_lines } else { records::spans_of_json };
     detached(py, || read(text)).map(to_python)
+}
+
+/// Returns the bytes and the rows of a message of Arrow IPC once it is decompressed.
+#[pyfunction]
+pub(super) fn ipc_size(py: Python<'_>, metadata: PyBackedBytes, body: PyBackedBytes) -> PyResult<(u64, u64)> {
+    detached(py, || bulk::ipc_size(&metadata, &body)).map(|size| (size.bytes, size.rows))
 }
 
 /// Returns the Arrow schema of the batches that an import reads.
@@ -159,16 +203,14 @@ pub(super) fn trace_schema() -> PySchema {
 
 /// Imports all batches of `stream` into the stores of the shards of `map`; returns the report as JSON.
 pub(super) fn import_all(
-    py: Python<'_>,
     map: &ShardMap,
     stores: &[&OpenStore],
-    stream: PyRecordBatchReader,
+    stream: &Bound<'_, PyAny>,
     source: &str,
 ) -> PyResult<Vec<u8>> {
-    let reader = stream.into_reader()?;
-    detached(py, || {
+    let batches = stream_of(stream, Check::Full)?;
+    detached(stream.py(), || {
         let stores = stores.iter().map(|store| store.writer()).collect::<Result<Vec<_>>>()?;
-        let batches = reader.map(|batch| batch.map_err(|error| Error::Batch(error.to_string())));
         let report = bulk::import_into_shards(map, &stores, batches, &bulk::ImportOptions::of(source))?;
         serde_json::to_vec(&report).map_err(|error| Error::storage("the report", error))
     })

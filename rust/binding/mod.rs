@@ -1,9 +1,10 @@
 //! The FFI boundary between Python and the engine, and the only module that uses pyo3.
 //!
 //! A call converts its arguments, does all its work inside `py.detach`, and converts the result. Bytes go in and
-//! bytes come out; classes are frozen; Rust never calls Python.
+//! bytes come out; classes are frozen. Rust calls Python only to read and check the Arrow data that a caller hands over.
 
 mod aggregate;
+mod arrow_input;
 mod attributes;
 mod bulk;
 mod detach;
@@ -31,8 +32,8 @@ mod _engine {
     use super::attributes::PyAttributeKeys;
     #[pymodule_export]
     use super::bulk::{
-        PyDownload, PySpanFileJoiner, columns_read, import_schema, is_otlp_json, otlp_spans, span_schema,
-        spans_of_columns, spans_of_json, trace_schema,
+        PyDownload, PySpanFileJoiner, PyZstdDecoder, columns_read, import_schema, ipc_size, otlp_spans,
+        span_schema, spans_of_columns, spans_of_json, split_json, trace_schema,
     };
     #[pymodule_export]
     use super::facets::{PyFacetPlan, PyFacets};

@@ -4,7 +4,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use pyo3::prelude::*;
-use pyo3_arrow::PyRecordBatchReader;
 
 use super::aggregate::PyAggregation;
 use super::attributes::PyAttributeKeys;
@@ -277,13 +276,12 @@ impl PyRequestSplitter {
     #[allow(clippy::needless_pass_by_value, reason = "pyo3 extracts owned values")]
     fn import_spans(
         &self,
-        py: Python<'_>,
         stores: Vec<Bound<'_, PyTraceStore>>,
-        stream: PyRecordBatchReader,
+        stream: &Bound<'_, PyAny>,
         source: &str,
     ) -> PyResult<Vec<u8>> {
         let opened: Vec<&OpenStore> = stores.iter().map(|store| store.get().opened.as_ref()).collect();
-        import_all(py, &self.shards, &opened, stream, source)
+        import_all(&self.shards, &opened, stream, source)
     }
 
     /// Decodes, checks and divides the spans of one OTLP request.

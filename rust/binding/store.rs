@@ -369,8 +369,8 @@ impl PyTraceStore {
 
     /// Imports the spans of a stream of Arrow batches; returns a report as JSON.
     #[pyo3(signature = (stream, source = ""))]
-    fn import_spans(&self, py: Python<'_>, stream: PyRecordBatchReader, source: &str) -> PyResult<Vec<u8>> {
-        import_all(py, &ShardMap::whole(), &[&self.opened], stream, source)
+    fn import_spans(&self, stream: &Bound<'_, PyAny>, source: &str) -> PyResult<Vec<u8>> {
+        import_all(&ShardMap::whole(), &[&self.opened], stream, source)
     }
 
     /// Deletes the matching traces and returns their number; a dry run only counts them.

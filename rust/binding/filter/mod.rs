@@ -4,15 +4,15 @@ mod source;
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatchReader};
+use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field};
 use pyo3::IntoPyObjectExt;
-use pyo3::exceptions::{PyException, PyTypeError};
+use pyo3::exceptions::PyException;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3_arrow::input::AnyRecordBatch;
 use pyo3_arrow::{PyArray, PyChunkedArray};
 
+use super::arrow_input::{BatchStream, Batches, Check, batches_of, read_batch};
 use super::detach::detached;
 use crate::error::{Error, Result};
 use crate::filter::{Filter, SpanFilter};
@@ -61,14 +61,12 @@ impl PyFilter {
     /// Returns one boolean per row of an Arrow record batch, or of each batch of a table or stream; never null.
     fn mask<'py>(&self, data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = data.py();
-        match batches_of(&self.only_read(data)?)? {
-            AnyRecordBatch::RecordBatch(batch) => {
-                let batch = batch.into_inner();
-                let mask = detached(py, || self.filter.mask(&batch))?;
+        match batches_of(&self.only_read(data)?, Check::Lengths)? {
+            Batches::One(batch) => {
+                let mask = detached(py, || read_batch(&batch, |batch| self.filter.mask(batch)))?;
                 PyArray::from_array_ref(Arc::new(mask)).into_bound_py_any(py)
             }
-            AnyRecordBatch::Stream(stream) => {
-                let batches = stream.into_reader()?;
+            Batches::Stream(batches) => {
                 let masks = detached(py, || masks_of(&self.filter, batches))?;
                 let field = Field::new("", DataType::Boolean, true);
                 PyChunkedArray::try_new(masks, Arc::new(field))?.into_bound_py_any(py)
@@ -104,22 +102,13 @@ impl PyFilter {
     }
 }
 
-/// Returns what speaks the Arrow `PyCapsule` interface as a record batch or as a stream of them.
-fn batches_of(data: &Bound<'_, PyAny>) -> PyResult<AnyRecordBatch> {
-    if data.hasattr("__arrow_c_array__")? || data.hasattr("__arrow_c_stream__")? {
-        return data.extract();
-    }
-    let found = data.get_type().name()?;
-    let message = format!(
-        "expected a record batch, table or stream of Arrow data (`__arrow_c_array__` or `__arrow_c_stream__`), got `{found}`"
-    );
-    Err(PyTypeError::new_err(message))
-}
-
-fn masks_of(filter: &Filter, batches: impl RecordBatchReader) -> Result<Vec<ArrayRef>> {
-    let mask = |batch| -> Result<ArrayRef> { Ok(Arc::new(filter.mask(&batch)?)) };
-    let read = |error| Error::Batch(format!("the stream of record batches failed: {error}"));
-    batches.map(|batch| mask(batch.map_err(read)?)).collect()
+fn masks_of(filter: &Filter, batches: BatchStream) -> Result<Vec<ArrayRef>> {
+    let mask = |batch: &RecordBatch| -> Result<ArrayRef> { Ok(Arc::new(filter.mask(batch)?)) };
+    let read = |error| match error {
+        Error::Batch(reason) => Error::Batch(format!("the stream of record batches failed: {reason}")),
+        other => other,
+    };
+    batches.map(|batch| read_batch(&batch.map_err(read)?, mask)).collect()
 }
 
 /// A compiled condition on one span: immutable, shared by threads.

@@ -1,9 +1,6 @@
 //! JSON as records: documents, lists of records, and lines.
 
-use std::fmt;
-
 use rayon::prelude::*;
-use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::batch::{EncodedSpans, batch_of};
@@ -13,18 +10,6 @@ use super::properties::Record as _;
 use super::value::{Object, Value, member, take_list};
 use super::{Checked, EncodedSpan, RecordSpans, jaeger};
 use crate::error::{Error, Result};
-
-/// The members of an OTLP message of traces, by the names of JSON and of protobuf.
-const OTLP: [&str; 2] = ["resourceSpans", "resource_spans"];
-
-/// Whether `text`, a JSON object, is OTLP: it has no other member before the one that OTLP has.
-pub fn is_otlp_json(text: &[u8]) -> bool {
-    let mut first = None;
-    let mut object = serde_json::Deserializer::from_slice(text);
-    // A text that is cut short behind its first name has one nevertheless.
-    let _cut_short = object.deserialize_map(FirstName(&mut first));
-    first.is_none_or(|name| OTLP.contains(&name.as_str()))
-}
 
 /// Returns the spans of one JSON document: a list of records, an object with such a list as `data`, or one record. A
 /// record is a span, an observation of Langfuse, or a trace of Jaeger or Langfuse with its spans.
@@ -37,17 +22,29 @@ pub fn spans_of_json(text: &[u8]) -> Result<RecordSpans> {
     spans_of(&records)
 }
 
-/// Returns the spans of records, or of documents, that stand on one line each; empty lines are none.
+/// Returns the spans of records, or of documents, that stand on one line each; empty lines are skipped.
 ///
 /// # Errors
 /// As [`spans_of_json`]. Of several lines, one that is not JSON is rejected like a record.
-pub fn spans_of_json_lines(lines: &[u8]) -> Result<RecordSpans> {
-    let lines: Vec<&str> = utf8(lines)?.split('\n').filter(|line| !line.trim().is_empty()).collect();
-    match lines[..] {
+pub fn spans_of_json_lines(text: &[u8]) -> Result<RecordSpans> {
+    let lines = utf8(text)?.split('\n').enumerate().filter(|(_, line)| !line.trim().is_empty());
+    let (numbers, lines): (Vec<usize>, Vec<&str>) = lines.unzip();
+    if let [document] = lines[..] {
         // A document without line breaks, perhaps a long one: its records are read on all cores.
-        [document] => spans_of_json(document.as_bytes()),
-        _ => spans_of(&lines),
+        let mut spans = spans_of_json(document.as_bytes())?;
+        spans.rejected.iter_mut().for_each(|(position, _)| *position = numbers[0]);
+        return Ok(spans);
     }
+    let (mut spans, counts) = spans_of_each(&lines)?;
+    let (mut record, mut end) = (0, counts[0]);
+    for (position, _) in &mut spans.rejected {
+        while *position >= end {
+            record += 1;
+            end += counts[record];
+        }
+        *position = numbers[record];
+    }
+    Ok(spans)
 }
 
 fn utf8(text: &[u8]) -> Result<&str> {
@@ -75,11 +72,25 @@ fn members_of_document(text: &str) -> Result<Vec<&str>> {
 }
 
 fn spans_of(records: &[&str]) -> Result<RecordSpans> {
+    Ok(spans_of_each(records)?.0)
+}
+
+/// Returns the spans of records, and the number of spans of each.
+fn spans_of_each(records: &[&str]) -> Result<(RecordSpans, Vec<usize>)> {
     /// Records that one thread reads at once.
     const RECORDS_AT_ONCE: usize = 64;
-    let parts = records.par_chunks(RECORDS_AT_ONCE);
-    let encoded = parts.map(|records| records.iter().flat_map(|record| spans_of_record(record)).collect());
-    batch_of(encoded.collect::<Vec<EncodedSpans>>())
+    let parts = records.par_chunks(RECORDS_AT_ONCE).map(|records| {
+        let mut counts = Vec::with_capacity(records.len());
+        let spans = records.iter().flat_map(|record| {
+            let spans = spans_of_record(record);
+            counts.push(spans.len());
+            spans
+        });
+        let spans: EncodedSpans = spans.collect();
+        (spans, counts)
+    });
+    let (encoded, counts): (Vec<EncodedSpans>, Vec<Vec<usize>>) = parts.unzip();
+    Ok((batch_of(encoded)?, counts.concat()))
 }
 
 fn spans_of_record(text: &str) -> Vec<Checked<EncodedSpan>> {
@@ -111,21 +122,4 @@ fn span_of(object: Object<'_>) -> Checked<EncodedSpan> {
         return Observation::of(object).into_span();
     }
     PropertyValues::of(object)?.into_span()
-}
-
-/// Reads the name of the first member of an object.
-struct FirstName<'f>(&'f mut Option<String>);
-
-impl<'de> Visitor<'de> for FirstName<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<M: MapAccess<'de>>(self, mut members: M) -> std::result::Result<(), M::Error> {
-        *self.0 = members.next_key()?;
-        while members.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(())
-    }
 }

@@ -16,20 +16,23 @@ mod ids;
 mod jaeger;
 mod json;
 mod langfuse;
+mod lines;
 mod properties;
 mod value;
 
 use arrow_array::RecordBatch;
 
 pub use columns::{columns_read, spans_of_columns};
-pub use json::{is_otlp_json, spans_of_json, spans_of_json_lines};
+pub use json::{spans_of_json, spans_of_json_lines};
+pub use lines::{JsonPart, JsonSplit, PartKind, split_json};
 
 /// The spans of some records.
 #[derive(Debug)]
 pub struct RecordSpans {
     /// The encoded spans, as the columns of [`super::span_schema`] that an import reads.
     pub batch: RecordBatch,
-    /// The position of each record that is no span, and why.
+    /// The position of each record that is no span, and why. Of records on lines of their own it is the number of lines before
+    /// the record.
     pub rejected: Vec<(usize, String)>,
     /// How many spans there are, the rejected ones included.
     pub count: usize,

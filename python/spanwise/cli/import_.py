@@ -38,8 +38,8 @@ def command(data_dir: str, paths: tuple[str, ...], *, as_json: bool, **tables: s
 
     Imports the spans in each PATH into the data folder FOLDER, which is created if it does not exist. PATH is a file
     or a folder of files: OTLP (protobuf or JSON, one message per file, per line, or length-delimited), Parquet or
-    Arrow (as written by `spanwise export`, or with one column per span field). OTLP and Arrow files may be
-    compressed with gzip, zlib or zstd. PATH can also be a database of agno: a SQLite file, or a URL such as
+    Arrow (as written by `spanwise export`, or with one column per span field). All but Parquet may be compressed with
+    gzip, zlib or zstd. PATH can also be a database of agno: a SQLite file, or a URL such as
     `postgresql+psycopg://user@host/name`.
 
     Importing the same spans twice has no effect. An interrupted import of files resumes where it stopped. No other
@@ -61,7 +61,7 @@ def command(data_dir: str, paths: tuple[str, ...], *, as_json: bool, **tables: s
     with progress("Importing", sum(source.size for source in sources), unit) as meter:
         report = import_spans(settings, sources, meter.advance)
     _show(report, data_dir, seconds(time.monotonic() - started), as_json=as_json)
-    if any(not rejection.count for rejection in report.rejections):
+    if report.without_spans or any(not rejection.count for rejection in report.rejections):
         raise click.ClickException("some input could not be read")
     if not report.accepted:
         raise click.ClickException(
@@ -85,11 +85,16 @@ def _show(report: ImportReport, data_dir: str, took: str, *, as_json: bool) -> N
     if as_json:
         rejections = [{"where": each.where, "reason": each.reason, "count": each.count} for each in report.rejections]
         numbers = {"accepted": report.accepted, "rejected": report.rejected, "resumed": report.resumed}
-        click.echo(msgspec.json.encode({**numbers, "rejections": rejections}))
+        click.echo(msgspec.json.encode({**numbers, "rejections": rejections, "skipped": report.skipped}))
         return
-    rejected = f"; rejected {counted(report.rejected, 'span')}" if report.rejected else ""
-    click.echo(f"Imported {counted(report.accepted, 'span')} into {data_dir} in {took}{rejected}.")
+    rejected = " and ".join(counted(count, unit) for unit, count in report.rejected_by_unit.items())
+    click.echo(
+        f"Imported {counted(report.accepted, 'span')} into {data_dir} in {took}{rejected and f'; rejected {rejected}'}."
+    )
     if report.resumed:
         click.echo(f"{report.resumed:,} of them were imported by an earlier, interrupted run.")
     for rejection in report.rejections:
         click.echo(printable(f"rejected: {rejection.where}: {rejection.reason}"), err=True)
+    for source, signals in report.skipped.items():
+        messages = ", ".join(f"{counted(count, 'message')} of {signal}" for signal, count in signals.items())
+        click.echo(printable(f"skipped: {source}: {messages}"), err=True)

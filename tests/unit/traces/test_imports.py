@@ -167,18 +167,18 @@ def test_records_are_a_document_or_lines(tmp_path: Path, form: str, monkeypatch:
     assert len(imported(file, tmp_path, 50)) == 50
 
 
-def test_a_record_that_is_no_span_is_rejected_with_its_position(tmp_path: Path) -> None:
+def test_a_record_that_is_no_span_is_rejected_with_its_line(tmp_path: Path) -> None:
     good = json.dumps({"trace_id": "1" * 32, "span_id": "a" * 16, "name": "x", "start_time": 1})
     jaeger = json.dumps({"traceID": "2", "spans": [{"spanID": "zz", "operationName": "x", "traceID": "2"}]})
     lines = [good, '{"name": "x"}', "{", "[]", jaeger, '{"parentObservationId": null, "id": "a", "traceId": "b"}']
     (tmp_path / "spans.jsonl").write_text("\n".join(lines), "utf-8")
     done = run("import", tmp_path / "data", tmp_path / "spans.jsonl")
     assert "Imported 1 span into" in done.output
-    assert "; rejected 4 spans." in done.output
+    assert "; rejected 3 spans and 1 line." in done.output
     reasons = [line.partition("spans.jsonl, ")[2] for line in done.output.splitlines() if line.startswith("rejected")]
     assert reasons == [
-        "span 1: expected a span, found an object without `trace_id`, `span_id`, `start_time`",
-        "span 2: EOF while parsing an object at line 1 column 1",
-        "span 3: expected `startTime` in microseconds",
-        "span 4: expected a `start_time`, found none",
+        "line 2: expected a span, found an object without `trace_id`, `span_id`, `start_time`",
+        "line 3: a value without an end: EOF while parsing an object at column 1",
+        "line 5: expected `startTime` in microseconds",
+        "line 6: expected a `start_time`, found none",
     ]

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 
 from spanwise.traces.bulk_import import messages as module
-from spanwise.traces.bulk_import.messages import HEAD_BYTES, JSON, PROTOBUF, Content, messages, read_head
+from spanwise.traces.bulk_import.content import Content, read_head
+from spanwise.traces.bulk_import.messages import JSON, PROTOBUF, Message, messages
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,6 +34,12 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("messages") / "file"
 
 
+def messages_of(file: Path) -> list[Message]:
+    found = list(messages(Content(file, None, lambda _: None), read_head(file, None)) or ())
+    assert all(isinstance(message, Message) for message in found)
+    return [message for message in found if isinstance(message, Message)]
+
+
 @given(
     contents=st.lists(st.binary(max_size=300), min_size=1, max_size=8),
     chunk_bytes=st.integers(1, 700),
@@ -50,7 +57,7 @@ def test_protobuf_is_split_between_fields_and_nothing_is_lost(
     file.write_bytes(whole)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_CHUNK_BYTES", chunk_bytes)
-        found = list(messages(Content(file, None, lambda _: None), whole[:HEAD_BYTES]) or ())
+        found = messages_of(file)
     assert all((message.content_type, message.is_otlp) == (PROTOBUF, True) for message in found)
     parts = [message.content for message in found]
     assert b"".join(parts) == whole
@@ -75,9 +82,7 @@ def test_a_length_that_is_a_bracket_begins_no_json(file: Path, letter: str) -> N
     whole = field(resource_spans(ord(letter)))
     assert whole.decode("latin-1").lstrip().startswith(letter)
     file.write_bytes(whole)
-    head = read_head(file, None)
-    found = messages(Content(file, None, lambda _: None), head)
-    assert [message.content_type for message in found or ()] == [PROTOBUF]
+    assert [message.content_type for message in messages_of(file)] == [PROTOBUF]
 
 
 @pytest.mark.parametrize(
@@ -85,5 +90,4 @@ def test_a_length_that_is_a_bracket_begins_no_json(file: Path, letter: str) -> N
 )
 def test_json_behind_line_breaks_is_json(file: Path, text: str) -> None:
     file.write_text(text, "utf-8")
-    found = messages(Content(file, None, lambda _: None), read_head(file, None))
-    assert [message.content_type for message in found or ()] == [JSON]
+    assert [message.content_type for message in messages_of(file)] == [JSON]

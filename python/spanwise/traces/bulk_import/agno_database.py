@@ -21,7 +21,7 @@ from spanwise.errors import ConfigurationError
 from spanwise.traces.bulk_import.source import RejectedSpans, conform
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 TRACES_TABLE = "agno_traces"
 SPANS_TABLE = "agno_spans"
@@ -55,6 +55,7 @@ class AgnoDatabase:
     spans_table: str = SPANS_TABLE
     schema: str | None = None
     rejected: list[RejectedSpans] = field(default_factory=list)
+    skipped: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Connects, checks the tables and counts the spans.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING
@@ -40,15 +41,21 @@ class ImportReport:
 
     Attributes:
         accepted: how many spans are in the store now, including those that were there before.
-        rejected: how many spans were rejected.
-        rejections: the first rejected spans with their reasons, and whatever could not be read at all.
+        rejected: how many spans were rejected, and lines and messages whose spans are unknown.
+        rejected_by_unit: the same, by the unit of each rejection.
+        rejections: the first rejected spans and lines with their reasons, and unreadable sources.
         resumed: how many spans an interrupted run of the same import had processed; included in the other counts.
+        without_spans: the names of sources that were rejected as a whole, because every part of them was.
+        skipped: for each source that has messages of other signals, how many messages of each.
     """
 
     accepted: int
     rejected: int
+    rejected_by_unit: dict[str, int]
     rejections: list[RejectedSpans]
     resumed: int
+    without_spans: list[str]
+    skipped: dict[str, dict[str, int]]
 
 
 def import_spans(settings: Settings, sources: Sequence[Source], advance: Callable[[int], None]) -> ImportReport:
@@ -86,11 +93,17 @@ def import_spans(settings: Settings, sources: Sequence[Source], advance: Callabl
     finally:
         store.close()
     unread = [rejected for source in sources for rejected in source.rejected]
+    by_unit = Counter(span=report.rejected)
+    for rejected in unread:
+        by_unit[rejected.unit] += rejected.count
     return ImportReport(
         accepted=report.accepted,
-        rejected=report.rejected + sum(rejected.count for rejected in unread),
+        rejected=by_unit.total(),
+        rejected_by_unit=+by_unit,
         rejections=unread + [RejectedSpans(stream.locate(each.span), each.reason, 1) for each in report.rejections],
         resumed=report.resumed,
+        without_spans=stream.without_spans,
+        skipped={source.name: dict(source.skipped) for source in sources if source.skipped},
     )
 
 
@@ -110,12 +123,14 @@ class _SourceStream:
         sources: what to read.
         advance: called with how much more was read.
         starts: for each source begun, the number of spans before it.
+        without_spans: the names of sources with rejections and without a span.
         error: the error that ended the stream, if one did.
     """
 
     sources: Sequence[Source]
     advance: Callable[[int], None]
     starts: list[int] = field(default_factory=list)
+    without_spans: list[str] = field(default_factory=list)
     error: BaseException | None = None
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -126,6 +141,8 @@ class _SourceStream:
                 for batch in source.batches(self.advance):
                     spans += batch.num_rows
                     yield batch
+                if source.rejected and spans == self.starts[-1]:
+                    self.without_spans.append(source.name)
         except BaseException as error:  # Ctrl-C too: the engine would report it as an error of the source
             self.error = error
             raise

@@ -1,43 +1,36 @@
-"""The messages of a file of OTLP or of JSON, which is read piece by piece and may be compressed as a whole.
+"""The messages of a file of OTLP or of JSON, which is read piece by piece.
 
 A file of OTLP holds one message, one JSON message on each line, or length-prefixed messages as the OpenTelemetry
 Collector's file exporter writes them: each message follows its length as a big-endian 32-bit integer, is protobuf or
-JSON, and may be compressed with zstd. Any other JSON is one document, or a record on each line.
+JSON, and may be compressed with zstd. Any other JSON is documents, or a record on each line.
 """
 
 from __future__ import annotations
 
-import zlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-import msgspec
-import pyarrow as pa
-
-from spanwise._engine import is_otlp_json
+from spanwise._engine import ZstdDecoder, split_json
 from spanwise.errors import DecodeError
+from spanwise.traces.bulk_import.content import ZSTD
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
+    from collections.abc import Iterator
 
-HEAD_BYTES = 128
-"""Enough to say of which format a file is: more than a field whose length is a bracket."""
+    from spanwise.traces.bulk_import.content import Content
+
 PROTOBUF = "application/x-protobuf"
 JSON = "application/json"
+MAX_MESSAGE_BYTES = 256 * 1024 * 1024
+"""A message, a line or a document is read as a whole."""
 
 _CHUNK_BYTES = 8 * 1024 * 1024
-_JSON_HEAD_BYTES = 64 * 1024
-_ZSTD = b"\x28\xb5\x2f\xfd"
-_MAGIC = {b"\x1f\x8b": "gzip", _ZSTD: "zstd"} | {
-    b"\x78" + level: "zlib" for level in (b"\x01", b"\x5e", b"\x9c", b"\xda")
-}
 _RESOURCE_SPANS_TAG = 0x0A  # field 1 of `TracesData`, length-delimited
+_MAX_VARINT_BYTES = 10
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _CONTROL_CHARACTERS = bytes(set(range(0x20)) - set(b"\t\n\r"))
 _PREFIX_BYTES = 4
 _FIRST_BYTE_END = (64 * 1024 * 1024) >> 24
-_MAX_MESSAGE_BYTES = 256 * 1024 * 1024
-"""A length-prefixed message is read as a whole."""
 
 
 @dataclass(frozen=True)
@@ -49,100 +42,43 @@ class Message:
         content_type: how they are encoded.
         is_otlp: it is an OTLP message, and not records.
         lines: it is records, one on each line.
+        number: the number of its first line, or its number among the messages of the file, from 1; 0 if a file has no
+            such numbers.
+        unit: what `number` counts: `line` or `message`.
     """
 
     content: bytes
     content_type: str = JSON
     is_otlp: bool = True
     lines: bool = False
+    number: int = 0
+    unit: str = "line"
 
 
-class _ByteReader(Protocol):
-    def read(self, length: int) -> bytes:
-        """Returns up to `length` bytes, empty at the end."""
-
-
-def compression_of(head: bytes) -> str | None:
-    """Returns the compression of a file that begins with `head`: `gzip`, `zstd`, `zlib` or None."""
-    return next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None)
-
-
-def read_head(path: Path, compression: str | None) -> bytes:
-    """Returns the first bytes of a file, decompressed.
-
-    Raises:
-        DecodeError: the file cannot be decompressed.
-        OSError: the file cannot be read.
-    """
-    with pa.OSFile(str(path)) as file:
-        return _decompressed(file, compression).read(HEAD_BYTES)
-
-
-class Content:
-    """The decompressed bytes of a file, read in order.
+@dataclass(frozen=True)
+class Unread:
+    """A part of a file that holds no spans.
 
     Attributes:
-        stream: the reader below, for what reads the file by itself.
+        number: as of a message.
+        reason: why it cannot be read; empty if it is a message of another signal.
+        signal: the other signal: `metrics`, `logs` or `profiles`.
+        unit: as of a message.
+        count: the number of such parts.
     """
 
-    def __init__(self, path: Path, compression: str | None, report: Callable[[int], None]) -> None:
-        """Opens the file.
-
-        Args:
-            path: the file.
-            compression: as `compression_of` returns it.
-            report: called with the position in the file, in compressed bytes, after each read.
-        """
-        self._file = pa.OSFile(str(path))
-        self.stream = _decompressed(self._file, compression)
-        self._report = report
-
-    def read(self, length: int) -> bytes:
-        """Returns up to `length` bytes, empty at the end."""
-        chunk: bytes = self.stream.read(length)
-        self._report(self._file.tell())
-        return chunk
-
-    def rest(self) -> bytes:
-        """Returns everything that was not read yet."""
-        return b"".join(iter(lambda: self.read(_CHUNK_BYTES), b""))
+    number: int
+    reason: str = ""
+    signal: str = ""
+    unit: str = "line"
+    count: int = 1
 
 
-class _ZlibReader:
-    """A reader that decompresses a zlib stream."""
-
-    def __init__(self, stream: _ByteReader) -> None:
-        self._stream = stream
-        self._inflate = zlib.decompressobj()
-        self._pending = b""
-
-    def read(self, length: int) -> bytes:
-        while not self._inflate.eof:
-            pending = self._pending or self._stream.read(_CHUNK_BYTES)
-            try:
-                inflated = self._inflate.decompress(pending, length)
-            except zlib.error as error:
-                raise DecodeError(f"cannot be inflated: {error}") from error
-            self._pending = self._inflate.unconsumed_tail
-            if inflated:
-                return inflated
-            if not pending:
-                raise DecodeError("cannot be inflated: the stream is cut short")
-        return b""
-
-
-def _decompressed(file: pa.OSFile, compression: str | None) -> _ByteReader:
-    if compression == "zlib":
-        return _ZlibReader(file)
-    stream: _ByteReader = file if compression is None else pa.CompressedInputStream(file, compression)
-    return stream
-
-
-def messages(content: Content, head: bytes) -> Iterator[Message] | None:
+def messages(content: Content, head: bytes) -> Iterator[Message | Unread] | None:
     """Returns the messages of a file; None if it is neither OTLP nor JSON.
 
     Args:
-        content: the file, of which nothing was read yet.
+        content: the file, at its beginning.
         head: its first bytes, decompressed.
     """
     if _is_json_head(head):
@@ -152,7 +88,8 @@ def messages(content: Content, head: bytes) -> Iterator[Message] | None:
     # Messages are shorter than 64 MiB, or they would not have been sent: that bounds the first byte of a length.
     if len(head) > _PREFIX_BYTES and head[0] < _FIRST_BYTE_END and _kind(head[_PREFIX_BYTES:]) is not None:
         return _prefixed_messages(content)
-    return None
+    beginning = content.peek(_CHUNK_BYTES)
+    return _json_messages(content) if _has_json_line(beginning) else None
 
 
 def _is_json_head(head: bytes) -> bool:
@@ -161,74 +98,99 @@ def _is_json_head(head: bytes) -> bool:
     The tag of the first field in protobuf is a line break in JSON, and a length of 91 or 123 a bracket. But a field as
     short as that has a tag that is a control character, which JSON has none of (RFC 8259, section 7).
     """
-    return head.lstrip().startswith((b"{", b"[")) and head.translate(None, _CONTROL_CHARACTERS) == head
+    text = head.removeprefix(_BYTE_ORDER_MARK)
+    return text.lstrip().startswith((b"{", b"[")) and text.translate(None, _CONTROL_CHARACTERS) == text
+
+
+def _has_json_line(beginning: bytes) -> bool:
+    """Returns whether objects begin half of the first lines. The others may be damaged."""
+    lines = [line.lstrip(b"\0 \t\r").removeprefix(_BYTE_ORDER_MARK) for line in beginning.split(b"\n")]
+    objects = sum(line.startswith(b'{"') for line in lines)
+    return objects > 0 and 2 * objects >= sum(map(bool, lines))
 
 
 def _kind(message: bytes) -> str | None:
-    if message.startswith(_ZSTD):
+    if message.startswith(ZSTD):
         return "zstd"
     return {b"{": JSON, bytes([_RESOURCE_SPANS_TAG]): PROTOBUF}.get(message[:1])
 
 
-def _prefixed_messages(content: Content) -> Iterator[Message]:
+def _prefixed_messages(content: Content) -> Iterator[Message | Unread]:
     """Yields length-prefixed messages."""
-    while prefix := _up_to(content, _PREFIX_BYTES):
+    number = 0
+    while prefix := content.read(_PREFIX_BYTES):
+        number += 1
         length = int.from_bytes(prefix, "big")
-        if length > _MAX_MESSAGE_BYTES:
-            raise DecodeError(f"expected messages of up to {_MAX_MESSAGE_BYTES} bytes, found one of {length}")
-        message = _up_to(content, length)
+        if length > MAX_MESSAGE_BYTES:
+            raise DecodeError(f"expected messages of up to {MAX_MESSAGE_BYTES} bytes, found one of {length}")
+        message = content.read(length)
         if len(prefix) < _PREFIX_BYTES or len(message) < length:
             raise DecodeError("the last message is cut short")
-        if message.startswith(_ZSTD):
-            message = pa.CompressedInputStream(pa.BufferReader(message), "zstd").read(_MAX_MESSAGE_BYTES + 1)
-            if len(message) > _MAX_MESSAGE_BYTES:
-                raise DecodeError(f"expected messages of up to {_MAX_MESSAGE_BYTES} bytes, found a longer one")
-        if message:
-            yield Message(message, JSON if _kind(message) == JSON else PROTOBUF)
+        if not message:
+            # A machine that lost power may leave a block of zeros, which are lengths of nothing.
+            content.skip_zeros(_PREFIX_BYTES)
+            continue
+        try:
+            message = _plain(message)
+        except DecodeError as error:
+            yield Unread(number, str(error), unit="message")
+        else:
+            yield Message(message, JSON if _kind(message) == JSON else PROTOBUF, number=number, unit="message")
 
 
-def _up_to(content: Content, length: int) -> bytes:
-    """Returns the next `length` bytes, fewer at the end."""
-    found = bytearray()
-    while len(found) < length and (chunk := content.read(min(length - len(found), _CHUNK_BYTES))):
-        found += chunk
+def _plain(message: bytes) -> bytes:
+    """Returns a message decompressed."""
+    if not message.startswith(ZSTD):
+        return message
+    decoder, found, is_end = ZstdDecoder(), bytearray(), False
+    while message or not is_end:
+        content, used, is_end = decoder.decompress(message, _CHUNK_BYTES)
+        found += content
+        if len(found) > MAX_MESSAGE_BYTES:
+            raise DecodeError(f"expected messages of up to {MAX_MESSAGE_BYTES} bytes, found a longer one")
+        if not used and not content and not is_end:
+            raise DecodeError("the message is cut short")
+        message = message[used:]
     return bytes(found)
 
 
-def _json_messages(content: Content) -> Iterator[Message]:
-    """Yields the messages of a file that holds one document, or one on each line."""
-    chunks = [content.read(_CHUNK_BYTES)]
-    while chunks[-1] and b"\n" not in chunks[-1]:
-        chunks.append(content.read(_CHUNK_BYTES))
-    pending = bytearray().join(chunks)
-    first, line_break, _ = pending.partition(b"\n")
-    if not line_break or not _is_json(first):
-        document = bytes(pending) + content.rest()
-        yield Message(document, is_otlp=_is_otlp(document))
-        return
-    is_otlp = _is_otlp(bytes(first))
-    while pending:
-        end = pending.rfind(b"\n") + 1
-        chunk = content.read(_CHUNK_BYTES)
-        lines, pending = (pending[:end], pending[end:] + chunk) if chunk else (pending, bytearray())
-        if is_otlp:
-            yield from (Message(bytes(line)) for line in lines.split(b"\n") if line.strip())
-        elif lines:
-            yield Message(bytes(lines), is_otlp=False, lines=True)
+def _json_messages(content: Content) -> Iterator[Message | Unread]:
+    """Yields the messages of a file of JSON: each value is one, on a line or over several lines."""
+    pending, line = b"", 1
+    while True:
+        # As much again as is left, so that a long value is not read from its beginning with each chunk.
+        chunk = content.read(max(_CHUNK_BYTES, min(len(pending), MAX_MESSAGE_BYTES - len(pending))))
+        pending += chunk
+        is_full = len(pending) > MAX_MESSAGE_BYTES and bool(chunk)
+        text = pending[: pending.rfind(b"\n") + 1] if is_full else pending
+        if is_full and not text:
+            yield Unread(line, f"expected lines of up to {MAX_MESSAGE_BYTES} bytes, found a longer one")
+            pending, line = _next_line(content), line + 1
+            continue
+        parts, used, lines, unlisted = split_json(text, is_whole=is_full or not chunk)
+        for kind, begin, end, lines_before, detail in parts:
+            number = line + lines_before
+            match kind:
+                case "rejected":
+                    yield Unread(number, reason=detail)
+                case "other_signal":
+                    yield Unread(number, signal=detail)
+                case _:
+                    yield Message(pending[begin:end], JSON, kind == "otlp", kind == "lines", number)
+        if unlisted:
+            yield Unread(line, reason="others", count=unlisted)
+        if not chunk:
+            return
+        pending, line = pending[used:], line + lines
 
 
-def _is_otlp(document: bytes) -> bool:
-    # The name of its first member decides.
-    head = document[:_JSON_HEAD_BYTES].lstrip()
-    return head.startswith(b"{") and is_otlp_json(head)
-
-
-def _is_json(text: bytearray) -> bool:
-    try:
-        msgspec.json.decode(text, type=msgspec.Raw)
-    except msgspec.DecodeError:
-        return False
-    return True
+def _next_line(content: Content) -> bytes:
+    """Returns the beginning of the next line."""
+    while chunk := content.read(_CHUNK_BYTES):
+        _, line_break, rest = chunk.partition(b"\n")
+        if line_break:
+            return rest
+    return b""
 
 
 def _protobuf_messages(content: Content) -> Iterator[bytes]:
@@ -243,6 +205,8 @@ def _protobuf_messages(content: Content) -> Iterator[bytes]:
         if end:
             yield bytes(pending[:end])
             del pending[:end]
+        if len(pending) > MAX_MESSAGE_BYTES:
+            raise DecodeError(f"expected `resource_spans` of up to {MAX_MESSAGE_BYTES} bytes, found longer ones")
     if pending:
         yield bytes(pending)
 
@@ -251,15 +215,14 @@ def _whole_fields(message: bytearray) -> int:
     """Returns the end of the last complete `resource_spans` field of a truncated message."""
     end = at = 0
     while at < len(message) and message[at] == _RESOURCE_SPANS_TAG:
-        length, shift, at = 0, 0, at + 1
-        while at < len(message):
-            byte = message[at]
-            length, shift, at = length | (byte & 0x7F) << shift, shift + 7, at + 1
+        length, at = 0, at + 1
+        for shift, byte in enumerate(message[at : at + _MAX_VARINT_BYTES]):
+            length |= (byte & 0x7F) << 7 * shift
             if byte < 0x80:  # noqa: PLR2004  # the last byte of a varint
+                at += shift + 1 + length
                 break
         else:
             break
-        at += length
         if at <= len(message):
             end = at
     return end

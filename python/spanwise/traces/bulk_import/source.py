@@ -10,7 +10,7 @@ import pyarrow as pa
 from spanwise._engine import import_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 SCHEMA: pa.Schema = pa.schema(import_schema())
 """The schema of the batches that a source yields: encoded spans with their resource and scope.
@@ -26,12 +26,14 @@ class RejectedSpans:
     Attributes:
         where: the file or database, and the position in it if known.
         reason: the reason, for people.
-        count: the number of spans; 0 for what is not counted in spans, such as an unreadable file.
+        count: the number of spans, or of the `unit`; 0 for an unreadable file.
+        unit: `span`; or `line` or `message`, whose spans are unknown.
     """
 
     where: str
     reason: str
     count: int = 0
+    unit: str = "span"
 
 
 class Source(Protocol):
@@ -40,12 +42,18 @@ class Source(Protocol):
     Attributes:
         name: its name, for people.
         size: how much there is to read, in a unit of its own.
-        rejected: what was found unusable so far.
     """
 
     name: str
     size: int
-    rejected: list[RejectedSpans]
+
+    @property
+    def rejected(self) -> Sequence[RejectedSpans]:
+        """Returns the rejections so far."""
+
+    @property
+    def skipped(self) -> Mapping[str, int]:
+        """Returns the number of messages of each other signal so far, such as `metrics`."""
 
     @property
     def fingerprint(self) -> str | None:

@@ -5,17 +5,19 @@ The format is detected from the first bytes of a file, never from its name. File
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.ipc
-import pyarrow.parquet as pq
 
-from spanwise._engine import columns_read, otlp_spans, spans_of_columns, spans_of_json
+from spanwise._engine import otlp_spans, spans_of_columns, spans_of_json
 from spanwise.errors import ConfigurationError, DecodeError
-from spanwise.traces.bulk_import.messages import Content, compression_of, messages, read_head
-from spanwise.traces.bulk_import.source import SCHEMA, RejectedSpans, conform
+from spanwise.traces.bulk_import import arrow_stream, parquet_file
+from spanwise.traces.bulk_import.content import Content, compression_of, read_head
+from spanwise.traces.bulk_import.expansion import ExpansionLimit, chunks_of
+from spanwise.traces.bulk_import.messages import Unread, messages
+from spanwise.traces.bulk_import.source import RejectedSpans, conform
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,13 +26,11 @@ if TYPE_CHECKING:
     from spanwise.traces.bulk_import.messages import Message
 
 _SQLITE_MAGIC = b"SQLite format 3\x00"
-_CHUNK_ROWS = 16_384
-_PARQUET_ROWS = 8_192
-"""Of twice as many, the memory is returned to the system and asked for again with each batch."""
-_CHUNK_BYTES = 64 * 1024 * 1024
-"""Rows of columns are encoded in chunks of at most about this size."""
 _MAX_REPORTED = 100
-"""Rejections reported one by one; the rest are counted together."""
+"""Rejected spans reported one by one; the rest are counted together."""
+_MAX_REPORTED_LINES = 10
+"""The same for lines and messages, and for spans on lines."""
+_OTHERS = "others, for similar reasons"
 
 
 @dataclass
@@ -39,11 +39,13 @@ class SpanFile:
 
     Attributes:
         path: the file.
-        rejected: what was found unusable so far.
+        skipped: the number of messages of each other signal so far.
     """
 
     path: Path
-    rejected: list[RejectedSpans] = field(default_factory=list)
+    skipped: Counter[str] = field(default_factory=Counter)
+    _rejected: list[RejectedSpans] = field(default_factory=list)
+    _others: Counter[str] = field(default_factory=Counter)
     _rows: int = 0
 
     def __post_init__(self) -> None:
@@ -64,6 +66,12 @@ class SpanFile:
         """Returns the file's path, size and modification time."""
         return f"{self.path.resolve()}\0{self.size}\0{self._stat.st_mtime_ns}"
 
+    @property
+    def rejected(self) -> list[RejectedSpans]:
+        """Returns the first rejections one by one, and the others as one for each unit."""
+        others = self._others.items()
+        return self._rejected + [RejectedSpans(self.name, _OTHERS, count, unit) for unit, count in others]
+
     def batches(self, advance: Callable[[int], None]) -> Iterator[pa.RecordBatch]:
         """Yields the spans as batches of `SCHEMA`. Reading ends where the file is unreadable, which is a rejection.
 
@@ -78,64 +86,81 @@ class SpanFile:
             reported = max(position, reported)
 
         try:
-            for batch in self._read(report):
-                yield from self._conform(batch)
+            yield from self._read(report)
         except (DecodeError, OSError, pa.ArrowException) as error:
-            self.rejected.append(RejectedSpans(self.name, str(error)))
+            self._rejected.append(RejectedSpans(self.name, str(error)))
         report(self.size)
 
-    def _conform(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        if "span" in batch.schema.names:
-            self._rows += batch.num_rows
-            yield conform(batch)
-            return
-        bytes_per_row = max(batch.nbytes // max(batch.num_rows, 1), 1)
-        step = min(_CHUNK_ROWS, _CHUNK_BYTES // bytes_per_row + 1)
-        for begin in range(0, batch.num_rows, step):
-            yield self._spans_of(*spans_of_columns(batch.slice(begin, step)))
+    def _conform(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        limit = ExpansionLimit(self.size)
+        for batch in batches:
+            for chunk in chunks_of(batch, limit):
+                if "span" in batch.schema.names:
+                    self._rows += chunk.num_rows
+                    yield conform(chunk)
+                else:
+                    yield self._spans_of(*spans_of_columns(chunk))
 
-    def _spans_of(self, spans: object, count: int, rejected: list[tuple[int, str]]) -> pa.RecordBatch:
-        for position, reason in rejected:
-            self._reject(f"{self.name}, span {self._rows + position}", reason, 1)
+    def _spans_of(
+        self, spans: object, count: int, rejected: list[tuple[int, str]], first_line: int = 0
+    ) -> pa.RecordBatch:
+        limit = _MAX_REPORTED_LINES if first_line else _MAX_REPORTED
+        if len(rejected) > limit:
+            self._others["span"] += len(rejected) - limit
+        for position, reason in rejected[:limit]:
+            where = f"line {first_line + position}" if first_line else f"span {self._rows + position}"
+            self._reject(RejectedSpans(f"{self.name}, {where}", reason, 1), limit)
         self._rows += count
         return conform(pa.record_batch(spans))
 
-    def _reject(self, where: str, reason: str, count: int) -> None:
-        """Records a rejection: the first ones each, the rest as one total."""
-        if len(self.rejected) < _MAX_REPORTED:
-            self.rejected.append(RejectedSpans(where, reason, count))
-            return
-        others = sum(each.count for each in self.rejected[_MAX_REPORTED:])
-        self.rejected[_MAX_REPORTED:] = [RejectedSpans(self.name, "others, for similar reasons", others + count)]
+    def _reject(self, rejection: RejectedSpans, limit: int) -> None:
+        if sum(each.unit == rejection.unit for each in self._rejected) < limit:
+            self._rejected.append(rejection)
+        else:
+            self._others[rejection.unit] += rejection.count
 
     def _read(self, report: Callable[[int], None]) -> Iterator[pa.RecordBatch]:
         head = read_head(self.path, None)
         compression = compression_of(head)
         if compression is not None:
             head = read_head(self.path, compression)
-        if head.startswith(b"PAR1") and compression is None:
-            return _parquet(self.path, self.size, report)
-        if head.startswith(b"ARROW1") and compression is None:
-            return _arrow_file(self.path, self.size, report)
+        if head.startswith(parquet_file.MAGIC) and compression is None:
+            return self._conform(parquet_file.batches_of_parquet(self.path, self.size, report))
         content = Content(self.path, compression, report)
-        if head.startswith(b"\xff\xff\xff\xff"):
-            return iter(pa.ipc.open_stream(content.stream))
+        if head.startswith((arrow_stream.STREAM_MAGIC, arrow_stream.FILE_MAGIC)):
+            is_file = head.startswith(arrow_stream.FILE_MAGIC)
+            return _to_end(self._conform(arrow_stream.batches_of_arrow(content, is_file=is_file)), content)
         if not head:
             return iter(())
         found = messages(content, head)
         if found is None:
             raise DecodeError("expected spans as OTLP, JSON, Parquet or Arrow, found something else")
-        return self._decode(found)
+        return _to_end(self._decode(found), content)
 
-    def _decode(self, found: Iterator[Message]) -> Iterator[pa.RecordBatch]:
+    def _decode(self, found: Iterator[Message | Unread]) -> Iterator[pa.RecordBatch]:
         for message in found:
-            if message.is_otlp:
-                batch, rejected, reason = otlp_spans(message.content, message.content_type)
-                if rejected:
-                    self._reject(self.name, reason, rejected)
-                yield pa.record_batch(batch)
+            where = f"{self.name}, {message.unit} {message.number}" if message.number else self.name
+            if isinstance(message, Unread) and message.signal:
+                self.skipped[message.signal] += 1
+            elif isinstance(message, Unread):
+                rejection = RejectedSpans(where, message.reason, message.count, message.unit)
+                self._reject(rejection, _MAX_REPORTED_LINES)
             else:
-                yield self._spans_of(*spans_of_json(message.content, lines=message.lines))
+                try:
+                    yield self._batch(message, where)
+                except DecodeError as error:
+                    if not message.number:
+                        raise
+                    self._reject(RejectedSpans(where, str(error), 1, message.unit), _MAX_REPORTED_LINES)
+
+    def _batch(self, message: Message, where: str) -> pa.RecordBatch:
+        if not message.is_otlp:
+            spans = spans_of_json(message.content, lines=message.lines)
+            return self._spans_of(*spans, first_line=message.number if message.lines else 0)
+        batch, rejected, reason = otlp_spans(message.content, message.content_type)
+        if rejected:
+            self._reject(RejectedSpans(where, reason, rejected), _MAX_REPORTED_LINES)
+        return pa.record_batch(batch)
 
 
 def files_in(path: Path) -> list[SpanFile]:
@@ -155,21 +180,11 @@ def is_sqlite(path: Path) -> bool:
     return path.is_file() and read_head(path, None).startswith(_SQLITE_MAGIC)
 
 
-def _parquet(path: Path, size: int, report: Callable[[int], None]) -> Iterator[pa.RecordBatch]:
-    file: Any = pq.ParquetFile(path, memory_map=True)
-    rows, read = max(file.metadata.num_rows, 1), 0
-    available = file.schema_arrow.names
-    is_encoded = "span" in available
-    names = [name for name in SCHEMA.names if name in available] if is_encoded else columns_read(available)
-    for batch in file.iter_batches(batch_size=_PARQUET_ROWS, columns=names):
-        yield batch
-        read += batch.num_rows
-        report(size * read // rows)
-
-
-def _arrow_file(path: Path, size: int, report: Callable[[int], None]) -> Iterator[pa.RecordBatch]:
-    with pa.memory_map(str(path)) as mapped:
-        file = pa.ipc.open_file(mapped)
-        for index in range(file.num_record_batches):
-            yield file.get_batch(index)
-            report(size * (index + 1) // file.num_record_batches)
+def _to_end(batches: Iterator[pa.RecordBatch], content: Content) -> Iterator[pa.RecordBatch]:
+    """Yields the batches of a file, and raises an error of its compression rather than one that follows from it."""
+    try:
+        yield from batches
+    except (DecodeError, pa.ArrowException):
+        content.expect_end()
+        raise
+    content.expect_end()

@@ -37,7 +37,7 @@ impl ZstdDecoder {
         let mut content = vec![0; max_bytes];
         let (mut read, mut length) = (0, 0);
         loop {
-            // Block by block: a call that meets damage returns nothing of the blocks before.
+            // Block by block: a call that meets damage drops the blocks before it.
             let rest = &data[read..];
             let block = &rest[..rest.len().min(self.next_bytes)];
             let status = match self.decoder.run_on_buffers(block, &mut content[length..]) {

@@ -120,10 +120,10 @@ impl Splitter<'_> {
         match value_of(content) {
             Found::Value(kind, length) => self.value(kind, start..start + length, end),
             Found::Scalar(text) => {
-                let reason = format!("expected an object or a list, got `{text}`");
+                let reason = || format!("expected an object or a list, got `{text}`");
                 self.reject_line(reason, start..end);
             }
-            Found::Broken(error) => self.reject_line(describe(&error), start..end),
+            Found::Broken(error) => self.reject_line(|| describe(&error), start..end),
             Found::Unfinished(error) => return self.over_lines(start, end, &error),
         }
         true
@@ -185,7 +185,7 @@ impl Splitter<'_> {
         self.unbounded_bytes = self.unbounded_bytes.saturating_sub(read);
         let indent = start - self.line_start;
         let is_list = self.text[start] == b'[';
-        self.reject_line(format!("a value without an end: {}", describe(error)), start..end);
+        self.reject_line(|| format!("a value without an end: {}", describe(error)), start..end);
         if !is_list && read > end - start {
             self.skip_inner_lines(indent, start + read);
         }
@@ -209,9 +209,10 @@ impl Splitter<'_> {
         }
     }
 
-    fn reject_line(&mut self, reason: String, place: Range<usize>) {
+    fn reject_line(&mut self, reason: impl FnOnce() -> String, place: Range<usize>) {
         let end = place.end;
-        self.push(PartKind::Rejected(reason), place);
+        let is_listed = self.listed < MAX_LISTED_REJECTIONS;
+        self.push(PartKind::Rejected(if is_listed { reason() } else { String::new() }), place);
         self.end_line(end);
     }
 

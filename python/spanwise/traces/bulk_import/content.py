@@ -201,7 +201,7 @@ class _ZlibDecoder:
         except zlib.error as error:
             if len(data) <= 1:
                 raise DecodeError(str(error)) from error
-            # A call that meets damage returns nothing of the content before it.
+            # A call that meets damage drops the content before it.
             self._inflate = before
             return self.decompress(data[: len(data) // 2], max_bytes)
         rest = self._inflate.unused_data if self._inflate.eof else self._inflate.unconsumed_tail

@@ -1,1 +1,1 @@
-"""How does a request become an answer? The only folder that knows the web framework and the server."""
+"""The HTTP layer: from a request to a response. No other folder imports the web framework or the server."""

@@ -63,7 +63,7 @@ def build_application(backend: Backend, lifespan: Lifespan) -> Application:
 
 
 def build_otlp_application(backend: Backend) -> Application:
-    """Returns the application of the port that exporters of OTLP use by default: their routes and `/health`."""
+    """Returns the application of the port that OTLP exporters use by default: the OTLP routes and `/health`."""
     return _application(backend, OTLP_TABLE, (), None)
 
 
@@ -82,7 +82,7 @@ def _application(
         exception_handlers={HTTPException: _routing_error_handler(backend)},
         lifespan=lifespan,
     )
-    # Never redirect to a path that merely looks similar.
+    # Similar paths are not redirected.
     application.router.redirect_slashes = False
     return application
 
@@ -104,9 +104,9 @@ def _middleware(backend: Backend, table: Sequence[Route]) -> list[Middleware]:
 
 
 def _guard(backend: Backend, table: Sequence[Route]) -> list[Middleware]:
-    """Returns what keeps callers out that could otherwise pass for allowed ones, or cost too much.
+    """Returns the middleware that rejects cross-site requests and limits the cost of unknown callers.
 
-    Where callers are `verified` nothing is needed: the program knows its callers, and all others are rejected.
+    It is empty when callers are `verified`: the surrounding program then authenticates every caller.
     """
     if backend.authorizer.callers == "open":
         allowed = {"hosts": backend.allowed_hosts, "origins": backend.cors_origins}
@@ -120,13 +120,13 @@ def _guard(backend: Backend, table: Sequence[Route]) -> list[Middleware]:
 
 
 class FixedPaths:
-    """Dispatches requests for paths without parameters by a lookup; all others go to the router.
+    """Dispatches requests for paths without parameters by a dictionary lookup; the router handles all others.
 
     Routing costs about as much as verifying a token.
     """
 
     def __init__(self, app: ASGIApp, endpoints: dict[tuple[str, str], Endpoint]) -> None:
-        """Wraps `app`; `endpoints` are found by method and path."""
+        """Wraps `app`; `endpoints` maps a method and path to the endpoint."""
         self._app = app
         self._endpoints = endpoints
 
@@ -150,7 +150,7 @@ def _routes_by_path(table: Sequence[Route]) -> dict[str, list[Route]]:
 
 
 def _path_route(path: str, routes: list[Route], backend: Backend) -> routing.Route:
-    """Returns one route for all methods of a path, so that the 405 of another method lists them all."""
+    """Returns one route for all methods of a path, so that a 405 response lists every allowed method."""
     endpoints = {route.method: responder(route, backend) for route in routes}
 
     async def respond(request: Request) -> Response:
@@ -160,7 +160,7 @@ def _path_route(path: str, routes: list[Route], backend: Backend) -> routing.Rou
 
 
 def _match_exactly(route: AnyRoute) -> AnyRoute:
-    """Returns the route, with a pattern that does not match a trailing newline as `$` would."""
+    """Returns the route with a pattern that rejects a trailing newline, which `$` would match."""
     route.path_regex = re.compile(route.path_regex.pattern.removesuffix("$") + r"\Z")
     return route
 

@@ -1,4 +1,4 @@
-"""Authenticates callers and authorizes their requests, before any handler runs or any body is read.
+"""Authenticates callers and authorizes their requests before a handler runs or a body is read.
 
 Requests that match no route are authenticated too. See `docs/reference/tokens.md` and RFC 6750.
 """
@@ -36,7 +36,7 @@ class AuditedRequest(NamedTuple):
     Attributes:
         method: the HTTP method; `WS` for messages of a WebSocket.
         route: the path of the route, with its parameters in braces.
-        resource: the id of the one thing that is requested; None if there is no such thing.
+        resource: the id of the requested resource; None if the request does not address a single resource.
         request_id: the id of the request.
     """
 
@@ -51,30 +51,30 @@ class ProtectedRoute(Protocol):
 
     @property
     def path(self) -> str:
-        """Its path, with parameters in braces."""
+        """The path of the route, with parameters in braces."""
 
     @property
     def need(self) -> Need | None:
-        """The scopes that it needs."""
+        """The scopes that the route requires."""
 
     @property
     def is_public(self) -> bool:
-        """Whether it is open to everyone."""
+        """True if the route is open to everyone."""
 
     @property
     def is_filtered_by_scope(self) -> bool:
-        """Whether it lists resources and leaves out those that the caller's scopes do not name."""
+        """True if the route lists resources and omits those outside the caller's scopes."""
 
     @property
     def accepts_basic(self) -> bool:
-        """Whether the token may also be the password of Basic authentication."""
+        """True if the token may also be sent as the password of Basic authentication."""
 
 
 class Authorizer(Protocol):
     """Authenticates and authorizes requests, and stores the caller's identity on their state.
 
     Attributes:
-        callers: who may use routes that are not public. It is fixed when the service starts.
+        callers: which callers may use routes that are not public. It is fixed when the service starts.
     """
 
     callers: Callers
@@ -98,49 +98,51 @@ class Authorizer(Protocol):
 
         Args:
             connection: the request or WebSocket.
-            authorization: the values of all `Authorization` headers, or what stands for them in a WebSocket.
-            audited: the request, for the audit log.
+            authorization: the values of all `Authorization` headers. A WebSocket passes the token of its message
+                instead.
+            audited: the request as the audit log describes it.
 
         Raises:
             UnauthenticatedError: the caller is not authenticated.
         """
 
     def knows(self, authorization: Sequence[str]) -> bool:
-        """Returns whether a caller need not be verified, or was before with the same token.
+        """Returns True if the caller needs no verification, or if the same token was verified before.
 
         Args:
-            authorization: the values of all `Authorization` headers, or what stands for them in a WebSocket.
+            authorization: the values of all `Authorization` headers. A WebSocket passes the token of its message
+                instead.
         """
 
     def require(self, identity: Identity, need: Need, audited: AuditedRequest) -> None:
-        """Checks that a caller has the scopes that the resource of `audited` needs.
+        """Checks that a caller has the scopes that the resource of `audited` requires.
 
         Raises:
-            ForbiddenError: it does not.
+            ForbiddenError: a scope is missing.
         """
 
     async def is_authenticated(self, request: Request) -> bool:
-        """Returns whether the caller of a public page may see what only authenticated callers see."""
+        """Returns True if the caller of a public page may see the content reserved for authenticated callers."""
 
     @property
     def jwks_age_seconds(self) -> float | None:
         """Returns the seconds since the JWKS was last fetched; None if it is not fetched from a URL."""
 
     def close(self) -> None:
-        """Stops the background work."""
+        """Stops background work."""
 
 
 class StateAuthorizer:
-    """Takes the caller from the state of the request, where middleware of the surrounding program puts it.
+    """Reads the caller from the request state, where middleware of the surrounding program stores it.
 
-    Its scopes are not checked: the program decides which routes a caller may use. A request without a caller is allowed
-    if callers are `open`, and rejected if they are `verified`.
+    Scopes are not checked: the surrounding program decides which routes a caller may use. A request without a caller is
+    allowed if callers are `open`, and rejected if they are `verified`.
     """
 
     jwks_age_seconds: float | None = None
 
     def __init__(self, config: AuthorizationConfig, settings: Settings, callers: Callers) -> None:
-        """Warns of key material that is configured but not used.
+        """Warns about key material that is configured but unused.
 
         Raises:
             ConfigurationError: a value is invalid.
@@ -167,7 +169,7 @@ class StateAuthorizer:
         authorization: Sequence[str],  # noqa: ARG002  # the protocol's
         audited: AuditedRequest,  # noqa: ARG002  # the protocol's
     ) -> Identity:
-        """Returns the caller that the state of the connection describes.
+        """Returns the caller described by the state of the connection.
 
         Raises:
             UnauthenticatedError: callers are `verified`, and the state has no user id.
@@ -176,7 +178,7 @@ class StateAuthorizer:
         return self._identity_of(connection)
 
     def _identity_of(self, connection: HTTPConnection) -> Identity:
-        """Returns the caller. Only here is decided whether a caller without a user id may see everything.
+        """Returns the caller. This is the only place that decides whether a caller without a user id sees everything.
 
         Raises:
             UnauthenticatedError: callers are `verified`, and the state has no user id.
@@ -190,14 +192,14 @@ class StateAuthorizer:
         return found
 
     def knows(self, authorization: Sequence[str]) -> bool:  # noqa: ARG002  # likewise
-        """Returns True: no token is verified here."""
+        """Returns True because this authorizer verifies no tokens."""
         return True
 
     def require(self, identity: Identity, need: Need, audited: AuditedRequest) -> None:
         """Allows everything."""
 
     async def is_authenticated(self, request: Request) -> bool:
-        """Returns whether the state of the request has a user id; True if callers are `open`.
+        """Returns True if the request state has a user id, or if callers are `open`.
 
         Raises:
             ConfigurationError: a member of the state has the wrong type.
@@ -221,7 +223,7 @@ class TokenAuthorizer:
         """Loads the keys.
 
         Raises:
-            ConfigurationError: there is no key, or one is not usable.
+            ConfigurationError: no key is configured, or a key is unusable.
         """
         self._config = resolve_config(config, settings)
         from spanwise.auth.key_ring import KeyRing  # noqa: PLC0415  # loads cryptography, for tokens only
@@ -243,11 +245,11 @@ class TokenAuthorizer:
     async def authorize(self, request: Request, route: ProtectedRoute | None) -> None:
         """Authorizes `request` and stores the caller's identity on its state.
 
-        A request that matches no route needs a token too: only authenticated callers learn which paths do not exist.
+        A request that matches no route needs a token too: only authenticated callers learn which paths exist.
 
         Raises:
             UnauthenticatedError: the token is missing, forged or expired, or lacks a required claim.
-            ForbiddenError: the token does not grant what the route needs.
+            ForbiddenError: the token lacks a scope that the route requires.
         """
         if route is not None and route.is_public:
             return
@@ -272,7 +274,7 @@ class TokenAuthorizer:
         authorization: Sequence[str],
         audited: AuditedRequest,
     ) -> Identity:
-        """Returns the caller's identity. The state of the connection says from now on that the caller is known.
+        """Returns the caller's identity, and marks the caller as known on the state of the connection.
 
         Raises:
             UnauthenticatedError: the token is missing, forged or expired, or lacks a required claim.
@@ -286,17 +288,17 @@ class TokenAuthorizer:
         return Identity.of(token, self._config)
 
     def knows(self, authorization: Sequence[str]) -> bool:
-        """Returns whether the token was verified before. It is not parsed."""
+        """Returns True if the token was verified before. The token is not parsed."""
         try:
             return self._verifier.knows(bearer_token(list(map(bearer_of_basic, authorization))))
         except UnauthenticatedError:
             return False
 
     def require(self, identity: Identity, need: Need, audited: AuditedRequest) -> None:
-        """Checks that a caller has the scopes that the resource of `audited` needs.
+        """Checks that a caller has the scopes that the resource of `audited` requires.
 
         Raises:
-            ForbiddenError: its token does not grant them.
+            ForbiddenError: the token lacks a scope.
         """
         self._decide(identity, audited, lambda: identity.authorize(need, audited.resource))
 
@@ -309,7 +311,7 @@ class TokenAuthorizer:
         self._write(audited, identity, None)
 
     async def is_authenticated(self, request: Request) -> bool:
-        """Returns whether the caller has a valid token, whatever its scopes."""
+        """Returns True if the caller has a valid token. Scopes are not checked."""
         try:
             await self._verifier.verify_or_fetch(bearer_token(request.headers.getlist("authorization")))
         except UnauthenticatedError:
@@ -347,10 +349,10 @@ def _set_identity(request: Request, identity: Identity) -> None:
 
 
 def create_authorizer(config: AuthorizationConfig, settings: Settings) -> Authorizer:
-    """Returns the authorizer that the settings ask for.
+    """Returns the authorizer that the settings select.
 
     Raises:
-        ConfigurationError: authorization is on, and there is no key, or one is not usable.
+        ConfigurationError: authorization is on, and no key is configured or a key is unusable.
     """
     callers = settings.callers_or()
     return TokenAuthorizer(config, settings) if callers == "tokens" else StateAuthorizer(config, settings, callers)

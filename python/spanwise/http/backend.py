@@ -1,4 +1,4 @@
-"""The parts of one service, which handlers work with."""
+"""The parts of one service that handlers use."""
 
 from __future__ import annotations
 
@@ -34,26 +34,26 @@ class Backend:
         name: the service's name, for people.
         traces: the trace stores.
         registry: the hosted components and factories.
-        databases: the ids that requests may give as `db_id`.
+        databases: the ids that requests may pass as `db_id`.
         runs: the runs of components.
-        approvals: what runs of agno's components wait for administrators to decide.
+        approvals: the administrator decisions that paused runs of agno's components wait for.
         launcher: starts and continues runs for requests.
-        needs_run_database: whether the service is ready only once the database of runs is open.
+        needs_run_database: True if readiness requires an open run database.
         authorizer: authenticates and authorizes requests.
-        openapi: returns the OpenAPI document, with the input schemas of factories. The first call takes long.
-        public_openapi: returns the OpenAPI document without them. The first call takes long.
+        openapi: returns the OpenAPI document with the input schemas of factories. The first call is slow.
+        public_openapi: returns the OpenAPI document without input schemas. The first call is slow.
         cors_origins: the origins whose pages may read responses.
-        allowed_hosts: the hosts that requests may name where authorization is off.
-        response_budget: bounds the memory of responses.
-        public_response_budget: bounds the memory of responses of public routes.
-        body_readers: the readers of request bodies, by the names that routes have for them.
-        unknown_callers: bounds the processor time for callers without a verified token.
+        allowed_hosts: the hosts that requests may name when authorization is off.
+        response_budget: limits the memory of responses.
+        public_response_budget: limits the memory of responses of public routes.
+        body_readers: the readers of request bodies, by the names that routes use.
+        unknown_callers: limits the processor time of callers without a verified token.
         streams: limits the open event streams.
         sockets: limits the open WebSockets.
-        is_reader: whether this process only reads traces.
-        writer_url: of a reader, the address of the writer; empty if it is not known.
+        is_reader: True if this process only reads traces.
+        writer_url: the address of the writer, set on readers; empty if unknown.
         settings: the values of settings by name, without secrets.
-        unknown_parameters: rejects or logs query parameters that a route does not have.
+        unknown_parameters: rejects or logs query parameters that a route does not define.
         metrics: counts requests.
     """
 
@@ -84,9 +84,9 @@ class Backend:
     metrics: RequestMetrics = field(default_factory=RequestMetrics)
 
     async def not_ready(self) -> str | None:
-        """Returns what cannot be served now and why; None if all is served.
+        """Returns which part of the service is not ready, and why; None if every part is ready.
 
-        Every trace store acknowledges then, and so does the database of runs if it is needed.
+        The service is ready when every trace store acknowledges, and the run database does if it is required.
         """
         if self.runs.is_draining:
             return "the service is shutting down"

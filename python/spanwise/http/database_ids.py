@@ -1,8 +1,8 @@
-"""What the `db_id` of a request names. See `docs/reference/api.md#databases`.
+"""Resolves the `db_id` of a request. See `docs/reference/api.md#databases`.
 
-A service has its trace stores and one database of sessions and runs. Beside their own ids, these have the ids of the
-databases of the hosted components, which they stand in for: clients read such an id in the description of a component,
-and ask for its sessions and traces by it.
+A service has its trace stores and one database of sessions and runs. Each has an id of its own, and also answers to the
+database ids of the hosted components. Clients read such an id in the description of a component, and use it to request
+the component's sessions and traces.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ SESSIONS_DATABASE_ID = "runs"
 
 
 class DatabaseIds:
-    """The ids that requests may give as `db_id`. An id names a database; it does not restrict what is found there.
+    """The ids that requests may pass as `db_id`. An id selects a database; it does not filter its contents.
 
     Attributes:
-        traces: the ids of trace stores, the default one first, then those that name the default store as well.
-        sessions: the ids of the database of sessions, its own first.
+        traces: the ids of trace stores, the default store first, then the aliases of the default store.
+        sessions: the ids of the session database, its own id first.
         components: the ids of the databases of hosted components.
     """
 
@@ -32,7 +32,7 @@ class DatabaseIds:
 
         Args:
             stores: the ids of the trace stores, the default one first.
-            descriptions: what listings show of the hosted components. Every `db_id` in them is an id.
+            descriptions: the hosted components as listings describe them. Every `db_id` in a description is an id.
         """
         self._stores = tuple(stores)
         self.components = tuple(dict.fromkeys(each for described in descriptions for each in _shown(described)))
@@ -41,26 +41,26 @@ class DatabaseIds:
 
     @property
     def all(self) -> tuple[str, ...]:
-        """Returns every id: those of the trace stores, that of the sessions, then those of the components."""
+        """Returns every id: trace stores, then sessions, then components."""
         return tuple(dict.fromkeys((*self._stores, *self.sessions)))
 
     def trace_store(self, db_id: str | None) -> str | None:
-        """Returns the id of the trace store that `db_id` names; None for the default one.
+        """Returns the id of the trace store that `db_id` selects; None for the default store.
 
         Args:
-            db_id: as the request has it; absent and empty name the default store.
+            db_id: the value from the request; missing and empty values select the default store.
 
         Raises:
-            NotFoundError: it names none.
+            NotFoundError: no trace store has this id.
         """
         _expect_known(db_id, self.traces)
         return db_id if db_id in self._stores else None
 
     def expect_sessions(self, db_id: str | None) -> None:
-        """Checks that `db_id` names the database of sessions, as an absent and an empty one do.
+        """Checks that `db_id` selects the session database. A missing or empty id does.
 
         Raises:
-            NotFoundError: it does not.
+            NotFoundError: the id belongs to another database or is unknown.
         """
         _expect_known(db_id, self.sessions)
 
@@ -71,7 +71,7 @@ def _expect_known(db_id: str | None, known: tuple[str, ...]) -> None:
 
 
 def _shown(described: object) -> Iterator[str]:
-    """Yields every `db_id` in a description, those of members and steps too."""
+    """Yields every `db_id` in a description, including those of members and steps."""
     if isinstance(described, dict):
         db_id = described.get("db_id")
         if isinstance(db_id, str) and db_id:

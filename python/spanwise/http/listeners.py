@@ -1,4 +1,4 @@
-"""The listening sockets of the service: its own port, and those that exporters of OpenTelemetry use by default."""
+"""The listening sockets of the service: its own port and the default ports of OpenTelemetry exporters."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 
 
 class Listeners(NamedTuple):
-    """The sockets. None is a port that is off."""
+    """The listening sockets. None means that the port is off."""
 
     main: socket.socket
     otlp_http: socket.socket | None
@@ -37,10 +37,10 @@ class Listeners(NamedTuple):
 
 
 def open_listeners(settings: Settings) -> Listeners:
-    """Returns the sockets, bound and listening. Warns of a default port that is in use.
+    """Returns the sockets, bound and listening. Logs a warning if a default port is in use.
 
     Raises:
-        ConfigurationError: an address that is set is in use, or cannot be listened on.
+        ConfigurationError: a configured address is in use, or listening on it fails.
     """
     opened: list[socket.socket] = []
     try:
@@ -60,7 +60,7 @@ def expect_free(settings: Settings) -> None:
     """Checks that the service can listen on its address.
 
     Raises:
-        ConfigurationError: the address is in use, or cannot be listened on.
+        ConfigurationError: the address is in use, or listening on it fails.
     """
     _listen(settings.host, settings.port, settings).close()
 
@@ -99,11 +99,11 @@ def _listen(host: str, port: int, settings: Settings) -> socket.socket:
 
 
 def allowed_connections(requested: int) -> int:
-    """Returns how many connections to allow: the requested number, unless the limit on open files is too low.
+    """Returns the connection limit: the requested number, or less if the limit on open files is too low.
 
     Raises the soft limit on open files if necessary.
     """
-    if sys.platform == "win32":  # it has no such limit
+    if sys.platform == "win32":  # Windows has no such limit
         return requested
     allowed, maximum = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = requested + 2 * allowed_otlp_connections(requested) + RESERVED_FILES
@@ -118,15 +118,15 @@ def allowed_connections(requested: int) -> int:
 
 
 def allowed_otlp_connections(connections: int) -> int:
-    """Returns how many connections each port for OTLP accepts, beside those of the service."""
+    """Returns the connection limit of each OTLP port, in addition to the limit of the service's own port."""
     return min(MAX_OTLP_CONNECTIONS, max(1, connections // OTLP_SHARE))
 
 
 def certificate_of(settings: Settings) -> ssl.SSLContext | None:
-    """Returns the certificate of the gRPC port; None without one.
+    """Returns the TLS context of the gRPC port; None without a certificate.
 
     Raises:
-        ConfigurationError: only one of the two files is set, or they cannot be used.
+        ConfigurationError: only one of the two files is set, or a file is unusable.
     """
     certificate, key = settings.otlp_grpc_certificate_file, settings.otlp_grpc_key_file
     if not certificate and not key:
@@ -138,7 +138,7 @@ def certificate_of(settings: Settings) -> ssl.SSLContext | None:
     context.set_alpn_protocols(["h2"])
     try:
         context.load_cert_chain(certificate, key)
-    except OSError as error:  # an error of TLS is one too
+    except OSError as error:  # `ssl.SSLError` is an OSError too
         reason = error.reason if isinstance(error, ssl.SSLError) else error.strerror
         raise ConfigurationError(
             f"setting `otlp_grpc_certificate_file`: cannot use `{certificate}` with the key `{key}`: {reason}"

@@ -1,4 +1,4 @@
-"""What the service counts of its requests."""
+"""The service's request counters."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Runs the servers of the service within its own process and event loop, and shuts them down gracefully.
+"""Runs the servers of the service in its own process and event loop, and shuts them down gracefully.
 
-HTTP is served by Granian, and gRPC by `http/http2`.
+Granian serves HTTP, and `http/http2` serves gRPC.
 
 `docs/decisions/2026-11-20-http-server.md` explains why the server is embedded and why the service opens the listening
 socket.
@@ -56,7 +56,7 @@ _log = logging.getLogger(__name__)
 
 
 class Addresses(NamedTuple):
-    """Where a service listens, as URLs. None is a port that is off."""
+    """The URLs on which a service listens. None means that the port is off."""
 
     main: str
     otlp_http: str | None
@@ -64,15 +64,15 @@ class Addresses(NamedTuple):
 
 
 class Served(Protocol):
-    """A service as its servers see it."""
+    """The part of a service that its servers use."""
 
     @property
     def settings(self) -> Settings:
-        """Its settings."""
+        """The settings of the service."""
 
     @property
     def app(self) -> Application:
-        """The ASGI application of its own port; its lifespan is not run."""
+        """The ASGI application of the service's own port; the server does not run its lifespan."""
 
     @property
     def otlp_app(self) -> Application:
@@ -84,16 +84,16 @@ class Served(Protocol):
 
     @property
     def unknown_callers(self) -> ProcessorBudget:
-        """The processor time for unknown callers, which the servers that parse requests take from."""
+        """The processor budget of unknown callers. Servers that parse requests are charged to it."""
 
     async def open(self) -> None:
-        """Opens it. Called while the servers run; if it fails, they stop."""
+        """Opens the service. Called while the servers run; they stop if it fails."""
 
     async def drain(self) -> None:
-        """Called at the start of the shutdown, to close WebSockets before the server cuts them off."""
+        """Called at the start of the shutdown, to close WebSockets before the server drops them."""
 
     async def close(self) -> None:
-        """Closes it. Called once the requests have finished, or at the drain deadline."""
+        """Closes the service. Called after the last request, or at the drain deadline."""
 
 
 async def serve(
@@ -101,27 +101,26 @@ async def serve(
     announce: Callable[[Addresses], None] | None = None,
     make_shutdown: Callable[[], Shutdown] | None = None,
 ) -> None:
-    """Serves until SIGTERM or SIGINT, then stops accepting, finishes the requests under way and closes the service.
+    """Serves until SIGTERM or SIGINT, then stops accepting, finishes the requests in progress and closes the service.
 
-    A second signal hurries that: the service is closed without waiting for requests and runs. See
-    `docs/settings.md#shutdown`.
+    A second signal closes the service without waiting for requests and runs. See `docs/settings.md#shutdown`.
 
     The ports are open from the start; routes respond with 503 until the service is open.
 
     Args:
         service: the service.
-        announce: called once it listens; by default the log says where.
-        make_shutdown: makes what asks the service to stop, instead of signals; called once the ports are open.
+        announce: called once the service listens; by default the addresses are logged.
+        make_shutdown: returns a trigger that replaces signals; called once the ports are open.
 
     Raises:
-        ConfigurationError: the address is in use, or cannot be listened on.
+        ConfigurationError: the address is in use, or listening on it fails.
         SpanwiseError: the service could not be opened, or the server stopped unexpectedly.
     """
     settings = service.settings
-    _ = service.app  # what cannot be served does not listen
+    _ = service.app  # a broken application fails before it listens
     certificate = certificate_of(settings)
     listeners = open_listeners(settings)
-    # Whoever reads that it listens may already end it.
+    # A program that reads the announcement may send a signal at once.
     signals = make_shutdown() if make_shutdown else ShutdownSignals(settings.drain_seconds)
     shutdown, hurry = signals.shutdown, signals.hurry
     (announce or _log_addresses)(_addresses(settings, listeners, has_certificate=certificate is not None))
@@ -154,7 +153,7 @@ async def _end(
     grpc: Http2Server | None,
     hurrying: asyncio.Future[Any],
 ) -> None:
-    """Stops accepting, finishes the requests under way unless it is hurried, and closes the service and the servers."""
+    """Stops accepting, finishes requests in progress unless hurried, and closes the service and the servers."""
     servers, serving = running
     shutdown_started = time.monotonic()
     draining = [asyncio.ensure_future(service.drain()), *([asyncio.ensure_future(grpc.drain())] if grpc else [])]
@@ -230,15 +229,16 @@ class _BoundServer(Server):
     listener: socket.socket
 
     def _init_shared_socket(self) -> None:
-        holder: Any = SocketHolder  # its type stubs omit the arguments
+        holder: Any = SocketHolder  # the type stubs lack these arguments
         is_unix = False
         self._shd = holder(self.listener.detach(), is_unix, self.backlog)
 
 
 def without_cancellations(application: Application) -> Application:
-    """Returns the application as a server is to see it, which logs a traceback of whatever ends with an exception.
+    """Returns the application for the server, without the exceptions of cancelled requests.
 
-    After a second signal the requests that are left are cancelled with the event loop, and there is nothing to say.
+    The server logs a traceback for every exception. After a second signal, the remaining requests are cancelled with
+    the event loop, and their tracebacks would be noise.
     """
 
     async def serve_one(scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,4 +1,4 @@
-"""What the signals SIGTERM and SIGINT do to the process of a service.
+"""Handles SIGTERM and SIGINT in the process of a service.
 
 See `docs/settings.md#shutdown`.
 """
@@ -23,30 +23,30 @@ _log = logging.getLogger(__name__)
 
 
 class Shutdown:
-    """How a service is asked to stop. It is made and used on the event loop that serves.
+    """Asks a service to stop. Create and use it on the event loop that serves.
 
     Attributes:
-        shutdown: set to have it stop.
-        hurry: set to have it stop without waiting for requests and runs.
+        shutdown: set to stop the service.
+        hurry: set to stop the service without waiting for requests and runs.
     """
 
     def __init__(self) -> None:
-        """Begins with a service that is to serve."""
+        """Starts with both events unset."""
         self.shutdown, self.hurry = asyncio.Event(), asyncio.Event()
 
     def ignore(self) -> None:
-        """Takes no requests to stop any more: everything is closed."""
+        """Ignores further requests to stop, because everything is closed."""
 
 
 class ShutdownSignals(Shutdown):
-    """Handles both signals until the process ends: the first one stops the service, the second one hurries that.
+    """Handles both signals until the process ends: the first stops the service, the second skips the waiting.
 
-    The handlers are not those of the event loop: it removes its own when it is closed, and a signal after that would
-    still end a process that has stopped in order. A third signal ends the process at once.
+    The event loop removes its own handlers when it closes. A later signal would then kill a process that has already
+    stopped cleanly, so these handlers are installed without the loop. A third signal ends the process at once.
     """
 
     def __init__(self, drain_seconds: float) -> None:
-        """Begins to handle signals. Called in the main thread, on the event loop that serves.
+        """Starts to handle signals. Call it in the main thread, on the event loop that serves.
 
         Args:
             drain_seconds: how long a shutdown may take.
@@ -60,13 +60,13 @@ class ShutdownSignals(Shutdown):
             signal.signal(number, lambda received, _: loop.call_soon_threadsafe(self._take, received))
 
     def ignore(self) -> None:
-        """Ignores all signals from now on: everything is closed, and the process ends by itself.
+        """Ignores further signals, because everything is closed and the process ends by itself.
 
-        If a thread of a component keeps it from ending, it does so after `EXIT_SECONDS` all the same.
+        If a thread of a component keeps the process alive, it exits after `EXIT_SECONDS`.
         """
         for number in _SIGNALS:
             signal.signal(number, signal.SIG_IGN)
-        for timer in self._exits:  # what is closed in time may not fail for the moment that its end takes
+        for timer in self._exits:  # a shutdown that met its deadline must not fail during the exit
             timer.cancel()
         if self._last is not None:
             _exit_later(EXIT_SECONDS, self._last)

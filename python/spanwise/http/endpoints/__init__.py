@@ -1,1 +1,1 @@
-"""What does each route do with a request?"""
+"""Request handlers, one module per group of routes."""

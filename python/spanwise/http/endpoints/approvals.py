@@ -60,7 +60,7 @@ async def list_approvals(request: Request, _body: bytes, backend: Backend) -> Re
 
 
 async def count_approvals(request: Request, _body: bytes, backend: Backend) -> Response:
-    """`GET /approvals/count`: how many approvals are not decided."""
+    """`GET /approvals/count`: the number of pending approvals."""
     owner = owner_of(request)
     user_id = decode_query(request, ApprovalUserQuery).user_id or owner
     if owner not in (None, user_id):
@@ -81,7 +81,7 @@ async def show_status(request: Request, _body: bytes, backend: Backend) -> Respo
 
 
 async def resolve_approval(request: Request, body: bytes, backend: Backend) -> Response:
-    """`POST /approvals/{approval_id}/resolve`: decides an approval, so that its run can be continued."""
+    """`POST /approvals/{approval_id}/resolve`: decides an approval, so that its run can continue."""
     given = decode_json(request, body, _resolution)
     decision = Decision(
         status=given.status,
@@ -92,7 +92,7 @@ async def resolve_approval(request: Request, body: bytes, backend: Backend) -> R
 
 
 async def delete_approval(request: Request, _body: bytes, backend: Backend) -> Response:
-    """`DELETE /approvals/{approval_id}`: deletes an approval. Its run stays as it is."""
+    """`DELETE /approvals/{approval_id}`: deletes an approval. Its run is unchanged."""
     await backend.approvals.delete(_approval_id(request), owner_of(request))
     return Response(status_code=204)
 
@@ -103,5 +103,5 @@ def _approval_id(request: Request) -> str:
 
 
 def _described(row: Row) -> dict[str, Any]:
-    """Returns the members of an approval that it has, as agno's database has them."""
+    """Returns the members that an approval has, as stored in agno's database."""
     return {name: row[name] for name in Approval.__struct_fields__ if row.get(name) is not None}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def list_components(kind: Kind) -> Handler:
-    """Returns the handler of `GET /agents` and its like, which lists what the caller's scopes allow it to read."""
+    """Returns the handler of `GET /agents` and its equivalents, which lists the components that the caller may read."""
 
     async def handle(request: Request, _body: bytes, backend: Backend) -> Response:
         visible = request.state.identity.visible_ids(Need.of(f"{kind}s:read"))
@@ -30,7 +30,7 @@ def list_components(kind: Kind) -> Handler:
 
 
 def show_component(kind: Kind) -> Handler:
-    """Returns the handler of `GET /agents/{id}` and its like."""
+    """Returns the handler of `GET /agents/{id}` and its equivalents."""
 
     async def handle(request: Request, _body: bytes, backend: Backend) -> Response:
         return json_response(describe_component(backend.registry.entry(kind, component_id_of(request))))

@@ -34,7 +34,8 @@ async def show_config(_request: Request, _body: bytes, backend: Backend) -> Resp
     """`GET /config`."""
     hosted = {kind: [_summary(kind, entry) for entry in backend.registry.entries(kind)] for kind in Kind}
     databases = backend.databases
-    # No `available_models`: agno's clients before 3 reject objects in it, later ones texts, and all accept its absence.
+    # `available_models` is omitted: agno clients before version 3 reject objects in it, and later ones reject strings.
+    # All of them accept its absence.
     return json_response(
         Config(
             os_id=backend.id,
@@ -62,12 +63,12 @@ async def list_settings(_request: Request, _body: bytes, backend: Backend) -> Re
 
 
 async def list_models(_request: Request, _body: bytes, backend: Backend) -> Response:
-    """`GET /models`: the models of agents, teams, their members and the steps of workflows, without duplicates."""
+    """`GET /models`: the models of agents, teams, their members and workflow steps, without duplicates."""
     return json_response(_models(backend))
 
 
 def _domain(name: str, ids: Iterable[str], databases: DatabaseIds) -> DatabasesConfig:
-    """Returns the databases of one domain. Those of components are displayed by their ids, as agno's service does."""
+    """Returns the databases of one domain. Databases of components are displayed by id, as in agno's service."""
     return DatabasesConfig(
         [DatabaseConfig(each, DomainConfig(each if each in databases.components else name)) for each in ids]
     )

@@ -1,7 +1,7 @@
 """Serves the API documentation for people, rendered by Swagger UI and ReDoc.
 
-Each page is self-contained, so it works offline and needs no folder of public files. Its content security policy allows
-only the scripts that it contains and requests to this service.
+Each page is self-contained, so it works offline and needs no folder of static files. Its content security policy allows
+only its own scripts and requests to this service.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ async def show_redoc(request: Request, _body: bytes, backend: Backend) -> Respon
 
 
 async def show_oauth2_redirect(_request: Request, _body: bytes, _backend: Backend) -> Response:
-    """`GET /docs/oauth2-redirect`: clients know this path, but no sign-in of this service leads to it."""
+    """`GET /docs/oauth2-redirect`: clients know this path, but no sign-in flow of this service uses it."""
     return Response(f"<!DOCTYPE html><title>Sign in</title><p>{_NO_REDIRECT}</p>", media_type=HTML)
 
 
 def redoc_page() -> tuple[bytes, str]:
-    """Returns the page of ReDoc, which shows the `openapi.json` beside it, and its content security policy."""
+    """Returns the ReDoc page, which shows the `openapi.json` beside it, and its content security policy."""
     return _render(redoc.static_path / "redoc.standalone.js", None, _REDOC_START)
 
 
@@ -68,7 +68,7 @@ def _page(request: Request, rendered: tuple[bytes, str]) -> Response:
 @cache
 def _render(script: Path, style: Path | None, start: str) -> tuple[bytes, str]:
     """Returns a page and its content security policy."""
-    # These are the only two sequences with a meaning in an HTML script element. JavaScript reads the escapes alike.
+    # Only these two sequences are special in an HTML script element. JavaScript treats their escaped forms the same.
     inert = script.read_text("utf-8").replace("</script", "<\\/script").replace("<!--", "<\\!--")
     scripts = [inert.replace(_LOGO, "data:,"), start]
     css = style.read_text("utf-8") if style else ""

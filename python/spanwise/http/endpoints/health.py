@@ -1,4 +1,4 @@
-"""Says whether the service is alive, and whether it is ready."""
+"""Reports whether the service is alive and whether it is ready."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _INSTANTIATED_AT = datetime.now(UTC).isoformat().replace("+00:00", "Z")
 
 
 async def show_health(request: Request, _body: bytes, backend: Backend) -> Response:
-    """`GET /health`: whether the service is alive; with `?ready=true`, whether all it serves can be served."""
+    """`GET /health`: liveness; with `?ready=true`, readiness of every part of the service."""
     if decode_query(request, HealthQuery).ready == "true" and (reason := await backend.not_ready()) is not None:
         raise UnavailableError(f"not ready: {reason}")
     as_of = backend.traces.as_of() if backend.is_reader else None

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 async def show_overview(request: Request, _body: bytes, backend: Backend) -> Response:
-    """`GET /`: the service's name for programs, and the way to the user interface for browsers.
+    """`GET /`: the service's name for programs, and a redirect to the user interface for browsers.
 
-    The address of the user interface is relative: a proxy may have stripped a prefix of the path.
+    The redirect is relative because a proxy may have stripped a path prefix.
     """
     response: Response
     accepted = ",".join(request.headers.getlist("accept"))
@@ -37,7 +37,7 @@ async def show_overview(request: Request, _body: bytes, backend: Backend) -> Res
 
 
 async def show_info(request: Request, _body: bytes, backend: Backend) -> Response:
-    """`GET /info`: how to authenticate and how many components are hosted, but not which."""
+    """`GET /info`: how to authenticate, and the number of hosted components without their names."""
     return json_response(
         Info(
             os_id=backend.id,

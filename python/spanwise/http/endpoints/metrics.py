@@ -1,4 +1,4 @@
-"""Exposes what the service counts, for Prometheus."""
+"""Exposes the service's counters to Prometheus."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ingests the log records and drops the metrics of OTLP requests; spans are in `traces`.
+"""Ingests OTLP log records and drops OTLP metrics. Spans are handled in `traces`.
 
 See `docs/reference/api-otlp.md`.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 async def ingest_logs(request: Request, body: bytes, backend: Backend) -> Response:
-    """`POST /v1/logs`: stores what log records say of spans, even if the client leaves before the response."""
+    """`POST /v1/logs`: stores the span data in log records, even if the client disconnects before the response."""
     store_id = backend.databases.trace_store(decode_query(request, StoreQuery).db_id or None)
     report = await backend.traces.ingest_logs(body, *_encoding_of(request), store_id)
     return Response(report.response, media_type=report.content_type)

@@ -1,4 +1,4 @@
-"""Starts, continues, cancels, reads and follows runs, for each kind of component.
+"""Starts, continues, cancels, reads and follows runs of every kind of component.
 
 See `docs/reference/api-runs.md#run-routes`.
 """
@@ -43,7 +43,7 @@ ANSWER_FIELDS = {Kind.AGENT: "tools", Kind.TEAM: "requirements", Kind.WORKFLOW: 
 
 
 def create_run(kind: Kind) -> Handler:
-    """Returns the handler of `POST /agents/{id}/runs` and its like."""
+    """Returns the handler of `POST /agents/{id}/runs` and its equivalents."""
 
     async def handle(request: Request, body: bytes, backend: Backend) -> Response:
         entry = backend.registry.entry(kind, component_id_of(request))
@@ -59,7 +59,7 @@ def create_run(kind: Kind) -> Handler:
 
 
 def continue_run(kind: Kind) -> Handler:
-    """Returns the handler of `POST /agents/{id}/runs/{run_id}/continue` and its like."""
+    """Returns the handler of `POST /agents/{id}/runs/{run_id}/continue` and its equivalents."""
 
     async def handle(request: Request, body: bytes, backend: Backend) -> Response:
         entry = backend.registry.entry(kind, component_id_of(request))
@@ -79,7 +79,7 @@ def continue_run(kind: Kind) -> Handler:
 
 
 def cancel_run(kind: Kind) -> Handler:
-    """Returns the handler of `POST /agents/{id}/runs/{run_id}/cancel` and its like. It calls no factory."""
+    """Returns the handler of `POST /agents/{id}/runs/{run_id}/cancel` and its equivalents. It calls no factory."""
 
     async def handle(request: Request, body: bytes, backend: Backend) -> Response:
         component_id = component_id_of(request)
@@ -94,7 +94,7 @@ def cancel_run(kind: Kind) -> Handler:
 
 
 def list_runs(kind: Kind) -> Handler:
-    """Returns the handler of `GET /agents/{id}/runs` and its like: the component's runs in one session."""
+    """Returns the handler of `GET /agents/{id}/runs` and its equivalents: the component's runs in one session."""
 
     async def handle(request: Request, _body: bytes, backend: Backend) -> Response:
         query = decode_query(request, RunListQuery)
@@ -112,7 +112,7 @@ def list_runs(kind: Kind) -> Handler:
 
 
 def show_run(kind: Kind) -> Handler:
-    """Returns the handler of `GET /agents/{id}/runs/{run_id}` and its like."""
+    """Returns the handler of `GET /agents/{id}/runs/{run_id}` and its equivalents."""
 
     async def handle(request: Request, _body: bytes, backend: Backend) -> Response:
         query = decode_query(request, RunQuery)
@@ -124,7 +124,7 @@ def show_run(kind: Kind) -> Handler:
 
 
 def resume_stream(kind: Kind) -> Handler:
-    """Returns the handler of `POST /agents/{id}/runs/{run_id}/resume` and its like.
+    """Returns the handler of `POST /agents/{id}/runs/{run_id}/resume` and its equivalents.
 
     It streams the events after the last one that the client has, from memory or from the database. It calls no factory.
     """
@@ -141,12 +141,12 @@ def resume_stream(kind: Kind) -> Handler:
 
 
 def _stream_slot(form: RunForm, backend: Backend) -> AbstractContextManager[StreamSlot | None]:
-    """Returns the slot of the stream that a form requests; None if it requests none."""
+    """Returns the slot of the stream that a form requests; None if it requests no stream."""
     return backend.streams.acquire() if form.stream else nullcontext()
 
 
 async def _respond(run: ActiveRun, kind: Kind, form: RunForm, backend: Backend, slot: StreamSlot | None) -> Response:
-    """Returns the response to a form that set a run going: a stream, an acknowledgement, or the result."""
+    """Returns the response to a form that started or continued a run: a stream, an acknowledgement, or the result."""
     headers = {"X-Run-ID": run.run_id}
     if slot is not None:
         entries = backend.runs.subscribe(run)
@@ -177,7 +177,7 @@ async def _record(request: Request, kind: Kind, session_id: str | None, backend:
 async def _call_workflow_factory(
     request: Request, kind: Kind, query: RunQuery | RunListQuery, backend: Backend
 ) -> None:
-    """Calls the factory of a workflow, which may reject the caller: reads of its runs take the input in the query."""
+    """Calls the factory of a workflow, which may reject the caller. The query holds the factory's input."""
     entry = backend.registry.entry(kind, component_id_of(request))
     if kind is Kind.WORKFLOW and isinstance(entry, Factory):
         factory_input = parse_input(query.factory_input or None)

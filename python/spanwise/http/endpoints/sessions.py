@@ -1,4 +1,4 @@
-"""Creates, lists, reads, renames, updates and deletes the caller's sessions. Their traces are not touched.
+"""Creates, lists, reads, renames, updates and deletes the caller's sessions. Their traces are unchanged.
 
 See `docs/reference/api-sessions.md#sessions`.
 """
@@ -130,7 +130,7 @@ async def delete_session(request: Request, _body: bytes, backend: Backend) -> Re
 
 
 async def delete_sessions(request: Request, body: bytes, backend: Backend) -> Response:
-    """`DELETE /sessions`: deletes several sessions, in order. Those that the caller does not have are skipped."""
+    """`DELETE /sessions`: deletes several sessions in order. Sessions of other users are skipped."""
     query = decode_query(request, SessionsDeletionQuery)
     _expect_database(request, query, backend)
     given = decode_json(request, body, _deletion_request)
@@ -148,7 +148,7 @@ async def list_session_runs(request: Request, _body: bytes, backend: Backend) ->
 
 
 async def list_run_previews(request: Request, _body: bytes, backend: Backend) -> Response:
-    """`GET /sessions/{session_id}/run-previews`: the same in short."""
+    """`GET /sessions/{session_id}/run-previews`: summaries of the runs of a session, oldest first."""
     return json_response([_preview(each) for each in await _runs_of(request, backend)])
 
 
@@ -166,7 +166,7 @@ async def _change(request: Request, change: SessionChange, backend: Backend) -> 
 
 
 async def _runs_of(request: Request, backend: Backend) -> list[RunRecord]:
-    """Returns the runs of the session in the path that the query selects, oldest first."""
+    """Returns the session's runs that match the query, oldest first."""
     query = decode_query(request, SessionRunsQuery)
     statuses = {status.upper() for status in query.status or ()}
     session = await _session_of(request, SessionRunsQuery, backend)
@@ -199,7 +199,7 @@ async def _detail_of(request: Request, session: SessionRecord, backend: Backend)
 
 
 def _address(request: Request, session: SessionRecord) -> SessionAddress:
-    """Returns the address of a session that was found."""
+    """Returns the address of a session."""
     return SessionAddress(session.session_id, owner_of(request), session.user_id or "")
 
 

@@ -1,4 +1,4 @@
-"""Streams the traces that are committed.
+"""Streams traces as they are committed.
 
 See `docs/reference/api-search.md#tail`.
 """
@@ -42,7 +42,7 @@ _tail_request = msgspec.json.Decoder(TailRequest)
 
 
 async def tail_traces(request: Request, body: bytes, backend: Backend) -> Response:
-    """`POST /traces/tail`: what matches from now on, or after `Last-Event-ID`."""
+    """`POST /traces/tail`: the matching traces from now on, or after `Last-Event-ID`."""
     tail = decode_json(request, body, _tail_request)
     query = decode_query(request, StoreQuery)
     view = backend.traces.view(backend.databases.trace_store(query.db_id or None), owner_of(request))
@@ -66,7 +66,7 @@ def _frame(event: TailEvent) -> bytes:
 
 
 async def _watch_token(request: Request, backend: Backend, connection: TailConnection) -> None:
-    """Ends a stream once its token is not valid any more. Where nobody is verified, it lasts."""
+    """Ends a stream once its token is no longer valid. A stream of an unverified caller does not expire."""
     if backend.authorizer.callers != "tokens":
         return
     expires_at = float(request.state.identity.claims.get("exp", math.inf))

@@ -84,7 +84,7 @@ async def count_facets(request: Request, body: bytes, backend: Backend) -> Respo
 
 
 async def count_attributes(request: Request, _body: bytes, backend: Backend) -> Response:
-    """`GET /traces/attributes`: the keys of attributes, to complete what somebody types."""
+    """`GET /traces/attributes`: the attribute keys, for completion while typing."""
     query = decode_query(request, AttributesQuery)
     source = Raw((query.filter or "null").encode())
     view = _view(request, backend, query)
@@ -92,7 +92,7 @@ async def count_attributes(request: Request, _body: bytes, backend: Backend) -> 
 
 
 async def list_traces(request: Request, _body: bytes, backend: Backend) -> Response:
-    """`GET /traces`: a page of traces without their outputs, errors and span trees."""
+    """`GET /traces`: a page of traces without outputs, errors and span trees."""
     query = decode_query(request, TracesQuery)
     view = _view(request, backend, query)
     return await respond_as_of(request, view, view.list_traces(query))
@@ -106,17 +106,17 @@ async def list_sessions(request: Request, _body: bytes, backend: Backend) -> Res
 
 
 async def show_trace(request: Request, _body: bytes, backend: Backend) -> Response:
-    """`GET /traces/{trace_id}`: one trace, or with `?span_id=` one of its spans, or with `?path=` a value of that."""
+    """`GET /traces/{trace_id}`: one trace; with `?span_id=` one span of it; with `?path=` one value of that span."""
     query = decode_query(request, TraceQuery)
     view = _view(request, backend, query)
     return await respond_as_of(request, view, _shown(view, request.path_params["trace_id"], query))
 
 
 def _shown(view: View, trace_id: str, query: TraceQuery) -> Awaitable[bytes]:
-    """Returns what a query asks of one trace.
+    """Returns the part of one trace that a query selects.
 
     Raises:
-        ValidationError: parameters that exclude each other, or one without the one that it belongs to.
+        ValidationError: two parameters exclude each other, or a parameter lacks the one that it depends on.
     """
     max_bytes = None if query.max_bytes is UNSET else query.max_bytes
     if not query.span_id:
@@ -148,7 +148,7 @@ async def delete_traces(request: Request, body: bytes, backend: Backend) -> Resp
 
 
 async def download_traces(request: Request, _body: bytes, backend: Backend) -> Response:
-    """`GET /traces/export`: the caller's traces that match a filter, as a file that is produced while it is read."""
+    """`GET /traces/export`: the caller's traces that match a filter, as a file streamed while it is produced."""
     query = decode_query(request, ExportQuery)
     source = Raw((query.filter or "null").encode())
     view = _view(request, backend, query)
@@ -158,7 +158,7 @@ async def download_traces(request: Request, _body: bytes, backend: Backend) -> R
 
 
 async def ingest_traces(request: Request, body: bytes, backend: Backend) -> Response:
-    """`POST /v1/traces`: stores the spans of an OTLP request, even if the client leaves before the response."""
+    """`POST /v1/traces`: stores the spans of an OTLP request, even if the client disconnects before the response."""
     content_type = request.headers.get("content-type", "")
     content_encoding = request.headers.get("content-encoding")
     store_id = backend.databases.trace_store(decode_query(request, StoreQuery).db_id or None)
@@ -171,13 +171,13 @@ def _view(request: Request, backend: Backend, query: StoreQuery) -> View:
 
 
 async def respond_as_of(request: Request, view: View, work: Awaitable[bytes]) -> Response:
-    """Returns the response with the JSON that `work` makes, and up to when it knows everything."""
+    """Returns the JSON that `work` produces, with the time through which it is complete in a header."""
     headers = as_of_header(view)
     return Response(await unless_disconnected(request, work), media_type=JSON, headers=headers)
 
 
 def as_of_header(view: View) -> dict[str, str]:
-    """Returns the header that says up to when an answer that is begun now knows everything."""
+    """Returns the header with the time through which results are complete."""
     as_of = view.as_of()
     return {} if as_of is None else {AS_OF_HEADER: format_instant(as_of)}
 
@@ -185,8 +185,7 @@ def as_of_header(view: View) -> dict[str, str]:
 async def unless_disconnected(request: Request, work: Awaitable[Result]) -> Result:
     """Returns the result of `work`, or cancels it when the client disconnects.
 
-    Most work is done before a client could lose patience, and to watch for its departure takes longer than many a
-    search: that begins after `UNWATCHED_SECONDS`.
+    Watching for a disconnect costs more than many searches, so it starts only after `UNWATCHED_SECONDS`.
 
     Raises:
         CancelledError: the client disconnected.
@@ -211,7 +210,7 @@ async def unless_disconnected(request: Request, work: Awaitable[Result]) -> Resu
 
 
 async def _watch(request: Request, patience: asyncio.Timeout) -> None:
-    """Ends `patience` when the client disconnects."""
+    """Expires `patience` when the client disconnects."""
     message = await request.receive()
     while message["type"] != "http.disconnect":
         message = await request.receive()

@@ -1,4 +1,4 @@
-"""Serves the user interface: its page and the files that the page loads."""
+"""Serves the page of the user interface and the files that it loads."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def show_page(request: Request, _body: bytes, backend: Backend) -> Respons
 
 
 async def redirect_to_page(_request: Request, _body: bytes, _backend: Backend) -> Response:
-    """`GET /ui/`. The address is relative: a proxy may have stripped a prefix of the path."""
+    """`GET /ui/`. The redirect is relative because a proxy may have stripped a path prefix."""
     return RedirectResponse("../ui", status_code=307)
 
 
@@ -52,7 +52,7 @@ def file_handler(content: bytes, media_type: str, *, is_immutable: bool) -> Hand
     Args:
         content: the file.
         media_type: its media type.
-        is_immutable: whether its path always names the same content.
+        is_immutable: True if the content at this path never changes.
     """
 
     async def show_file(request: Request, _body: bytes, backend: Backend) -> Response:

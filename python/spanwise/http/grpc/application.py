@@ -1,4 +1,4 @@
-"""Builds the ASGI application that serves gRPC. Its requests pass through the same steps as all others."""
+"""Builds the ASGI application that serves gRPC. Its requests take the same steps as HTTP requests."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _PROTOBUF_SUFFIX = "+proto"
 def grpc_application(backend: Backend, max_message_bytes: int) -> ASGIApp:
     """Returns the application that serves OTLP over gRPC.
 
-    Pages of other sites need not be kept out: browsers speak HTTP/2 over TLS only, and ask before they send a request
-    of this content type.
+    It needs no protection from cross-site requests. Browsers use HTTP/2 only over TLS, and send a preflight request
+    before a request of this content type.
 
     Args:
         backend: the parts of the service.
-        max_message_bytes: the largest message, as sent.
+        max_message_bytes: the size limit of a message, as sent.
     """
     calls: ASGIApp = _Calls(backend, max_message_bytes)
     if backend.authorizer.callers == "tokens":
@@ -45,7 +45,7 @@ def grpc_application(backend: Backend, max_message_bytes: int) -> ASGIApp:
 
 
 class _Calls:
-    """Dispatches calls to the methods of the table."""
+    """Dispatches calls to the methods in the table."""
 
     def __init__(self, backend: Backend, max_message_bytes: int) -> None:
         self._backend = backend
@@ -74,7 +74,7 @@ class _Calls:
         return await respond(Request(scope, UnaryMessage(scope, receive, max_bytes).receive, send))
 
     async def _reject(self, request: Request) -> Response:
-        """Returns the response to a call of no method, which only authenticated callers learn."""
+        """Returns the response to a call of an unknown method. Only authenticated callers learn that it is unknown."""
         error: Exception = MethodNotAllowedError(f"there is no method `{request.scope['path']:.256}`")
         try:
             await self._backend.authorizer.authorize(request, None)

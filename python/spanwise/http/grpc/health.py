@@ -1,6 +1,6 @@
-"""The health service of gRPC, which load balancers and orchestrators probe: `grpc.health.v1.Health/Check`.
+"""The gRPC health service that load balancers and orchestrators probe: `grpc.health.v1.Health/Check`.
 
-It is open to everyone, as `GET /health` is. `Watch` is not implemented, and clients then do without it.
+It is open to everyone, like `GET /health`. `Watch` is not implemented; clients then fall back to `Check`.
 
 Source: gRPC, "GRPC Health Checking Protocol".
 """
@@ -30,10 +30,10 @@ _SERVING, _NOT_SERVING = b"\x08\x01", b"\x08\x02"
 
 
 def check_health(services: Collection[str]) -> Handler:
-    """Returns the handler of `Check`: whether the service is ready, as `GET /health?ready=true` says.
+    """Returns the handler of `Check`, which reports the readiness of `GET /health?ready=true`.
 
     Args:
-        services: the names that may be asked for, beside the empty one.
+        services: the service names that a probe may request, in addition to the empty name.
     """
 
     async def check(request: Request, _body: bytes, backend: Backend) -> Response:
@@ -46,7 +46,7 @@ def check_health(services: Collection[str]) -> Handler:
 
 
 async def _read(request: Request) -> bytes:
-    """Returns the message of a caller that nobody knows. Its size is limited where its frame is read."""
+    """Returns the message of an unknown caller. The frame reader limits its size."""
     message, more = b"", True
     try:
         async with asyncio.timeout(READ_SECONDS):
@@ -60,7 +60,7 @@ async def _read(request: Request) -> bytes:
 
 
 def _service_in(message: bytes) -> str:
-    """Returns the name in a `HealthCheckRequest`; its length fits in one byte."""
+    """Returns the name in a `HealthCheckRequest`. The length of the name fits in one byte."""
     if not message:
         return ""
     if len(message) < 2 or message[0] != _SERVICE_TAG or message[1] != len(message) - 2:  # noqa: PLR2004  # tag, length

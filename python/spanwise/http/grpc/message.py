@@ -1,4 +1,4 @@
-"""The one message of a unary call, without its frame: a byte that says whether it is compressed, and its length.
+"""The framing of a unary message: one byte for the compression flag, then the length.
 
 Source: gRPC, "gRPC over HTTP2", `Length-Prefixed-Message`.
 """
@@ -19,26 +19,26 @@ _IDENTITY = "identity"
 
 
 def framed(message: bytes) -> bytes:
-    """Returns a message in its frame, not compressed."""
+    """Returns an uncompressed message in its frame."""
     return _PREFIX.pack(0, len(message)) + message
 
 
 def encoding_of(request: Request) -> str:
-    """Returns how the message of a request is compressed. Its body must have been read."""
+    """Returns the compression of a request's message. Read the body first."""
     is_compressed: bool = request.state.is_message_compressed
     return request.headers.get("grpc-encoding", _IDENTITY) if is_compressed else _IDENTITY
 
 
 class UnaryMessage:
-    """Receives the body of a unary call as its message only, while it arrives."""
+    """Receives the body of a unary call and passes on the message without its frame, as it arrives."""
 
     def __init__(self, scope: Scope, receive: Receive, max_bytes: int) -> None:
         """Wraps `receive` of a request.
 
         Args:
-            scope: the scope of the request, whose state will say whether the message is compressed.
-            receive: receives its frame.
-            max_bytes: the largest message, as sent.
+            scope: the scope of the request. Its state receives the compression of the message.
+            receive: receives the frame.
+            max_bytes: the size limit of the message, as sent.
         """
         self._state = scope["state"]
         self._receive = receive
@@ -51,8 +51,8 @@ class UnaryMessage:
         """Returns the next ASGI message, with the part of the message that has arrived.
 
         Raises:
-            DecodeError: the body is not one whole message.
-            PayloadTooLargeError: the message is over its limit, as announced.
+            DecodeError: the body is not exactly one message.
+            PayloadTooLargeError: the announced size of the message is over the limit.
         """
         if self._is_rejected:
             return {"type": "http.disconnect"}

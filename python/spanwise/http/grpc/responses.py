@@ -1,7 +1,7 @@
-"""Responses of gRPC: a message with the status in its trailers, or the status of an error alone.
+"""gRPC responses: a message with the status in its trailers, or only the status of an error.
 
-Exporters try again after UNAVAILABLE and DEADLINE_EXCEEDED, and after RESOURCE_EXHAUSTED only with a `RetryInfo`: too
-large a message has none, for it will be too large again.
+Exporters retry after UNAVAILABLE and DEADLINE_EXCEEDED. They retry after RESOURCE_EXHAUSTED only with a `RetryInfo`. A
+message over the size limit gets no `RetryInfo` because a retry would fail again.
 
 Source: gRPC, "Status codes and their use"; OTLP 1.x, "OTLP/gRPC Response"; google.rpc, `status.proto`.
 """
@@ -37,7 +37,7 @@ CODES = {
     408: 4,  # DEADLINE_EXCEEDED
     409: 10,  # ABORTED
     413: 8,  # RESOURCE_EXHAUSTED
-    415: 12,  # UNIMPLEMENTED, as for every compression that is not supported
+    415: 12,  # UNIMPLEMENTED, as for any unsupported compression
     422: 3,
     500: 13,  # INTERNAL
     503: UNAVAILABLE,
@@ -52,7 +52,7 @@ class GrpcResponse(Response):
     """The response of a unary call.
 
     Attributes:
-        status_code: the HTTP status that stands for its outcome in the metrics. Over HTTP/2 it is always 200.
+        status_code: the HTTP status that the metrics count for this outcome. The status sent over HTTP/2 is always 200.
     """
 
     def __init__(self, message: bytes) -> None:
@@ -68,7 +68,7 @@ class GrpcResponse(Response):
 
 
 class GrpcErrorResponse(Response):
-    """The response to a call that failed: the status alone."""
+    """The response to a failed call: only the status."""
 
     def __init__(self, error: SpanwiseError) -> None:
         """Creates the response for an error."""

@@ -1,4 +1,4 @@
-"""The table of services: what serves the method of each, and what its caller needs. A new service is a new line."""
+"""The service table: the handler of each method and the scopes that its caller needs. Add a line per service."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 
 class Report(Protocol):
-    """What was done with a request."""
+    """The report about a handled request."""
 
     @property
     def response(self) -> bytes:
-        """The response of OTLP, in the encoding of the request."""
+        """The OTLP response, in the encoding of the request."""
 
 
 Ingest: TypeAlias = "Callable[[Traces, bytes, str, str | None, str | None], Awaitable[Report]]"

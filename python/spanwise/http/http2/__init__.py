@@ -1,1 +1,1 @@
-"""A server of ASGI applications over HTTP/2, for clients that need trailers. `h2` is its protocol engine."""
+"""An HTTP/2 server of ASGI applications, for clients that need trailers. `h2` is the protocol engine."""

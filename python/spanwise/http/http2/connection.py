@@ -1,10 +1,10 @@
 """One connection of an HTTP/2 client, and the ASGI requests on it.
 
-A client may send `UNKNOWN_WINDOW_BYTES` of bodies before the application asks for the body of a request, which it does
-once the caller is authorized. Later each body is acknowledged only as the application takes it.
+A client may send `UNKNOWN_WINDOW_BYTES` of request bodies before the application reads a body. The application reads a
+body only after it authorizes the caller. From then on, bytes are acknowledged as the application takes them.
 
-Until then all work for the connection is measured, and counts for the share of unknown callers. Requests are
-parsed one by one, with other work of the event loop in between.
+Until the caller is authorized, all work for the connection counts against the budget of unknown callers. Requests are
+parsed one by one, and other work of the event loop runs in between.
 
 Source: RFC 9113.
 """
@@ -71,18 +71,18 @@ _HTTP_1_RESPONSE = (
 
 
 class _Engine(H2Connection):
-    MAX_CLOSED_STREAMS = 1024  # by default 65,536 are remembered, which takes megabytes
+    MAX_CLOSED_STREAMS = 1024  # the default of 65,536 remembered streams takes megabytes
 
 
 class Connection(asyncio.Protocol):
     """One connection.
 
     Attributes:
-        address: the address of its client; of IPv6 the network.
+        address: the address of its client; for IPv6, the network.
     """
 
     def __init__(self, application: ASGIApp, settings: Settings, limits: ConnectionLimits) -> None:
-        """Creates a connection whose client is not connected yet.
+        """Creates a connection whose client has not connected yet.
 
         Args:
             application: responds to requests.
@@ -108,7 +108,10 @@ class Connection(asyncio.Protocol):
         self._begun = b""
 
     def connection_made(self, transport: Any) -> None:  # noqa: ANN401  # the type differs between loops
-        """Starts the deadline for the first request. The settings of the server are sent to clients of HTTP/2 only."""
+        """Starts the deadline for the first request.
+
+        The server's settings are sent only once the client speaks HTTP/2.
+        """
         self._transport = transport
         self._loop = asyncio.get_running_loop()
         self._client = transport.get_extra_info("peername") or ("", 0)
@@ -139,7 +142,7 @@ class Connection(asyncio.Protocol):
         self._h2.max_inbound_frame_size = MAX_FRAME_BYTES
 
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002  # the protocol's
-        """Ends the requests of a client that is gone. What it sent whole is still stored."""
+        """Ends the requests of a client that has disconnected. Request bodies received in full are still stored."""
         self._timer.cancel()
         self._limits.leave(self)
         for stream in self._streams.values():
@@ -147,12 +150,12 @@ class Connection(asyncio.Protocol):
         self._can_send.set()
 
     def pause_writing(self) -> None:
-        """Reads no more while the client does not read."""
+        """Pauses reading while the client does not read."""
         self._is_writable = False
         self._pause_or_resume()
 
     def resume_writing(self) -> None:
-        """Reads again."""
+        """Resumes reading."""
         self._is_writable = True
         self._pause_or_resume()
 
@@ -165,7 +168,7 @@ class Connection(asyncio.Protocol):
             self._transport.pause_reading()
 
     def data_received(self, data: bytes) -> None:
-        """Handles what the client sent. A client that breaks the protocol is disconnected."""
+        """Handles data from the client. A client that violates the protocol is disconnected."""
         if self._transport.is_closing():
             return
         if not self._requests and not self._is_http2(data):
@@ -179,7 +182,7 @@ class Connection(asyncio.Protocol):
                 self._parse()
 
     def _parse(self) -> None:
-        """Parses one piece of the data that was read; the next one follows after other work of the event loop."""
+        """Parses one piece of the received data. The next piece follows after other work of the event loop."""
         self._is_parsing_later = False
         if self._transport.is_closing() or not self._pieces:
             return
@@ -204,7 +207,7 @@ class Connection(asyncio.Protocol):
         self._flush()
 
     def _is_http2(self, data: bytes) -> bool:
-        """Returns whether a connection begins as HTTP/2 does. Tells others what it should be, and disconnects them."""
+        """Returns True if the connection starts with the HTTP/2 preface. Otherwise sends a hint and disconnects."""
         self._begun = (self._begun + data)[: len(_BEGINNING)]
         if _BEGINNING.startswith(self._begun):
             return True
@@ -233,7 +236,7 @@ class Connection(asyncio.Protocol):
 
     def _begin(self, event: RequestReceived) -> None:
         stream_id = _id_of(event)
-        # Requests that the client has reset still run, and count.
+        # Requests that the client has reset are still running, so they count.
         if self._is_draining or len(self._tasks) >= MAX_STREAMS:
             self._reset(stream_id, ErrorCodes.REFUSED_STREAM)
             return
@@ -264,7 +267,7 @@ class Connection(asyncio.Protocol):
             _log.error("the response to a request of %s failed", self.address, exc_info=error)
 
     def _finish(self, stream: Stream) -> None:
-        """Forgets a request whose response was sent, or will never be."""
+        """Forgets a request whose response was sent or cannot be sent."""
         del self._streams[stream.id]
         if self._transport.is_closing():
             return
@@ -280,18 +283,18 @@ class Connection(asyncio.Protocol):
             self._close("no more requests are accepted")
 
     def _reset(self, stream_id: int, code: ErrorCodes) -> None:
-        # What arrived with the request may have reset it already, or ended the connection.
+        # Another frame in the same data may have reset the stream or ended the connection.
         with suppress(H2Error):
             self._h2.reset_stream(stream_id, code)
 
     def acknowledge(self, stream_id: int, size: int) -> None:
-        """Allows the client to send as many bytes of bodies again."""
+        """Lets the client send the same number of body bytes again."""
         if not self._transport.is_closing():
             self._h2.acknowledge_received_data(size, stream_id)
             self._flush()
 
     def expect_body(self, stream_id: int, *, is_public: bool) -> None:
-        """Allows the client to send the whole body of a request that is authorized, unless it is public."""
+        """Lets the client send the whole body of an authorized request. Public routes keep the small window."""
         if is_public or self._streams[stream_id].is_closed or self._transport.is_closing():
             return
         if not self._is_known:
@@ -299,7 +302,7 @@ class Connection(asyncio.Protocol):
             self._meter.give_back()
             self._limits.recognize(self)
             self._h2.increment_flow_control_window(CONNECTION_WINDOW_BYTES - UNKNOWN_WINDOW_BYTES)
-            # For this request and all later ones, which need not wait for their windows then.
+            # This applies to the current request and all later ones, which then need no wait for their windows.
             self._h2.update_settings({SettingCodes.INITIAL_WINDOW_SIZE: STREAM_WINDOW_BYTES})
             self._timer.cancel()
             self._timer = self._loop.call_later(IDLE_SECONDS, self._end_idle, self._requests)
@@ -312,7 +315,7 @@ class Connection(asyncio.Protocol):
             self._flush()
 
     async def send_data(self, stream_id: int, data: bytes, *, is_last: bool) -> None:
-        """Sends data as the window of the client allows, and resets the stream if it stays closed for too long."""
+        """Sends data as the client's window allows, and resets the stream if the window stays closed too long."""
         while data and not (self._transport.is_closing() or self._streams[stream_id].is_closed):
             size = min(len(data), self._h2.local_flow_control_window(stream_id), self._h2.max_outbound_frame_size)
             if size > 0:
@@ -347,11 +350,11 @@ class Connection(asyncio.Protocol):
             self._timer = self._loop.call_later(IDLE_SECONDS, self._end_idle, self._requests)
 
     def end(self, reason: str) -> None:
-        """Closes the connection. What arrived whole is still stored."""
+        """Closes the connection. Request bodies received in full are still stored."""
         self._go_away(ErrorCodes.NO_ERROR, reason)
 
     def drain(self) -> None:
-        """Accepts no more requests, and closes the connection when those under way have their responses."""
+        """Stops accepting requests, and closes the connection after the responses in progress."""
         if self._is_draining:
             return
         self._is_draining = True
@@ -365,7 +368,7 @@ class Connection(asyncio.Protocol):
         self._close(reason)
 
     def _write_go_away(self, code: ErrorCodes) -> None:
-        """Sends GOAWAY by itself, for the protocol engine allows nothing after it, not even responses."""
+        """Writes GOAWAY directly, because the protocol engine sends nothing after it, not even responses."""
         frame = GoAwayFrame(0, last_stream_id=self._h2.highest_inbound_stream_id, error_code=code)
         if not self._transport.is_closing():
             self._transport.write(frame.serialize())

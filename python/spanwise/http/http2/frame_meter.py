@@ -1,8 +1,8 @@
-"""Bounds the cost of the frames of one connection before they are parsed, and cuts them into pieces.
+"""Limits the cost of the frames of one connection before they are parsed, and splits them into pieces.
 
-Parsing a frame takes as long whether it carries 16 KiB of a request or nothing, so a flood of empty ones would keep
-the event loop busy: resets, pings, settings, window updates, data byte by byte. So would a flood of headers whose
-requests are reset or refused. Only the nine bytes at the beginning of each frame are read here.
+A frame takes the same time to parse whether it carries 16 KiB or is empty. A flood of empty frames would keep the event
+loop busy: resets, pings, settings, window updates, or data byte by byte. A flood of headers for requests that are reset
+or refused would do the same. This module reads only the nine-byte header of each frame.
 
 Source: RFC 9113, sections 4.1 and 10.5.
 """
@@ -39,7 +39,7 @@ _END_STREAM = 1
 
 
 class FloodError(Exception):
-    """A client sends more empty frames or requests, or larger headers, than any exporter does."""
+    """The client sends more empty frames or requests, or larger headers, than any exporter does."""
 
 
 class FrameMeter:
@@ -59,14 +59,14 @@ class FrameMeter:
         self._header_bytes = 0
 
     def add_request(self) -> None:
-        """Allows the frames that belong to one more request that was served."""
+        """Allows the frames that belong to one more served request."""
         self._allowed = min(BURST, self._allowed + PER_REQUEST)
 
     def count(self, data: bytes) -> list[bytes]:
-        """Counts the frames that begin in `data`, and returns `data` in pieces with the headers of at most one request.
+        """Counts the frames that begin in `data`, and splits it into pieces with the headers of at most one request.
 
         Raises:
-            FloodError: there are too many empty frames or requests, or too many bytes of headers.
+            FloodError: the client sent too many empty frames or requests, or too many header bytes.
         """
         whole, before = self._partial + data, len(self._partial)
         position, cost, frames, cuts = self._skip, 0, 0, [0]

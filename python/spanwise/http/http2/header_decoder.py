@@ -1,7 +1,7 @@
-"""Decodes the headers of HTTP/2 requests, within a bound on their number.
+"""Decodes the headers of HTTP/2 requests, with a limit on their number.
 
-The decoder of `hpack` bounds the size of the headers alone. Its time grows with their number, and with the number of
-changes of the table's size, which are no headers: 16 KiB of them take 20 ms. All fields are counted first.
+The decoder of `hpack` limits only the size of the headers. Its time grows with the number of headers and of table size
+updates: 16 KiB of updates take 20 ms. All fields are therefore counted first.
 
 Source: RFC 7541, section 6.
 """
@@ -33,7 +33,7 @@ class HeaderDecoder(Decoder):
         """Returns the headers of a request.
 
         Raises:
-            HPACKDecodingError: they are malformed, too large, or too many.
+            HPACKDecodingError: the headers are malformed, too large, or too many.
         """
         headers, updates = _count_fields(memoryview(data))
         if headers > MAX_HEADERS:
@@ -44,10 +44,10 @@ class HeaderDecoder(Decoder):
 
 
 def _count_fields(block: memoryview) -> tuple[int, int]:
-    """Returns the number of headers in a block, and of changes of the table's size, up to the first one too many.
+    """Returns the number of headers and of table size updates in a block. Counting stops one past the limit.
 
     Raises:
-        HPACKDecodingError: a number in it is malformed.
+        HPACKDecodingError: a number in the block is malformed.
     """
     position = headers = updates = 0
     while position < len(block) and headers <= MAX_HEADERS and updates <= MAX_SIZE_UPDATES:
@@ -58,7 +58,7 @@ def _count_fields(block: memoryview) -> tuple[int, int]:
         elif first & _LITERAL_WITH_INDEX or not first & _SIZE_UPDATE:
             index, size = decode_integer(block[position:], 6 if first & _LITERAL_WITH_INDEX else 4)
             position += size
-            for _ in range(1 if index else 2):  # the value, with the name before it unless that is in the table
+            for _ in range(1 if index else 2):  # the value, preceded by the name unless the table has it
                 length, size = decode_integer(block[position:], 7)
                 position += size + length
             headers += 1

@@ -1,4 +1,4 @@
-"""Limits on the connections of an HTTP/2 server, those of known and unknown callers apart."""
+"""Limits the connections of an HTTP/2 server, separately for known and unknown callers."""
 
 from __future__ import annotations
 
@@ -30,28 +30,28 @@ CLOSE_SECONDS = 1
 
 
 class LimitedConnection(Protocol):
-    """What the limits know of a connection."""
+    """The part of a connection that the limits use."""
 
     @property
     def address(self) -> str:
-        """The address of its client."""
+        """The address of the client."""
 
     def end(self, reason: str) -> None:
-        """Closes it."""
+        """Closes the connection."""
 
     def drain(self) -> None:
-        """Closes it when the requests under way have their responses."""
+        """Closes the connection after the responses in progress."""
 
 
 class ConnectionLimits:
-    """Limits how many connections are open at once, and the processor time for those of unknown callers.
+    """Limits the number of open connections, and the processor time of unknown callers.
 
-    A connection too many ends one on which no request was authorized yet: the oldest one of the address that has most
-    of them. If there is none, it is closed itself.
+    A connection over the limit replaces one without an authorized request: the oldest of the address with the most such
+    connections. If every other connection is authorized, the new one is closed.
     """
 
     def __init__(self, max_open: int, unknown_callers: ProcessorBudget) -> None:
-        """Sets the limit of all connections, and the processor time for unknown callers."""
+        """Sets the connection limit and the processor budget of unknown callers."""
         self._max_open = max_open
         self._unknown_callers = unknown_callers
         self._unknown: dict[LimitedConnection, None] = {}
@@ -65,15 +65,15 @@ class ConnectionLimits:
 
     @property
     def unknown(self) -> int:
-        """Returns how many of them are of unknown callers."""
+        """Returns the number of connections of unknown callers."""
         return len(self._unknown)
 
     def meter(self, connection: LimitedConnection) -> ProcessorMeter:
-        """Returns what measures the work for a connection while its caller is unknown."""
+        """Returns the meter of the work for a connection while its caller is unknown."""
         return ProcessorMeter(self._unknown_callers, address_key(connection.address))
 
     def enter(self, connection: LimitedConnection) -> None:
-        """Counts one more connection, whose caller is unknown. This may end an older one, or this one."""
+        """Adds a connection whose caller is unknown. This may end an older connection, or this one."""
         self._open[connection] = None
         self._unknown[connection] = None
         if len(self._unknown) > MAX_UNKNOWN_CONNECTIONS or len(self._open) > self._max_open:
@@ -83,17 +83,17 @@ class ConnectionLimits:
             oldest.end("too many connections")
 
     def recognize(self, connection: LimitedConnection) -> None:
-        """Counts a connection no more as one of an unknown caller."""
+        """Stops counting a connection as one of an unknown caller."""
         self._unknown.pop(connection, None)
 
     def leave(self, connection: LimitedConnection) -> None:
-        """Counts one connection less."""
+        """Removes a connection."""
         self._open.pop(connection, None)
         self._unknown.pop(connection, None)
         self._has_left.set()
 
     async def wait_until_none(self) -> None:
-        """Waits until no connection is open."""
+        """Waits until all connections are closed."""
         while self._open:
             self._has_left.clear()
             await self._has_left.wait()

@@ -1,4 +1,4 @@
-"""Listens for HTTP/2 connections, with TLS or by prior knowledge, and ends gracefully."""
+"""Listens for HTTP/2 connections, over TLS or with prior knowledge, and shuts down gracefully."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Http2Server:
             settings: the deadlines.
             listener: a bound socket that listens.
             limits: counts the connections.
-            certificate: what the server proves its name with; None for connections without TLS.
+            certificate: the TLS context with the server's certificate; None for connections without TLS.
         """
 
         def accept() -> Connection:
@@ -61,7 +61,7 @@ class Http2Server:
         return cls(server, limits)
 
     async def drain(self) -> None:
-        """Accepts no more connections and requests, and waits until those under way have their responses."""
+        """Stops accepting connections and requests, and waits for the responses in progress."""
         self._server.close()
         for connection in self._limits.open:
             connection.drain()

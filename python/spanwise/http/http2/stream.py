@@ -14,13 +14,13 @@ Headers = list[tuple[bytes, bytes]]
 
 
 class Transmission(Protocol):
-    """What a stream needs of its connection."""
+    """The part of a connection that a stream uses."""
 
     def acknowledge(self, stream_id: int, size: int) -> None:
-        """Allows the client to send as many bytes again."""
+        """Lets the client send the same number of bytes again."""
 
     def expect_body(self, stream_id: int, *, is_public: bool) -> None:
-        """Allows the client to send the whole body: the request is authorized, unless it is public."""
+        """Lets the client send the whole body of an authorized request. Public routes keep the small window."""
 
     def send_headers(self, stream_id: int, headers: Headers, *, is_last: bool) -> None:
         """Sends headers, or trailers."""
@@ -35,10 +35,10 @@ class Stream:
     Attributes:
         id: its number in the connection.
         scope: the ASGI scope of the request.
-        is_received: whether the whole request has arrived.
-        is_sent: whether the whole response was sent.
-        is_closed: whether the client reset it or disconnected.
-        held: bytes that have arrived and were not acknowledged.
+        is_received: True if the whole request has arrived.
+        is_sent: True if the whole response was sent.
+        is_closed: True if the client reset it or disconnected.
+        held: the number of received bytes that are not acknowledged yet.
     """
 
     def __init__(self, stream_id: int, scope: Scope, connection: Transmission) -> None:
@@ -58,29 +58,29 @@ class Stream:
         self._has_trailers = False
 
     def feed(self, data: bytes, size: int) -> None:
-        """Adds data that has arrived.
+        """Adds received data.
 
         Args:
             data: the data.
-            size: how many bytes of the flow control windows it took, padding included.
+            size: the bytes that it took from the flow control windows, padding included.
         """
         self._chunks.append(data)
         self.held += size
         self._has_news.set()
 
     def feed_end(self) -> None:
-        """Ends the request: it has arrived."""
+        """Marks the request as complete."""
         self.is_received = True
         self._has_news.set()
 
     def close(self) -> None:
-        """Ends the stream: the client reset it or disconnected."""
+        """Closes the stream after the client reset it or disconnected."""
         self.is_closed = True
         self._chunks.clear()
         self._has_news.set()
 
     async def receive(self) -> Message:
-        """Returns the next ASGI message: the part of the body that has arrived, or that the client is gone."""
+        """Returns the next ASGI message: the received part of the body, or `http.disconnect`."""
         if not self._is_asked:
             self._is_asked = True
             is_public = self.scope["state"].get("is_public", False)
@@ -97,13 +97,13 @@ class Stream:
         return {"type": "http.request", "body": body, "more_body": not self.is_received}
 
     def release(self) -> None:
-        """Acknowledges what has arrived, so that the client may send as much again."""
+        """Acknowledges the received bytes, so that the client may send as many again."""
         held, self.held = self.held, 0
         if held:
             self._connection.acknowledge(self.id, held)
 
     async def send(self, message: Message) -> None:
-        """Sends one ASGI message. What is sent to a client that is gone is dropped."""
+        """Sends one ASGI message. Messages to a disconnected client are dropped."""
         match message["type"]:
             case "http.response.start":
                 self._started = message
@@ -136,9 +136,9 @@ def scope_of(headers: Headers, client: Any, server: Any) -> Scope:  # noqa: ANN4
     """Returns the ASGI scope of a request.
 
     Args:
-        headers: its headers, the pseudo-headers included; the protocol engine has checked that those are there.
+        headers: its headers, including the pseudo-headers, whose presence the protocol engine has checked.
         client: the address of its client.
-        server: the address that it was sent to.
+        server: the address that the request was sent to.
     """
     pseudo = {name: value for name, value in headers if name.startswith(b":")}
     path, _, query = pseudo.get(b":path", b"/").partition(b"?")

@@ -1,1 +1,1 @@
-"""What happens around every request and response?"""
+"""Middleware that wraps every request and response."""

@@ -11,7 +11,7 @@ _SENT_SLASHES = (b"/", b"%2f")
 
 
 class AppendedSlash:
-    """Serves a path without its last slash if the client did not send that slash. Routes match exact paths only."""
+    """Removes the last slash of a path if the client did not send it. Routes match exact paths only."""
 
     def __init__(self, app: ASGIApp) -> None:
         """Wraps `app`."""

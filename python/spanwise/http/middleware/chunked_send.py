@@ -1,7 +1,7 @@
-"""Sends large response bodies in chunks, each only after the client has read the one before.
+"""Sends large response bodies in chunks, each after the client has read the previous one.
 
-A server that is handed a whole body keeps it until the client has read it. Here the body waits where it is counted, and
-the server holds at most one chunk of it.
+A server that receives a whole body keeps it until the client has read it. Here the body stays inside the response
+budget, and the server holds at most one chunk.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 class ChunkedSend:
-    """Sends responses through a `ResponseBudget`. Once a client has stalled, nothing more is sent to it."""
+    """Sends responses through a `ResponseBudget`. Sending stops once a client has stalled."""
 
     def __init__(self, app: ASGIApp, budget: ResponseBudget, public_budget: ResponseBudget) -> None:
-        """Wraps `app`; responses of public routes are sent through a budget of their own."""
+        """Wraps `app`; responses of public routes use `public_budget`."""
         self._app = app
         self._budget = budget
         self._public_budget = public_budget

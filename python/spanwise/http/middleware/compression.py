@@ -40,7 +40,7 @@ _ENCODINGS: dict[str, Callable[[bytes], bytes]] = {"zstd": _zstd, "gzip": _gzip}
 
 
 def choose_encoding(accepted: str) -> str | None:
-    """Returns the content encoding to use; None, also for an empty header, to send the body uncompressed.
+    """Returns the content encoding to use; None to send the body uncompressed, as for an empty header.
 
     Args:
         accepted: the header `Accept-Encoding` of the request (RFC 9110, section 12.5.3).
@@ -82,7 +82,7 @@ class Compression:
                 return
             if started:
                 start = started.pop()
-                # The header is read for large responses only: callers of small ones may be unknown.
+                # The header is parsed for large responses only, because unknown callers may request small ones.
                 if _is_compressible(start, message) and (encoding := _encoding(scope)):
                     message = {**message, "body": await _compress(message["body"], encoding)}
                     headers = MutableHeaders(scope=start)

@@ -1,6 +1,6 @@
 """Lets pages of the configured origins read responses. By default, no other origin may.
 
-Implements the CORS protocol of the Fetch Standard. No cookie is ever read, so credentials are not allowed.
+Implements the CORS protocol of the Fetch Standard. The service reads no cookies, so credentials are not allowed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def parse_origins(text: str) -> frozenset[str]:
     """Returns the origins in a comma-separated setting, in lower case.
 
     Raises:
-        ConfigurationError: one of them is no origin, such as `https://example.org`.
+        ConfigurationError: an entry is not an origin such as `https://example.org`.
     """
     origins = {part.strip().lower() for part in text.split(",")} - {""}
     for origin in origins - {ANY}:

@@ -1,4 +1,4 @@
-"""Keeps what the lifespan of the program shares with all requests apart from what its middleware says about one."""
+"""Separates the lifespan state, which all requests share, from the state that middleware sets per request."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 class LifespanState:
-    """Removes the members of the lifespan's state that would be taken for the identity of every caller.
+    """Removes lifespan state that would pass for the identity of every caller.
 
-    A server copies the state of the lifespan into the state of each request (ASGI, "Lifespan State"), where middleware
-    adds what it verified. A member that is still the object of the lifespan was not set for this request.
+    A server copies the lifespan state into the state of each request (ASGI, "Lifespan State"). Middleware adds verified
+    values to the same state. A member that is still the object of the lifespan was not set for this request.
     """
 
     def __init__(self, app: ASGIApp) -> None:

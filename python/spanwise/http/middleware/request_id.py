@@ -1,4 +1,4 @@
-"""Gives every request an id, and every response the headers that all of them have."""
+"""Gives every request an id, and every response the common headers."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def trace_id_of(traceparent: str) -> str | None:
 
 
 class RequestId:
-    """Gives every request an id, the client's own if it is well-formed, and returns it with the response.
+    """Gives every request an id, and returns it with the response. A well-formed id of the client is kept.
 
-    Responses hold what people said to agents, so no cache may store them unless they say so themselves, and no browser
-    may read one as another type than it has.
+    Responses contain conversations with agents. No cache may store them unless the response allows it, and browsers
+    must not guess their media type.
     """
 
     def __init__(self, app: ASGIApp) -> None:

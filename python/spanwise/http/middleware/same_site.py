@@ -1,11 +1,14 @@
-"""Keeps pages of other sites out where authorization is off.
+"""Rejects cross-site requests when authorization is off.
 
-Any page may have a browser send a form to any host, without asking first, and may have a name of its own resolve to
-this machine (DNS rebinding). Where nobody has to show a token, that would be enough to start runs and to read traces.
-So a request must name a host of this machine or one of `allowed_hosts`, and must not come from a page of another site.
-Programs send neither `Origin` nor `Sec-Fetch-Site`, and are served as before; so is a caller whom the surrounding
-program has verified. A link of another site may open the user interface, whose files are the same for everybody: the
-page that linked to it cannot read it. See `docs/reference/tokens.md#authorization-off`.
+Any page can make a browser send a form to any host without a preflight. It can also point a hostname of its own at this
+machine (DNS rebinding). Without tokens, either would be enough to start runs and read traces.
+
+A request must therefore name a host of this machine or one of `allowed_hosts`, and must not come from a page of another
+site. Programs send neither `Origin` nor `Sec-Fetch-Site`, so they are not affected. Neither are callers that the
+surrounding program has verified.
+
+A link on another site may open the user interface. Its files are the same for everyone, and the linking page cannot
+read them. See `docs/reference/tokens.md#authorization-off`.
 """
 
 from __future__ import annotations
@@ -40,7 +43,7 @@ def parse_hosts(text: str) -> frozenset[str]:
     """Returns the hosts in a comma-separated setting, in lower case.
 
     Raises:
-        ConfigurationError: one of them is no host name, such as `spanwise.example.org`.
+        ConfigurationError: an entry is not a hostname such as `spanwise.example.org`.
     """
     hosts = {part.strip().lower() for part in text.split(",")} - {""}
     for host in hosts - {ANY}:
@@ -52,7 +55,7 @@ def parse_hosts(text: str) -> frozenset[str]:
 
 
 def host_of(header: str) -> str | None:
-    """Returns the host in a `Host` header, in lower case, without its port; None if there is none."""
+    """Returns the host in a `Host` header, in lower case and without its port; None if the header has no host."""
     if len(header) > MAX_HOST_CHARACTERS:
         return None
     try:
@@ -74,7 +77,7 @@ def is_origin_of(origin: str, host: str) -> bool:
 
 
 class SameSite:
-    """Rejects requests to hosts that are not allowed, and those of pages of other sites."""
+    """Rejects requests that name a host outside the allowed ones, and requests from pages of other sites."""
 
     def __init__(
         self, app: ASGIApp, hosts: frozenset[str], origins: frozenset[str], linked_paths: frozenset[str]
@@ -83,15 +86,15 @@ class SameSite:
 
         Args:
             app: the application.
-            hosts: the hosts that requests may name, beside those of the loopback interface.
-            origins: the origins whose pages may send requests, beside the service's own.
-            linked_paths: the paths that links of other sites may open.
+            hosts: the hosts that requests may name, in addition to the loopback hosts.
+            origins: the origins whose pages may send requests, in addition to the service's own.
+            linked_paths: the paths that links on other sites may open.
         """
         self._app = app
         self._hosts = hosts
         self._origins = origins
         self._linked_paths = linked_paths
-        # Nearly all requests name the same host, and to take one apart costs as much as the rest of this check.
+        # Nearly all requests name the same host. Parsing a host costs as much as the rest of this check.
         self._last_allowed: str | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -120,7 +123,7 @@ class SameSite:
             raise ForbiddenError("pages of other sites may not send requests here: `cors_origins` names those that may")
 
     def _is_link(self, scope: Scope, headers: Headers) -> bool:
-        """Returns whether a request is the one that a browser sends to show a page in a window or tab of its own."""
+        """Returns True if a request is a browser navigation that opens a page in a window or tab."""
         is_navigation = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
         return is_navigation and scope.get("method") in _SAFE_METHODS and _path(scope) in self._linked_paths
 
@@ -139,14 +142,14 @@ class SameSite:
 
 
 def _is_exempt(scope: Scope) -> bool:
-    """Returns whether a request is a probe, or its caller was verified by the surrounding program."""
+    """Returns True if a request is a probe, or if the surrounding program verified its caller."""
     state = scope.get("state", {})
     is_verified = any(state.get(name) for name in IDENTITY_MEMBERS)
     return is_verified or _path(scope) == HEALTH
 
 
 def _path(scope: Scope) -> str:
-    """Returns the path below the prefix that the application is mounted at."""
+    """Returns the path without the prefix at which the application is mounted."""
     path: str = scope["path"]
     return path.removeprefix(scope.get("root_path", ""))
 

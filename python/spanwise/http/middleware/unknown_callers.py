@@ -1,8 +1,8 @@
-"""Bounds the processor time of requests whose caller is not known, and rejects more of them as cheaply as possible.
+"""Limits the processor time of requests by unknown callers, and rejects the excess as cheaply as possible.
 
-A request is one of an unknown caller if its token was not verified before, or if it has none where one is needed. In
-the flood of an address those are 503 without a look at the token, while callers that are known, and those that come
-from elsewhere, are served. See `docs/reference/limits.md#clients-that-nobody-knows`.
+A caller is unknown if its token was not verified before, or if a required token is missing. During a flood from one
+address, requests of its unknown callers get a 503 before their token is read. Known callers and other addresses are
+still served. See `docs/reference/limits.md`.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ class UnknownCallers:
 
         Args:
             app: the application.
-            authorizer: knows whose token was verified before.
-            budget: the processor time for all others.
-            public_paths: the paths that need no token, each with whether one is looked at all the same.
+            authorizer: knows which tokens were verified before.
+            budget: the processor time of unknown callers.
+            public_paths: the paths that need no token, each with True if a token is read anyway.
             error_response: returns the response of a rejected request.
         """
         self._app = app
@@ -78,18 +78,21 @@ class UnknownCallers:
         await self._budget.run(caller, self._app(scope, receive, send), lambda: state.get("is_known", False))
 
     def _is_free(self, scope: Scope, *, is_public: bool) -> bool:
-        """Returns whether a request takes nothing of the budget: its caller is known, or needs not be."""
+        """Returns True if a request is not charged to the budget: its caller is known, or the route is public."""
         given = [value.decode("latin-1") for name, value in scope["headers"] if name == _AUTHORIZATION]
         return (is_public and not given) or self._authorizer.knows(given)
 
     async def _reject(self, error: UnavailableError, scope: Scope, receive: Receive, send: Send) -> None:
-        """Sends the error and ends the connection: the next request on it would be parsed before it is rejected."""
+        """Sends the error and ends the connection.
+
+        Otherwise the next request on it would be parsed before its rejection.
+        """
         if scope["type"] == "websocket":
             response = json_error_response(HTTPConnection(scope), error)
         else:
             response = self._error_response(Request(scope), error)
         if scope.get("http_version") == "2":
-            scope.setdefault("state", {})["ends_connection"] = True  # our server does it
+            scope.setdefault("state", {})["ends_connection"] = True  # our server closes the connection
         else:
             response.headers["Connection"] = "close"
         if scope["type"] == "websocket":
@@ -99,5 +102,5 @@ class UnknownCallers:
 
 
 def _without_token(scope: Scope) -> Scope:
-    """Returns a request as it would be without its token: a public page is served to everybody."""
+    """Returns a copy of the request without its token, because a public page is served to everyone."""
     return {**scope, "headers": [(name, value) for name, value in scope["headers"] if name != _AUTHORIZATION]}

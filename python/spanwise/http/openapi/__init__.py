@@ -1,1 +1,1 @@
-"""How is the API described to programs?"""
+"""The OpenAPI description of the API."""

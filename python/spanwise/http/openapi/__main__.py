@@ -1,4 +1,4 @@
-"""Prints the OpenAPI document of a service without components, or writes it into a folder with a page that shows it.
+"""Prints the OpenAPI document of a service without components, or writes it to a folder with a page that shows it.
 
 python -m spanwise.http.openapi > ui/openapi.json
 python -m spanwise.http.openapi target/site/reference/openapi

@@ -38,7 +38,7 @@ def describe(routes: Sequence[Route], title: str, inputs: Inputs | None = None) 
     Args:
         routes: the route table.
         title: the name of the service, for people.
-        inputs: the input schemas of factories; None to leave them out, as the public document does.
+        inputs: the input schemas of factories; None to omit them, as in the public document.
     """
     shapes: dict[Shape, None] = {ErrorBody: None, OtlpStatus: None}
     for route in routes:
@@ -66,7 +66,7 @@ def describe(routes: Sequence[Route], title: str, inputs: Inputs | None = None) 
 
 
 def _tag(route: Route) -> str:
-    """Returns the tag that a route is listed under: its resource."""
+    """Returns the tag of a route: its resource."""
     first = route.path.split("/")[1]
     if route.is_public or first == "metrics":
         return "service"
@@ -133,7 +133,7 @@ def _responses(operation: Operation, references: dict[Shape, Node]) -> dict[str,
 def _error_response(status: int, route: Route, references: dict[Shape, Node]) -> Node:
     content = {JSON: {"schema": references[ErrorBody]}}
     if route.operation.is_otlp:
-        # A request that is neither JSON nor protobuf has no encoding of OTLP to respond in.
+        # A request that is neither JSON nor protobuf has no OTLP encoding for the response.
         content = _otlp({"anyOf": [references[OtlpStatus], references[ErrorBody]]})
     return {"description": _PHRASES.get(status) or HTTPStatus(status).phrase, "content": content}
 
@@ -143,7 +143,7 @@ def _otlp(schema: Node) -> Node:
 
 
 def _error_statuses(route: Route) -> set[int]:
-    """Returns the statuses of a route's errors. Each follows from a property of the route."""
+    """Returns the error statuses of a route. Each follows from a property of the route."""
     statuses = {500}
     if route.need is not None:
         statuses |= {401, 403}

@@ -24,7 +24,7 @@ def add_inputs(schemas: dict[str, Node], kind: str, inputs: Mapping[str, Node]) 
 
     Args:
         schemas: the schemas of the document, by name.
-        kind: what the factories build.
+        kind: the kind of component that the factories build.
         inputs: the input schema of each factory, by its id.
 
     Returns:
@@ -54,7 +54,7 @@ def describe_input(operation: Node, field: Node) -> None:
 
 
 def _rebased(schema: Node, prefix: str) -> Node:
-    """Returns a copy whose local references point below `prefix`."""
+    """Returns a copy of `schema` whose local references start with `prefix`."""
     copy: Node = {}
     waiting: list[tuple[Node | list[Any], Iterable[tuple[Any, Any]]]] = [(copy, schema.items())]
     for into, members in waiting:

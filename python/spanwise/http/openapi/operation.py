@@ -1,4 +1,4 @@
-"""What a route says about itself in the OpenAPI document."""
+"""The description of a route in the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ class ResponseSpec(Struct, frozen=True):
 
 
 class Operation(Struct, frozen=True):
-    """What a route says about itself.
+    """The description of a route.
 
     Attributes:
         id: its name for programs.
-        summary: what it does, for people.
+        summary: its purpose, for people.
         shapes: the alternative shapes of its response; empty if the response has no described shape.
         media_type: the media type of its response.
         other_responses: its other successful responses.
         query: the shape of its query.
         request: the shape of its request body.
         factory_kind: the kind of factory whose input it takes.
-        is_otlp: whether request and response are OTLP, as JSON or protobuf.
-        concerns_runs: whether it concerns hosted components, their runs or sessions.
+        is_otlp: True if request and response are OTLP, as JSON or protobuf.
+        concerns_runs: True if it concerns hosted components, their runs or sessions.
         success: the status of its response.
     """
 

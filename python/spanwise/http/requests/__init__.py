@@ -1,1 +1,1 @@
-"""How do the bytes of a request become typed values?"""
+"""Request parsing: from bytes to typed values."""

@@ -1,4 +1,4 @@
-"""What a client accepts: lists of values with weights (RFC 9110, section 12.4)."""
+"""Parses `Accept` headers: lists of values with weights (RFC 9110, section 12.4)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ MAX_CHARACTERS = 1024
 def accepted_weights(header: str) -> dict[str, float]:
     """Returns the values in a header such as `Accept-Encoding`, in lower case, with their weights.
 
-    A weight that is no number is 0. Parameters other than the weight are left out. A header of more than
-    `MAX_CHARACTERS` has no values.
+    A malformed weight is 0. Parameters other than the weight are ignored. A header of more than `MAX_CHARACTERS` has no
+    values.
     """
     weights: dict[str, float] = {}
     if len(header) > MAX_CHARACTERS:
@@ -23,7 +23,7 @@ def accepted_weights(header: str) -> dict[str, float]:
 
 
 def weight_of_media_type(accepted: str, media_type: str) -> float:
-    """Returns the weight that an `Accept` header gives to a media type: the weight of its most exact range."""
+    """Returns the weight that an `Accept` header gives to a media type: the weight of the most specific match."""
     weights = accepted_weights(accepted)
     ranges = (media_type, f"{media_type.partition('/')[0]}/*", ANY)
     return next((weights[each] for each in ranges if each in weights), 0.0)

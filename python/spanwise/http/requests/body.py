@@ -1,4 +1,4 @@
-"""Reads request bodies within limits on one body's size, its time of arrival, and the bytes of all bodies in memory."""
+"""Reads request bodies. Limits the size of one body, its time of arrival, and the bytes of all bodies in memory."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class BodyReader:
 
         Args:
             max_body_bytes: bytes of one body.
-            max_total_bytes: bytes of all bodies in memory at once, of which each caller has a share.
-            deadline_seconds: how long one body may take to arrive.
+            max_total_bytes: bytes of all bodies in memory at once. Each caller has a share.
+            deadline_seconds: the time in which one body must arrive.
         """
         self._max_body_bytes = max_body_bytes
         self._bytes = FairBudget(max_total_bytes, "too many bytes of requests at once", max_body_bytes)
@@ -41,24 +41,24 @@ class BodyReader:
         self._is_closed = False
 
     def close(self) -> None:
-        """Rejects the bodies that have not arrived yet, and all later ones."""
+        """Rejects all later bodies and those still arriving."""
         self._is_closed = True
         for arriving in self._arriving:
             arriving.reschedule(asyncio.get_running_loop().time())
 
     @property
     def in_memory(self) -> int:
-        """Returns how many bytes of bodies are in memory."""
+        """Returns the bytes of all bodies in memory."""
         return self._bytes.used
 
     @asynccontextmanager
     async def body(self, request: Request) -> AsyncIterator[bytes]:
         """Yields the body of `request`; its bytes count until the block ends.
 
-        Only bytes that have arrived count, so a client that announces many and sends few takes no memory.
+        Only received bytes count. A client that announces a large body and sends little takes no memory.
 
         Raises:
-            PayloadTooLargeError: the body is over its limit, as announced or as it arrives.
+            PayloadTooLargeError: the announced or received size of the body is over the limit.
             UnavailableError: the bodies in memory would be over their limit, or the service is shutting down.
             RequestTimeoutError: the body did not arrive in time.
             DecodeError: the body ended before its announced length.
@@ -107,7 +107,7 @@ class BodyReader:
             raise PayloadTooLargeError(f"the body is larger than {self._max_body_bytes} bytes")
 
     async def _discard(self, request: Request) -> None:
-        """Reads on for a moment: a client whose connection is closed while it sends never sees the response."""
+        """Reads a little more of the body. A client cut off while it sends would never see the response."""
         left = max(self._max_body_bytes, LINGER_BYTES)
         if _announced_bytes(request) > self._max_body_bytes + left:
             return
@@ -122,7 +122,7 @@ def _announced_bytes(request: Request) -> int:
     """Returns the announced length of a body; 0 without a header.
 
     Raises:
-        DecodeError: it is no number. Servers check that, but some read what Python refuses to, such as 5,000 digits.
+        DecodeError: the length is malformed. Some servers accept lengths that Python rejects, such as 5,000 digits.
     """
     text = request.headers.get("content-length", "0")
     if not (text.isascii() and text.isdigit() and len(text) <= MAX_LENGTH_DIGITS):
@@ -131,7 +131,7 @@ def _announced_bytes(request: Request) -> int:
 
 
 def body_readers(settings: Settings) -> dict[str, BodyReader]:
-    """Returns the readers of request bodies, by the names that routes have for them."""
+    """Returns the readers of request bodies, by the names that routes use."""
     deadline = settings.body_deadline_seconds
     return {
         "search": BodyReader(settings.max_search_body_bytes, settings.search_buffer_bytes, deadline),

@@ -1,4 +1,4 @@
-"""What a request says about its caller and the component that it addresses."""
+"""Reads the caller and the addressed component from a request."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def owner_of(request: Request) -> str | None:
-    """Returns the user to whose traces, sessions and runs the caller is restricted; None for everyone's."""
+    """Returns the user whose traces, sessions and runs the caller may access; None for all users."""
     owner: str | None = request.state.identity.owner_filter
     return owner
 
@@ -23,27 +23,27 @@ def component_id_of(request: Request) -> str:
 
 
 def address_of(connection: HTTPConnection) -> str:
-    """Returns the address that a connection comes from: of IPv6 the network, as one client has many addresses there."""
+    """Returns the client address of a connection; for IPv6 its network, because one client has many addresses in it."""
     return network_of(connection.client.host if connection.client else "")
 
 
 def network_of(host: str) -> str:
-    """Returns the address that a host counts as: of IPv6 the network, as one client has many addresses there."""
+    """Returns the address that a host counts as; for IPv6 its network, because one client has many addresses in it."""
     return ":".join(host.split(":")[:4]) if host.count(":") > 1 and "." not in host else host
 
 
 def caller_key(connection: HTTPConnection, identity: Identity | None) -> str:
-    """Returns the key under which a caller shares the budgets: its verified user, otherwise its address."""
+    """Returns the key of a caller in shared budgets: its verified user, or else its address."""
     user_id = identity.user_id if identity else None
     return address_key(address_of(connection)) if user_id is None else f"user {user_id}"
 
 
 def address_key(address: str) -> str:
-    """Returns the key under which a caller that is not verified shares the budgets, given its `network_of`."""
+    """Returns the key of an unverified caller in shared budgets, given its `network_of`."""
     return f"address {address}"
 
 
 def sender_of(request: HTTPConnection) -> str:
-    """Returns the program that sent a request and its address, for the log."""
+    """Returns the client program and its address, as written to the log."""
     host = request.client.host if request.client else "an unknown address"
     return f"{host} ({request.headers.get('user-agent', 'no user agent'):.80})"

@@ -21,7 +21,7 @@ def decode_json(request: Request, body: bytes, decoder: msgspec.json.Decoder[Sha
 
     Raises:
         UnsupportedMediaTypeError: the body is not plain JSON.
-        ValidationError: the body does not fit; the message ends with the location.
+        ValidationError: the body does not match the shape; the message ends with the location.
     """
     if media_type(request) != JSON:
         found = request.headers.get("content-type", "")
@@ -30,7 +30,7 @@ def decode_json(request: Request, body: bytes, decoder: msgspec.json.Decoder[Sha
     if encoding != "identity":
         raise UnsupportedMediaTypeError(f"expected no content encoding, got `{encoding:.256}`")
     try:
-        body.decode()  # all of it: the decoder does not look at the members that it ignores
+        body.decode()  # checks the whole text, because the decoder skips members that it ignores
         return decoder.decode(body)
     except UnicodeDecodeError as error:
         raise ValidationError(f"JSON is not UTF-8: {error.reason} - at byte {error.start}") from error

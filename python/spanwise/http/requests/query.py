@@ -26,8 +26,8 @@ def decode_query(request: Request, shape: type[Query]) -> Query:
     """Returns the query of `request` as `shape`. Unknown parameters are ignored.
 
     Raises:
-        ValidationError: a parameter that is no list is given twice, or one does not fit; the message ends with its
-            name. Or the query is over a limit.
+        ValidationError: the query is over a limit, a parameter is invalid, or one that is not a list is given twice.
+            The message ends with the name of the parameter.
     """
     try:
         return msgspec.convert(_given(request, shape) if request.scope["query_string"] else {}, shape, strict=False)
@@ -36,11 +36,10 @@ def decode_query(request: Request, shape: type[Query]) -> Query:
 
 
 def query_parameters(request: Request) -> QueryParams:
-    """Returns the parameters in the query of `request`. Its length is checked before it is parsed.
+    """Returns the parameters in the query of `request`. Checks the length before parsing.
 
     Raises:
-        ValidationError: there are more than `MAX_PARAMETERS`, or a public route has a query of more than
-            `MAX_PUBLIC_BYTES`.
+        ValidationError: the query has more than `MAX_PARAMETERS`, or more than `MAX_PUBLIC_BYTES` on a public route.
     """
     query: bytes = request.scope["query_string"]
     if query.count(b"&") >= MAX_PARAMETERS:
@@ -54,7 +53,7 @@ def _given(request: Request, shape: type[Struct]) -> dict[str, str | list[str]]:
     """Returns the values of the query's parameters, by name.
 
     Raises:
-        ValidationError: a parameter that is no list is given twice.
+        ValidationError: a parameter that is not a list is given twice.
     """
     given = query_parameters(request)
     lists = _lists_of(shape)
@@ -67,12 +66,12 @@ def _given(request: Request, shape: type[Struct]) -> dict[str, str | list[str]]:
 @cache
 def _lists_of(shape: type[Struct]) -> frozenset[str]:
     """Returns the parameters that may be given more than once."""
-    fields = msgspec.inspect.type_info(shape).fields  # type: ignore[attr-defined]  # it is that of a Struct
+    fields = msgspec.inspect.type_info(shape).fields  # type: ignore[attr-defined]  # only a Struct has it
     return frozenset(field.encode_name for field in fields if _is_list(field.type))
 
 
 def _is_list(kind: msgspec.inspect.Type) -> bool:
-    """Returns whether a type is a list, or may be one."""
+    """Returns True if a type is a list or a union with a list."""
     if isinstance(kind, msgspec.inspect.Metadata):
         return _is_list(kind.type)
     if isinstance(kind, msgspec.inspect.UnionType):

@@ -1,7 +1,7 @@
-"""Query parameters that a route does not have.
+"""Checks query parameters that a route does not define.
 
-On routes of our own they are an error: a typo must not look like a result. On those of agno and of OTLP, whose clients
-we do not write, they are ignored, and logged once unless agno's own service has them.
+On our own routes they are an error, because a typo must not look like a result. On agno and OTLP routes, whose clients
+others write, they are ignored. Each is logged once, unless agno's own service accepts it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _log = logging.getLogger(__name__)
 
 
 def is_agnos(method: str, path: str) -> bool:
-    """Returns whether agno's service has the route of a path, with its parameters in braces, too."""
+    """Returns True if agno's service also has this route. `path` has its parameters in braces."""
     return path in AGNO_PATHS or path.startswith(AGNO_PREFIXES) or (method, path) in AGNO_METHODS_AND_PATHS
 
 
@@ -54,7 +54,7 @@ class UnknownParameters:
     """Rejects unknown query parameters, or logs each of them once."""
 
     def __init__(self) -> None:
-        """Begins with nothing logged."""
+        """Starts with an empty set of logged parameters."""
         self._logged: set[tuple[str, str]] = set()
 
     def check(self, request: Request, path: str, operation: Operation) -> None:
@@ -63,10 +63,10 @@ class UnknownParameters:
         Args:
             request: the request.
             path: the path of its route, with its parameters in braces.
-            operation: what the route says about itself.
+            operation: the description of the route.
 
         Raises:
-            ValidationError: one is unknown to a route of our own, or there are too many.
+            ValidationError: one of our own routes does not define a parameter, or there are too many.
         """
         if not request.scope["query_string"]:
             return

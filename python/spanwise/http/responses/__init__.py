@@ -1,1 +1,1 @@
-"""How do values, events and errors become the bytes of a response?"""
+"""Response encoding: from values, events and errors to bytes."""

@@ -1,4 +1,4 @@
-"""The memory budget of responses that wait for slow clients, and the deadline for a client that reads nothing."""
+"""The memory budget of responses to slow clients, and the deadline of stalled clients."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ _log = logging.getLogger(__name__)
 
 
 class ClientStalledError(OSError):
-    """The client read nothing of its response for too long, so nothing more is sent to it."""
+    """The client read no part of its response for too long, so sending stops."""
 
 
 class ResponseBudget:
-    """Bounds the bytes of responses in memory and how long a client may read nothing.
+    """Limits the bytes of responses in memory, and the time in which a client reads nothing.
 
     Attributes:
         deadline_seconds: how long a client may read nothing.
     """
 
     def __init__(self, max_bytes: int, deadline_seconds: float, *, is_shared: bool = False) -> None:
-        """Sets the bounds.
+        """Sets the limits.
 
         Args:
-            max_bytes: bytes of all responses being sent, of which each caller has a share. A caller that has more than
-                its share is served no further request.
+            max_bytes: bytes of all responses being sent. Each caller has a share; a caller over its share gets no
+                further requests served.
             deadline_seconds: how long a client may read nothing.
-            is_shared: whether all responses send the same bodies, so that each holds only the chunk that is sent.
+            is_shared: True if all responses send the same bodies, so that each holds only the chunk being sent.
         """
         self._bytes = FairBudget(max_bytes, "too many response bytes are waiting for slow clients")
         self._is_shared = is_shared
@@ -46,7 +46,7 @@ class ResponseBudget:
 
     @property
     def in_memory(self) -> int:
-        """Returns how many bytes of response bodies are being sent."""
+        """Returns the bytes of response bodies being sent."""
         return self._bytes.used
 
     def admit(self) -> None:
@@ -61,7 +61,7 @@ class ResponseBudget:
         """Sends one `http.response.body` message, in chunks if it is large.
 
         Returns:
-            Whether the client read it in time.
+            True if the client read it in time.
         """
         body = message.get("body", b"")
         has_more = message.get("more_body", False)

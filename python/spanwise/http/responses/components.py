@@ -1,4 +1,4 @@
-"""How hosted components and factories appear in responses."""
+"""The representation of hosted components and factories in responses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def describe_component(entry: Entry) -> dict[str, Any]:
-    """Returns the members that describe a component or factory, without those that it does not have."""
+    """Returns the members that describe a component or factory. Missing members are omitted."""
     found = {
         "id": entry.id,
         "name": entry.name or entry.id,

@@ -1,7 +1,7 @@
-"""Error responses. The class of an error determines its status and its code.
+"""Error responses. The class of an error determines its status and code.
 
-The body is `{"detail": str, "error_code": str}`, except that OTLP clients receive a `google.rpc.Status` in their own
-encoding. A 500 has a fixed text; its cause is in the log, under the request id that the client received. See
+The body is `{"detail": str, "error_code": str}`. OTLP clients receive a `google.rpc.Status` in their own encoding
+instead. A 500 has a fixed text; its cause is in the log under the request id that the client received. See
 `docs/reference/api.md#errors`.
 """
 
@@ -40,7 +40,10 @@ _log = logging.getLogger(__name__)
 
 
 def as_spanwise_error(request: HTTPConnection, error: Exception) -> SpanwiseError:
-    """Returns the error to report to the client. Logs an internal error and hides its cause from the client."""
+    """Returns the error to report to the client.
+
+    An internal error is logged, and its cause is hidden from the client.
+    """
     if isinstance(error, SpanwiseError) and error.error_code != SpanwiseError.error_code:
         return error
     if not isinstance(error, RunFailedError):
@@ -56,7 +59,7 @@ def json_error_response(request: HTTPConnection, error: SpanwiseError) -> Respon
 
 
 def otlp_error_response(request: Request, error: SpanwiseError) -> Response:
-    """Returns `error` as a `google.rpc.Status` in the encoding of the request; as JSON if that is none of OTLP's."""
+    """Returns `error` as a `google.rpc.Status` in the encoding of the request, or as JSON for other encodings."""
     content_type = media_type(request)
     if content_type not in (JSON, PROTOBUF):
         return json_error_response(request, error)
@@ -69,7 +72,7 @@ def otlp_error_response(request: Request, error: SpanwiseError) -> Response:
 
 
 def routing_error(request: Request, error: Exception) -> tuple[SpanwiseError, Mapping[str, str]]:
-    """Returns the error for a request that matches no route, and the headers of its response."""
+    """Returns the error of a request that matches no route, and the headers of its response."""
     raised: HTTPException = error  # type: ignore[assignment]  # registered for this class
     match raised.status_code:
         case 404:
@@ -81,12 +84,12 @@ def routing_error(request: Request, error: Exception) -> tuple[SpanwiseError, Ma
 
 
 def _headers_of(error: SpanwiseError) -> dict[str, str]:
-    """Returns the headers that belong to an error, whatever the encoding of its body."""
+    """Returns the headers that belong to an error. They do not depend on the encoding of the body."""
     match error.status:
         case UnavailableError.status:
             return {"Retry-After": str(RETRY_AFTER_SECONDS)}
         case MethodNotAllowedError.status:
-            # Of a route whose methods are all switched off.
+            # every method of this route is switched off
             return {"Allow": ""}
         case UnauthenticatedError.status:
             return {"WWW-Authenticate": "Bearer"}

@@ -1,4 +1,4 @@
-"""Streams server-sent events, such as those of a run, with a heartbeat while there are none.
+"""Streams server-sent events, such as the events of a run, with heartbeats in between.
 
 See `docs/reference/api-runs.md#server-sent-events` and the HTML Living Standard, "Server-sent events".
 """
@@ -37,31 +37,31 @@ _log = logging.getLogger(__name__)
 
 
 class StreamLimit:
-    """Limits how many event streams are open at once, and divides them among callers."""
+    """Limits the number of open event streams, and divides the slots among callers."""
 
     def __init__(self, max_open: int) -> None:
-        """Allows at most `max_open` streams at once."""
+        """Sets the maximum number of open streams."""
         self._places = FairBudget(max_open, f"more than {max_open} streams at once")
 
     @property
     def open(self) -> int:
-        """Returns how many streams are open."""
+        """Returns the number of open streams."""
         return self._places.used
 
     def acquire(self) -> StreamSlot:
-        """Returns the slot of one more stream. Acquire it before the run is started.
+        """Returns the slot of one more stream. Acquire it before starting the run.
 
         Raises:
-            UnavailableError: all slots are taken, or the caller has its share of them.
+            UnavailableError: all slots are taken, or the caller's share is used up.
         """
         return StreamSlot(self._places.take())
 
 
 class StreamSlot:
-    """The slot of one stream. It is released after the response, or at the end of its block if there is none."""
+    """The slot of one stream. It is released after the response, or at the end of its block without a response."""
 
     def __init__(self, place: Holding) -> None:
-        """Takes a slot that is counted already."""
+        """Takes a slot that is already counted."""
         self._place = place
         self._has_response = False
 
@@ -81,13 +81,16 @@ class StreamSlot:
     def respond(
         self, entries: AsyncGenerator[RunEvent, None], headers: dict[str, str] | None = None
     ) -> StreamingResponse:
-        """Returns a response that sends `entries` as they arrive. A client that leaves ends the stream, not the run."""
+        """Returns a response that sends `entries` as they arrive.
+
+        A client that disconnects ends the stream, not the run.
+        """
         self._has_response = True
         return EventStreamResponse(_frames(entries), self.release, headers)
 
 
 class EventStreamResponse(StreamingResponse):
-    """A response that sends events as they come, a comment after every 15 s without one, and releases what it holds."""
+    """Sends events as they arrive, and a comment after every 15 s without an event. Releases its slot at the end."""
 
     def __init__(
         self,
@@ -98,11 +101,11 @@ class EventStreamResponse(StreamingResponse):
         """Prepares to send.
 
         Args:
-            frames: events in their wire format, one or several at once. It is closed when the response ends.
-            release: called when the response ends, however it does.
+            frames: events in their wire format, one or several at once. The generator is closed when the response ends.
+            release: called when the response ends, even after an error.
             headers: further headers.
         """
-        # nginx would otherwise collect events before it passes them on.
+        # Without this header, nginx buffers events before it passes them on.
         sent = {"X-Accel-Buffering": "no"} | (headers or {})
         super().__init__(_with_heartbeats(frames), media_type=f"{EVENT_STREAM}; charset=utf-8", headers=sent)
         self._release = release
@@ -143,7 +146,7 @@ async def _with_heartbeats(frames: AsyncGenerator[bytes, None]) -> AsyncIterator
 
 
 async def content_only(entries: AsyncGenerator[RunEvent, None], kind: Kind) -> AsyncGenerator[RunEvent, None]:
-    """Yields the content events of a run, and its last event if it did not complete; a workflow's in any case."""
+    """Yields the content events of a run. The last event is added if the run did not complete, or is of a workflow."""
     async with aclosing(entries):
         async for entry in entries:
             status = status_after(kind, entry.name)
@@ -153,7 +156,7 @@ async def content_only(entries: AsyncGenerator[RunEvent, None], kind: Kind) -> A
 
 
 def frame(entry: RunEvent) -> bytes:
-    """Returns one event in its wire format. Its JSON has no line break, so its content cannot end the event."""
+    """Returns one event in its wire format. Its JSON has no line break, so its content cannot end the event early."""
     return b"id: %d\nevent: %s\ndata: %s\n\n" % (entry.index, entry.name.encode(), entry.body)
 
 
@@ -161,11 +164,11 @@ def last_event_index(request: Request, given: str | None) -> int:
     """Returns the index of the last event that the client has, or -1.
 
     Args:
-        request: its header `Last-Event-ID` wins.
+        request: its `Last-Event-ID` header takes precedence.
         given: the field of the form.
 
     Raises:
-        BadRequestError: the text is no index.
+        BadRequestError: the text is not an index.
     """
     text = request.headers.get("last-event-id") or given
     if not text:

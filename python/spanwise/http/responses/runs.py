@@ -1,4 +1,4 @@
-"""How runs appear in responses."""
+"""The representation of runs in responses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def describe_run(record: RunRecord) -> dict[str, Any]:
-    """Returns the members of a run: its result, or what is known of it while it has none."""
+    """Returns the members of a run: its result, or its state while the result is missing."""
     run_input = record.message if record.kind == Kind.WORKFLOW else {"input_content": record.message}
     found = {
         "run_id": record.run_id,

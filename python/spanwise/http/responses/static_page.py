@@ -1,4 +1,4 @@
-"""Pages and files that are the same for everyone: compressed once, and not sent again to a client that has them."""
+"""Pages and files that are the same for everyone. They are compressed once, and clients may cache them."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ MAX_VARIANTS = 256
 def static_response(
     request: Request, body: bytes, media_type: str, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """Returns the response with a page, or 304 if the client has it.
+    """Returns the response with a page, or 304 if the client has the current version.
 
     Args:
-        request: its header `If-None-Match` names what the client has.
+        request: its `If-None-Match` header names the version that the client has.
         body: the page.
         media_type: its media type.
-        headers: more headers of the response, or others than those that pages have.
+        headers: additional headers. They replace the default headers of pages with the same name.
     """
     tag = _tag(body)
     shared = {"ETag": tag, "Cache-Control": "private, no-cache", **(headers or {})}
     given = request.headers.get("if-none-match", "")
-    if given == "*" or tag.removeprefix("W/") in given:  # no other tag contains it, with its quotes
+    if given == "*" or tag.removeprefix("W/") in given:  # a quoted tag is never part of another tag
         return Response(status_code=304, headers=shared)
     encoding = choose_encoding(request.headers.get("accept-encoding", ""))
     if encoding is None or len(body) < MIN_BYTES:

@@ -1,1 +1,1 @@
-"""Which routes are there, and what does each need?"""
+"""The routes, and the scopes and limits of each."""

@@ -1,4 +1,4 @@
-"""The routes of hosted components, their runs and sessions; the same for agents, teams and workflows."""
+"""The routes of hosted components, their runs and sessions. Agents, teams and workflows have the same routes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a process that only reads traces does not serve."""
+"""Rejects the routes that a read-only process does not serve."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _DELETION = Need.of("traces:delete")
 
 
 def reader_rejection(route: Route, writer_url: str) -> Callable[[], NoReturn] | None:
-    """Returns what rejects the requests of a route that a reader does not serve; None if it serves them.
+    """Returns a function that rejects requests of a route that a reader does not serve; None for other routes.
 
-    Exporters of OTLP try again after a 503, and lose data after a 405.
+    OTLP exporters retry after a 503, and lose data after a 405.
 
     Args:
         route: the route.
-        writer_url: the address of the writer; empty if it is not known.
+        writer_url: the address of the writer; empty if unknown.
     """
     writer = f"the writer, {writer_url}" if writer_url else "the writer"
     if route.operation.is_otlp:

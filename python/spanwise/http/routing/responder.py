@@ -1,4 +1,4 @@
-"""From a route to the function that responds to its requests, which every server of the service shares."""
+"""Turns a route into the function that responds to its requests. Every server of the service shares it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Endpoint: TypeAlias = "Callable[[Request], Awaitable[Response]]"
 
 
 def responder(route: Route, backend: Backend) -> Endpoint:
-    """Returns the function that responds to the requests of one route, whatever happens.
+    """Returns the function that responds to the requests of one route. It never raises an error of a request.
 
     It authorizes the caller, reads the body within its limits, runs the handler, and counts the request.
     """
@@ -39,7 +39,7 @@ def responder(route: Route, backend: Backend) -> Endpoint:
             request.state.is_public = route.is_public
             if reject is not None:
                 reject()
-            if not route.is_public:  # public pages take any parameter: browsers and mail add their own
+            if not route.is_public:  # browsers and mail programs add parameters to links of public pages
                 backend.unknown_parameters.check(request, route.path, route.operation)
                 backend.response_budget.admit()
             async with reader.body(request) if reader else nullcontext(b"") as body:
@@ -53,10 +53,10 @@ def responder(route: Route, backend: Backend) -> Endpoint:
 
 
 def _error_response(request: Request, route: Route, backend: Backend, error: Exception) -> Response:
-    """Returns the response to a request that failed.
+    """Returns the response to a failed request.
 
-    This is a function of its own because a local name for the error in the frame that caught it would form a cycle with
-    the traceback, which keeps the request body alive until the garbage collector runs.
+    This is a separate function because a local variable with the error would form a cycle with the traceback. That
+    cycle would keep the request body alive until the next garbage collection.
     """
     reported = as_spanwise_error(request, error)
     if route.operation.is_otlp:

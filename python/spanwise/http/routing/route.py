@@ -29,15 +29,15 @@ class Route(Struct, frozen=True):
         method: the HTTP method.
         path: the path, with its parameters in braces.
         handler: responds to requests.
-        operation: what the OpenAPI document says about it.
-        need: the scopes that a caller needs where authorization is on. Nobody may use a route that is not public and
-            has none.
-        is_public: whether it is open to everyone, even where authorization is on.
-        reads_token: whether a public route says other things to callers whose token is valid.
-        body: the reader, and so the limits, of its request body; None if it has none, and then no body is read.
+        operation: its description in the OpenAPI document.
+        need: the scopes that a caller needs when authorization is on. Without scopes, a route that is not public
+            rejects every caller.
+        is_public: True if it is open to everyone, even when authorization is on.
+        reads_token: True if a public route returns more to callers with a valid token.
+        body: the reader of its request body, which sets its limits; None if the route reads no body.
         write_error: writes its error responses.
-        is_filtered_by_scope: whether it lists resources and leaves out those that the caller's scopes do not name.
-        accepts_basic: whether the token may also be the password of Basic authentication.
+        is_filtered_by_scope: True if it lists resources and omits those outside the caller's scopes.
+        accepts_basic: True if the token may also be sent as the password of Basic authentication.
     """
 
     method: str

@@ -1,4 +1,4 @@
-"""The route table: what is served, to whom, and which limits a body has. A new route is a new entry."""
+"""The route table: each route with its scopes and the limits of its body. Add an entry per route."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The routes of the user interface. Each built file has a row of its own: no path is looked up in a folder."""
+"""The routes of the user interface. Each built file has its own route, so no request path reaches the file system."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ PAGE_ROUTE = Route(
 
 
 def file_routes(files: Mapping[str, bytes]) -> Iterator[Route]:
-    """Yields a route for each built file that the page may load, and one for the path of the page with a slash.
+    """Yields a route for each built file that the page may load, and one for the page's path with a trailing slash.
 
-    They are not described in the OpenAPI document: their names change with every build.
+    The OpenAPI document omits these routes because their names change with every build.
 
     Args:
         files: the contents of the built files by path.

@@ -1,1 +1,1 @@
-"""Which shapes do the requests and responses of hosted components, runs and sessions have?"""
+"""The shapes of requests and responses."""

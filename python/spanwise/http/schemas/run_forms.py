@@ -1,4 +1,4 @@
-"""The forms of run requests. Other fields are ignored, or rejected if a client may rely on them.
+"""The forms of run requests. Other fields are ignored, or rejected if a client might depend on their effect.
 
 See `docs/reference/api-runs.md#run-routes`.
 """

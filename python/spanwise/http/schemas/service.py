@@ -1,4 +1,4 @@
-"""The schemas of what the service tells of itself.
+"""The shapes of responses about the service.
 
 Source: `docs/reference/api.md`.
 """

@@ -1,4 +1,4 @@
-"""The shapes of skeletons of traces, of single spans and of their values.
+"""The shapes of traces in columns, of single spans and of their values.
 
 See `docs/reference/api-search.md#one-trace`.
 """

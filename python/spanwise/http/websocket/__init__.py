@@ -1,1 +1,1 @@
-"""How are workflows run over a WebSocket?"""
+"""Runs workflows over a WebSocket."""

@@ -62,7 +62,7 @@ async def resume(session: SocketSession, received: Message) -> None:
 
 
 async def reconnect(session: SocketSession, received: Message) -> None:
-    """Sends the events of a run that the client does not have yet, then later ones. It calls no factory."""
+    """Sends the events of a run that the client lacks, then later ones. It calls no factory."""
     message = convert_message(received, ReconnectMessage)
     try:
         record, _ = await _record(session, message, message.run_id)
@@ -74,7 +74,7 @@ async def reconnect(session: SocketSession, received: Message) -> None:
 
 
 async def cancel(session: SocketSession, received: Message) -> None:
-    """Cancels a run, and confirms it once that is durable. It calls no factory."""
+    """Cancels a run, and confirms it once the cancellation is durable. It calls no factory."""
     message = convert_message(received, CancelMessage)
     record, identity = await _record(session, message, message.run_id)
     await session.backend.runs.cancel(Kind.WORKFLOW, record.component_id, record.run_id, identity.owner_filter)
@@ -101,7 +101,7 @@ def _launch_request(
 async def _follow(
     session: SocketSession, run_id: str, entries: AsyncGenerator[RunEvent, None], *, all_events: bool
 ) -> None:
-    """Sends the events of a run until it ends or pauses. The run does not wait for them."""
+    """Sends the events of a run until it ends or pauses. The run does not wait for the client."""
     session.set_followed_run(run_id)
     async with aclosing(entries if all_events else content_only(entries, Kind.WORKFLOW)) as followed:
         async for entry in followed:
@@ -122,7 +122,7 @@ async def _record(session: SocketSession, message: ActionMessage, run_id: str) -
 
 
 def _workflow_id(session: SocketSession, message: ActionMessage) -> str | None:
-    """Returns the workflow that a message concerns: the one in the path, if there is one."""
+    """Returns the workflow of a message. The id in the path takes precedence."""
     in_path: str | None = session.websocket.path_params.get("component_id")
     if in_path is not None and message.workflow_id not in (None, in_path):
         raise BadRequestError(f"this socket is for the workflow `{in_path}`, got another workflow_id")
@@ -130,10 +130,10 @@ def _workflow_id(session: SocketSession, message: ActionMessage) -> str | None:
 
 
 def _require_scope(session: SocketSession, workflow_id: str) -> Identity:
-    """Returns the caller, which may run the workflow.
+    """Returns the caller after checking that it may run the workflow.
 
     Raises:
-        ForbiddenError: it may not.
+        ForbiddenError: the caller lacks the scope.
     """
     identity = _identity(session)
     session.backend.authorizer.require(identity, RUN, session.audited(workflow_id))
@@ -144,7 +144,7 @@ def _identity(session: SocketSession) -> Identity:
     """Returns the caller.
 
     Raises:
-        UnauthenticatedError: its token has expired since the message arrived.
+        UnauthenticatedError: the caller's token has expired since the message arrived.
     """
     if session.identity is None:
         raise UnauthenticatedError("Authentication required")
@@ -152,6 +152,6 @@ def _identity(session: SocketSession) -> Identity:
 
 
 def _object(message: StartMessage | ContinueMessage, name: str) -> dict[str, Any] | None:
-    """Returns the member `name`, a JSON object; None if it is missing or null."""
+    """Returns the member `name` as a JSON object; None if it is missing or null."""
     found = getattr(message, name)
     return None if found is None else check_input(found, name)

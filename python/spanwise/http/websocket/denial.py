@@ -16,7 +16,7 @@ _EXTENSION = "websocket.http.response"
 async def deny(websocket: WebSocket, response: Response) -> None:
     """Responds to a handshake with `response`, by the ASGI extension "WebSocket Denial Response".
 
-    A server without that extension, which a surrounding program may run in, responds with an empty 403.
+    A server without that extension, such as one of a surrounding program, responds with an empty 403.
     """
     if _EXTENSION in (websocket.scope.get("extensions") or {}):
         await websocket.send_denial_response(response)

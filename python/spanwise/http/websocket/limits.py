@@ -1,4 +1,4 @@
-"""Limits on open WebSockets, known and unknown ones apart, and their shutdown with the service."""
+"""Limits open WebSockets, separately for known and unknown callers, and closes them at shutdown."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ if TYPE_CHECKING:
 
 
 class LimitedSocket(Protocol):
-    """What the limits know of an open socket."""
+    """The part of an open socket that the limits use."""
 
     @property
     def address(self) -> str:
-        """The address of its client."""
+        """The address of the client."""
 
     def drain(self) -> None:
-        """Ends the socket when the runs that it follows have ended."""
+        """Ends the socket after the runs that it follows."""
 
     def end(self, code: int, reason: str) -> None:
         """Ends the socket now."""
 
 
 class SocketLimits:
-    """Limits how many sockets are open at once.
+    """Limits the number of open sockets.
 
-    Sockets of callers that are known have places, which are divided among them. Sockets whose caller is unknown have a
-    few of their own. One more of these ends the oldest one of the address that has most of them.
+    Sockets of known callers hold slots that are divided among callers. Sockets of unknown callers have a small limit of
+    their own. A socket over that limit replaces the oldest one of the address with the most unknown sockets.
 
     Attributes:
-        buffered_bytes: divides the bytes of messages that are in memory among callers.
+        buffered_bytes: divides the bytes of messages in memory among callers.
         processor: divides the processor time for frames and messages among known callers.
     """
 
@@ -54,9 +54,9 @@ class SocketLimits:
         """Sets the limits.
 
         Args:
-            max_open: sockets of known callers that may be open.
-            max_open_per_user: sockets of one verified user that may be open.
-            max_buffered_bytes: bytes of messages of known callers that may be in memory.
+            max_open: open sockets of known callers.
+            max_open_per_user: open sockets of one verified user.
+            max_buffered_bytes: bytes of messages of known callers in memory.
         """
         self._max_open_per_user = max_open_per_user
         self._places = FairBudget(max_open, f"more than {max_open} sockets at once")
@@ -70,12 +70,12 @@ class SocketLimits:
 
     @property
     def open(self) -> int:
-        """Returns how many sockets are open."""
+        """Returns the number of open sockets."""
         return len(self._sockets)
 
     @property
     def unknown(self) -> int:
-        """Returns how many of them are of unknown callers."""
+        """Returns the number of open sockets of unknown callers."""
         return len(self._unknown)
 
     def expect_open(self) -> None:
@@ -88,7 +88,7 @@ class SocketLimits:
             raise UnavailableError("the service is shutting down")
 
     def enter(self, socket: LimitedSocket) -> None:
-        """Counts one more socket, whose caller is unknown. This may end an older one.
+        """Adds a socket whose caller is unknown. This may end an older one.
 
         Raises:
             UnavailableError: the service is shutting down.
@@ -107,13 +107,13 @@ class SocketLimits:
             oldest.end(TRY_AGAIN_LATER, f"more than {MAX_UNKNOWN_SOCKETS} sockets without authentication")
 
     def place(self, user_id: str | None) -> Place:
-        """Returns a place for a socket of the current caller.
+        """Returns a slot for a socket of the current caller.
 
         Args:
-            user_id: the user that was verified; None if none was.
+            user_id: the verified user; None if the caller is not verified.
 
         Raises:
-            UnavailableError: too many sockets are open, or too many of this caller.
+            UnavailableError: too many sockets are open, in total or of this caller.
         """
         if user_id is not None and self._per_user[user_id] >= self._max_open_per_user:
             raise UnavailableError(f"more than {self._max_open_per_user} sockets of one user at once")
@@ -123,17 +123,17 @@ class SocketLimits:
         return place
 
     def recognize(self, socket: LimitedSocket) -> None:
-        """Counts a socket no more as one of an unknown caller: it has a place."""
+        """Stops counting a socket as one of an unknown caller, because it has a slot."""
         self._unknown.pop(socket, None)
 
     def leave(self, socket: LimitedSocket) -> None:
-        """Counts one socket less."""
+        """Removes a socket."""
         self._sockets.discard(socket)
         self._unknown.pop(socket, None)
         self._has_left.set()
 
     async def drain(self) -> None:
-        """Accepts no more sockets, and ends each open one when its runs have ended, or after `DRAIN_SECONDS`."""
+        """Stops accepting sockets, and ends each open one after its runs or after `DRAIN_SECONDS`."""
         self._is_draining = True
         for socket in list(self._sockets):
             socket.drain()
@@ -158,7 +158,7 @@ class MessageRate:
         self._second_started_at, self._in_second = 0.0, 0
 
     def is_exceeded(self, now: float) -> bool:
-        """Counts one message; returns whether there are more than `MAX_MESSAGES_PER_SECOND` now.
+        """Counts one message; returns True if this second has more than `MAX_MESSAGES_PER_SECOND`.
 
         Args:
             now: monotonic time in seconds.
@@ -170,16 +170,16 @@ class MessageRate:
 
 
 class Place:
-    """The place of one socket among those of known callers."""
+    """The slot of one socket among the sockets of known callers."""
 
     def __init__(self, holding: Holding, per_user: Counter[str], user_id: str | None) -> None:
-        """Holds a place that is counted already."""
+        """Holds a slot that is already counted."""
         self._holding = holding
         self._per_user = per_user
         self._user_id = user_id
 
     def release(self) -> None:
-        """Gives the place back. Call it once."""
+        """Releases the slot. Call it once."""
         self._holding.release()
         if self._user_id is not None:
             self._per_user[self._user_id] -= 1

@@ -99,7 +99,7 @@ def decode_message(text: str) -> Message:
     """Returns the JSON object in `text`.
 
     Raises:
-        ValidationError: the text is no JSON object, or has a member twice.
+        ValidationError: the text is not a JSON object, or repeats a member.
     """
     try:
         message = msgspec.json.decode(text.encode(), type=dict[str, Any])
@@ -110,11 +110,11 @@ def decode_message(text: str) -> Message:
 
 
 def convert_message(message: Message, shape: type[AnyMessage]) -> AnyMessage:
-    """Returns `message` as the shape that its action needs.
+    """Returns `message` as the shape of its action.
 
     Raises:
-        BadRequestError: it has a member that is not supported.
-        ValidationError: it does not fit; the message ends with the location.
+        BadRequestError: the message has an unsupported member.
+        ValidationError: the message does not match the shape; the error ends with the location.
     """
     reject_fields(message, UNSUPPORTED)
     try:

@@ -1,4 +1,4 @@
-"""The WebSocket routes of workflows: who may open a socket."""
+"""The WebSocket routes of workflows, and the checks before a socket opens."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def websocket_routes(backend: Backend) -> list[WebSocketRoute]:
-    """Returns the routes of WebSockets, which OpenAPI cannot describe."""
+    """Returns the WebSocket routes, which OpenAPI cannot describe."""
     return [WebSocketRoute(path, _endpoint(path, backend)) for path in PATHS]
 
 
@@ -56,10 +56,10 @@ def _endpoint(path: str, backend: Backend) -> Callable[[WebSocket], Awaitable[No
 
 
 async def _authenticate(websocket: WebSocket, path: str, backend: Backend) -> Identity | None:
-    """Returns the caller; None if it has to authenticate by a message.
+    """Returns the caller; None if it must authenticate by a message.
 
     Raises:
-        UnauthenticatedError: the token in the header is not valid.
+        UnauthenticatedError: the token in the header is invalid.
     """
     authorization = websocket.headers.getlist("authorization")
     if backend.authorizer.callers == "tokens" and not authorization:
@@ -69,10 +69,10 @@ async def _authenticate(websocket: WebSocket, path: str, backend: Backend) -> Id
 
 
 def _expect_allowed_origin(websocket: WebSocket, backend: Backend) -> None:
-    """Rejects pages of other origins: browsers let any page open a socket to any host.
+    """Rejects pages of other origins, because browsers let any page open a socket to any host.
 
     Raises:
-        ForbiddenError: the page is neither the service's own nor of an allowed origin.
+        ForbiddenError: the page belongs neither to the service nor to an allowed origin.
     """
     origin = websocket.headers.get("origin")
     if origin is None or ANY in backend.cors_origins or origin.lower() in backend.cors_origins:

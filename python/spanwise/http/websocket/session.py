@@ -1,7 +1,7 @@
-"""One WebSocket from its acceptance to its end: it reads messages, runs their actions, and closes when it is idle.
+"""One WebSocket from acceptance to close: it reads messages, runs their actions, and closes when idle.
 
-The server neither sends nor reports ping frames, so only messages show that a client is alive: a socket on which none
-arrives for a minute, and which follows no run, is closed.
+The server neither sends nor reports ping frames, so only messages show that a client is alive. A socket closes after a
+minute without messages, unless it follows a run.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class SocketSession:
         backend: the parts of the service.
         route: the path of its route.
         identity: the caller; None until it has authenticated.
-        user_id: the user that the socket counts for.
+        user_id: the user whose quota the socket counts against.
         address: the address of its client.
     """
 
@@ -79,7 +79,7 @@ class SocketSession:
             websocket: the socket.
             route: the path of its route.
             backend: the parts of the service.
-            actions: what messages may ask for, by name.
+            actions: the actions that messages may request, by name.
         """
         self.websocket = websocket
         self.backend = backend
@@ -123,12 +123,12 @@ class SocketSession:
         self._failed_authentications = 0
 
     def leave(self) -> None:
-        """Gives back what the socket holds of the limits."""
+        """Releases the socket's slots."""
         self._release_place()
         self.backend.sockets.leave(self)
 
     def _unset_identity(self) -> None:
-        """Makes the caller unknown again."""
+        """Resets the caller to unknown."""
         self._cancel_actions()
         self._release_place()
         self.identity, self.user_id, self._unauthenticated_since = None, None, time.monotonic()
@@ -143,7 +143,7 @@ class SocketSession:
             self._place = None
 
     def _bound_messages(self, max_bytes: int) -> None:
-        """Bounds the messages of the client; those of a known one count for its share of the bytes in memory."""
+        """Limits the client's messages. Messages of a known caller count against its share of the memory."""
         if self._wire is None:
             return
         self._buffered = Holding(self.backend.sockets.buffered_bytes, current_caller.get())
@@ -193,13 +193,13 @@ class SocketSession:
             self._ending.set_result((code, reason))
 
     def drain(self) -> None:
-        """Ends the socket when the runs that it follows have ended."""
+        """Ends the socket after the runs that it follows."""
         self._is_draining = True
         if not self._action_tasks:
             self.end(GOING_AWAY, "the service is shutting down")
 
     async def send_event(self, event: str, **members: object) -> None:
-        """Sends an event that belongs to no run. Members that are None are left out."""
+        """Sends an event that belongs to no run. None values are omitted."""
         found = {name: value for name, value in members.items() if value is not None}
         await self._send(msgspec.json.encode({"event": event, **found}).decode())
 
@@ -238,7 +238,7 @@ class SocketSession:
                 return
 
     async def _handle_unknown(self, text: str) -> None:
-        """Handles a message of an unknown caller within the processor time for all of them."""
+        """Handles a message of an unknown caller within the processor budget of unknown callers."""
         budget, caller = self.backend.unknown_callers, caller_key(self.websocket, None)
         try:
             await budget.admit(caller, len(text))
@@ -266,7 +266,7 @@ class SocketSession:
 
     def _decode(self, text: str) -> Message:
         if self.identity is None:
-            return decode_message(text)  # measured already
+            return decode_message(text)  # already measured
         with self._meter.counted():
             return decode_message(text)
 
@@ -293,14 +293,14 @@ class SocketSession:
         await self.send_event("authenticated", message=text, user_id=self.user_id)
 
     async def _verified(self, authorization: list[str]) -> Identity:
-        """Returns whose token it is. A new token of a known caller counts as one of an unknown caller.
+        """Returns the identity of a token. A new token of a known caller counts as one of an unknown caller.
 
         Raises:
-            UnauthenticatedError: the token is not valid.
+            UnauthenticatedError: the token is invalid.
             UnavailableError: the share is used up.
         """
         authorizer, budget = self.backend.authorizer, self.backend.unknown_callers
-        if self.identity is None or authorizer.knows(authorization):  # what unknown callers send is measured already
+        if self.identity is None or authorizer.knows(authorization):  # messages of unknown callers are already measured
             return await authorizer.authenticate(self.websocket, authorization, self.audited(None))
         caller = caller_key(self.websocket, None)
         await budget.admit(caller, sum(map(len, authorization)))
@@ -346,13 +346,13 @@ class SocketSession:
             await self.send_error(error, action=action, **known)
 
     async def send_error(self, error: Exception, **members: object) -> None:
-        """Reports an error to the client. The cause of an internal error is only in the log."""
+        """Reports an error to the client. The cause of an internal error appears only in the log."""
         reported = as_spanwise_error(self.websocket, error)
         self.backend.metrics.add_error(reported)
         await self.send_event("error", error=str(reported), error_code=reported.error_code, **members)
 
     def set_followed_run(self, run_id: str) -> None:
-        """Makes the current action the follower of a run, and cancels the previous one."""
+        """Makes the current action the follower of a run, and cancels the previous follower."""
         task = asyncio.current_task()
         previous = self._followers.get(run_id)
         if previous is not None and previous is not task:
@@ -365,7 +365,7 @@ class SocketSession:
             task.cancel()
 
     async def _watch(self) -> None:
-        """Ends the socket when it is unauthenticated or silent for too long, and sends pings."""
+        """Sends pings, and ends a socket that is unauthenticated or silent for too long."""
         pinged = time.monotonic()
         while True:
             await asyncio.sleep(1)
@@ -381,9 +381,9 @@ class SocketSession:
                 await self.send_event("ping")
 
     async def _check_token(self, identity: Identity, now: float) -> None:
-        """Verifies the token again when it expires, and periodically, as its key may have been revoked."""
+        """Verifies the token again when it expires, and periodically, because its key may have been revoked."""
         if self.backend.authorizer.callers != "tokens":
-            return  # the caller was verified elsewhere, if at all
+            return  # the surrounding program verifies the caller, if at all
         expires_at: float = identity.claims.get("exp", float("inf"))
         if self._authorization and (now - self._token_checked_at >= PING_SECONDS or time.time() >= expires_at):
             self._token_checked_at = now
@@ -394,7 +394,7 @@ class SocketSession:
             await self.backend.authorizer.authenticate(self.websocket, self._authorization, self.audited(None))
         except UnauthenticatedError as error:
             if self.identity is not identity:
-                return  # the client has sent another token meanwhile
+                return  # the client has sent another token in the meantime
             self._unset_identity()
             kind = "expired" if isinstance(error, ExpiredTokenError) else "invalid_token"
             await self.send_event("auth_error", error=str(error), error_type=kind)

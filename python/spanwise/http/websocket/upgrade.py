@@ -1,7 +1,7 @@
-"""Lets the HTTP server do the handshake of a WebSocket, and takes over its connection from there on.
+"""Lets the HTTP server do the handshake of a WebSocket, then takes over its connection.
 
-Only the embedded server is wrapped in this. Where the application is mounted in a program with another server, that
-server reads the frames, and has its own limits.
+Only the embedded server is wrapped this way. In a program with another server, that server reads the frames and applies
+its own limits.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 
 class Upgrade:
-    """Serves an application whose WebSockets speak through a `Wire`."""
+    """Serves an application whose WebSockets communicate through a `Wire`."""
 
     def __init__(self, app: ASGIApp) -> None:
         """Wraps `app`."""
@@ -68,7 +68,7 @@ class Upgrade:
 async def _send_rejection(send: Send, message: Message) -> None:
     """Sends a part of the response to a rejected handshake.
 
-    The server raises `RuntimeError` if the client has left by then, where ASGI wants nothing to happen.
+    The server raises `RuntimeError` if the client has disconnected, but ASGI requires silence in that case.
     """
     try:
         await send(message)
@@ -77,16 +77,16 @@ async def _send_rejection(send: Send, message: Message) -> None:
 
 
 def wire_of(scope: Scope) -> Wire | None:
-    """Returns the `Wire` of a WebSocket; None where another server reads the frames."""
+    """Returns the `Wire` of a WebSocket; None if another server reads the frames."""
     wire: Wire | None = scope.get("extensions", {}).get(_EXTENSION)
     return wire
 
 
 def duplicate(client: tuple[str, int | str], server: tuple[str, int | str]) -> socket.socket:
-    """Returns a duplicate of the TCP connection between two addresses, which this process has open.
+    """Returns a duplicate of this process's open TCP connection between two addresses.
 
     Raises:
-        ConnectionError: there is none: the client has left.
+        ConnectionError: the connection is closed: the client has disconnected.
     """
     ends = (_end(client), _end(server))
     for name in os.listdir(_DESCRIPTORS):  # noqa: PTH208  # names are numbers
@@ -94,7 +94,7 @@ def duplicate(client: tuple[str, int | str], server: tuple[str, int | str]) -> s
         if _ends_of(number) == ends:
             with suppress(OSError):
                 found = socket.socket(fileno=os.dup(number))
-                # Another connection may have got the number meanwhile.
+                # Another connection may have reused the descriptor in the meantime.
                 if _ends_of(found.fileno()) == ends:
                     return found
                 found.close()
@@ -102,7 +102,7 @@ def duplicate(client: tuple[str, int | str], server: tuple[str, int | str]) -> s
 
 
 def _ends_of(number: int) -> tuple[tuple[str, int], tuple[str, int]] | None:
-    """Returns the addresses of both ends of a connection, the other end first; None if it is no TCP connection."""
+    """Returns the addresses of both ends of a connection, the peer first; None if it is not a TCP connection."""
     try:
         borrowed = socket.socket(fileno=number)
     except OSError:
@@ -118,5 +118,5 @@ def _ends_of(number: int) -> tuple[tuple[str, int], tuple[str, int]] | None:
 
 
 def _end(address: tuple[str, int | str]) -> tuple[str, int]:
-    """Returns an address without the zone that some systems add to it; the HTTP server's ports are text."""
+    """Returns an address without the zone that some systems append. The HTTP server passes ports as text."""
     return address[0].partition("%")[0], int(address[1])

@@ -1,8 +1,8 @@
-"""Speaks the WebSocket protocol on the connection of a handshake, within bounds on memory and processor time.
+"""Implements the WebSocket protocol after the handshake, with limits on memory and processor time.
 
-The HTTP server collects messages of up to 64 MiB before anybody sees them, and has no setting for it; but it reads only
-while it is asked for a message. So it does the handshake alone, and the frames are read here, from a duplicate of its
-file descriptor: `docs/decisions/2026-11-22-grpc-and-websockets.md`.
+The HTTP server collects messages of up to 64 MiB before the application sees them, and has no setting for this. It
+reads only while the application waits for a message. It therefore does only the handshake, and this module reads the
+frames from a duplicate of its file descriptor. See `docs/decisions/2026-11-22-grpc-and-websockets.md`.
 """
 
 from __future__ import annotations
@@ -57,17 +57,20 @@ _logger_of_library.setLevel(logging.WARNING)
 class Wire(asyncio.BufferedProtocol):
     """The frames of one connection, as ASGI messages.
 
-    It holds at most one message of `max_message_bytes`, and reads on only when that was taken.
+    It holds at most one message of `max_message_bytes`, and reads on only after that message is taken.
 
     Attributes:
-        max_message_bytes: the size of the largest message that is accepted now.
-        meter: measures the processor time for the frames. An unknown caller over its share is disconnected; nothing is
-            read from a known one for a moment.
-        on_buffered: called with the number of bytes held whenever it changed; it may raise to end the connection.
+        max_message_bytes: the current size limit of a message.
+        meter: measures the processor time for frames. An unknown caller over its share is disconnected; reading from a
+            known one pauses briefly.
+        on_buffered: called with the number of held bytes whenever it changes; it may raise to end the connection.
     """
 
     def __init__(self) -> None:
-        """Prepares for a connection whose client is unknown. Buffers are made when it starts: it may be rejected."""
+        """Prepares for a connection with an unknown client.
+
+        Buffers are allocated at the start, because the connection may be rejected.
+        """
         self.max_message_bytes = MAX_UNKNOWN_MESSAGE_BYTES
         self.meter: ProcessorMeter | None = None
         self.on_buffered: Callable[[int], None] = lambda _: None
@@ -95,15 +98,15 @@ class Wire(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begins to read."""
-        self._transport = cast("asyncio.Transport", transport)  # uvloop's is one without saying so
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's transport does not declare this type
         self._transport.set_write_buffer_limits(high=WRITE_BYTES)
 
     def get_buffer(self, sizehint: int) -> bytearray:  # noqa: ARG002  # the protocol's
-        """Returns where to put what is read next."""
+        """Returns the buffer for the next read."""
         return self._read_buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Takes what was read."""
+        """Processes the bytes of a read."""
         if self._frames.state is not State.OPEN:
             self._discarded += nbytes
         if self._discarded > DISCARD_BYTES:
@@ -114,7 +117,7 @@ class Wire(asyncio.BufferedProtocol):
             self._parse()
 
     def _parse(self) -> None:
-        """Parses the bytes that were read, up to the first piece of many frames. Reading waits for the rest."""
+        """Parses the received bytes up to the first piece of a long series of frames. Reading waits for the rest."""
         self._is_parsing_later = False
         while self._unparsed and not self._is_parsing_later and self._can_parse():
             piece = self._unparsed[:PIECE_BYTES]
@@ -152,12 +155,15 @@ class Wire(asyncio.BufferedProtocol):
         return self.max_message_bytes > MAX_UNKNOWN_MESSAGE_BYTES
 
     def eof_received(self) -> None:
-        """Takes the end of what the client sends."""
+        """Handles the end of the client's data."""
         self._frames.receive_eof()
         self._take_frames()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Ends the connection. If it was reset, what had arrived before is taken first, as the transport does not."""
+        """Ends the connection.
+
+        After a reset, data received earlier is processed first, because the transport skips it.
+        """
         self._lost.set()
         if error is not None:
             self._take_the_rest()
@@ -165,17 +171,17 @@ class Wire(asyncio.BufferedProtocol):
         self._put_disconnect()
 
     def pause_writing(self) -> None:
-        """Stops reading too: a client that does not read would have its pings answered without limit."""
+        """Stops reading too. A client that does not read would otherwise get unlimited responses to its pings."""
         self._writable.clear()
         self._pause_or_resume()
 
     def resume_writing(self) -> None:
-        """Reads on."""
+        """Resumes reading."""
         self._writable.set()
         self._pause_or_resume()
 
     def _take_the_rest(self) -> None:
-        """Takes the data that had arrived, while the caller is within its share."""
+        """Processes the remaining received data while the caller is within its share."""
         with suppress(OSError, UnavailableError):
             for _ in range(DISCARD_BYTES // READ_BYTES):
                 data, self._unparsed = self._unparsed or self._socket.recv(READ_BYTES), b""
@@ -195,22 +201,22 @@ class Wire(asyncio.BufferedProtocol):
         self._message_bytes -= _size_of(message)
         if message["type"] == "websocket.disconnect":
             self._is_disconnected = True
-            await asyncio.sleep(0)  # what the message before it asks for begins, although the client has left
+            await asyncio.sleep(0)  # the action of the previous message starts even if the client has disconnected
         self._account()
         self._pause_or_resume()
         return message
 
     async def send(self, message: Message) -> None:
-        """Sends one message, after the client has read most of what was sent before.
+        """Sends one message after the client has read most of the previous data.
 
         Raises:
-            OSError: the connection is closed, and `receive` has said so.
+            OSError: the connection is closed, and `receive` has reported it.
         """
         await self._writable.wait()
         if self._lost.is_set() or self._frames.state is not State.OPEN:
             if self._is_disconnected:
                 raise OSError("the connection is closed")
-            return  # what the client sent before it left is received first
+            return  # data sent before the client disconnected is received first
         if message.get("text") is not None:
             self._frames.send_text(message["text"].encode())
         else:
@@ -218,7 +224,7 @@ class Wire(asyncio.BufferedProtocol):
         self._flush()
 
     def close(self, code: int, reason: str) -> None:
-        """Begins to close the connection."""
+        """Starts to close the connection."""
         if self._frames.state is State.OPEN and not self._lost.is_set():
             self._frames.send_close(code, reason)
             self._flush()
@@ -236,19 +242,22 @@ class Wire(asyncio.BufferedProtocol):
         self._socket.close()
 
     def _cut(self) -> None:
-        """Ends the connection itself: closing this descriptor is not enough, for the HTTP server has one as well."""
+        """Shuts the connection down.
+
+        Closing this descriptor is not enough because the HTTP server holds another one.
+        """
         if self._transport is not None and not self._lost.is_set():
             with suppress(OSError):
                 self._socket.shutdown(socket.SHUT_RDWR)
             self._transport.abort()
 
     def _take_frames(self) -> int:
-        """Takes the frames that have arrived, and returns their number."""
+        """Processes the received frames, and returns their number."""
         frames = self._frames.events_received()
         for frame in frames:
             if isinstance(frame, Frame):
                 self._take_frame(frame)
-        if self._frames.parser_exc is not None:  # it has sent a close frame itself
+        if self._frames.parser_exc is not None:  # the parser has already sent a close frame
             self._put_disconnect()
         self._account()
         if self._held() > self.max_message_bytes + MAX_HEADER_BYTES:
@@ -296,7 +305,7 @@ class Wire(asyncio.BufferedProtocol):
         self._put({"type": "websocket.disconnect", "code": int(code)})
 
     def _held(self) -> int:
-        """Returns the bytes of the message that is not complete yet."""
+        """Returns the bytes of the incomplete message."""
         return len(self._frames.reader.buffer) + len(self._fragments)
 
     def _account(self) -> None:

@@ -1,5 +1,5 @@
-"""The client of a running service, a builder of filters, and OpenTelemetry for programs that send traces.
+"""The client of a running service, a filter builder, and OpenTelemetry set-up for programs that send traces.
 
-Nothing here needs the engine or the service. httpx, PyArrow and the exporter of OpenTelemetry are imported when they
-are first used.
+This package imports neither the engine nor the service. httpx, PyArrow and the OpenTelemetry exporter are imported at
+first use.
 """

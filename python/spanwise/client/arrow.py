@@ -36,9 +36,9 @@ _DOLLARS = get_args(CostName)
 
 
 def schema() -> pa.Schema:
-    """Returns the schema of a table of traces: a column for each field of a filter that has a value of its own.
+    """Returns the schema of a table of traces, with a column for each filter field that traces store.
 
-    Texts that repeat are in dictionaries, times have microseconds in UTC, costs are in US dollars.
+    Repeated texts are dictionary-encoded. Times are in microseconds in UTC, costs in US dollars.
     """
     import pyarrow as pa  # noqa: PLC0415  # takes a quarter of a second
 
@@ -73,7 +73,7 @@ def batch_of(traces: Sequence[TracePreview]) -> pa.RecordBatch:
 
 
 def table_of(batches: Iterable[pa.RecordBatch]) -> pa.Table:
-    """Returns record batches as one table, with one dictionary for each column of texts."""
+    """Returns one table of all record batches, with one dictionary for each text column."""
     import pyarrow as pa  # noqa: PLC0415
 
     return pa.Table.from_batches(list(batches), schema()).unify_dictionaries()

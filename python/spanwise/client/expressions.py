@@ -1,6 +1,6 @@
-"""Filter expressions as Python objects: what `F` and `S` build.
+"""Filter expressions as Python objects, built by `F` and `S`.
 
-An expression is a mapping that stands for its JSON, so it can be searched with, printed, and compiled.
+An expression is a mapping that equals its JSON. It can be passed to a search, printed or compiled.
 
 Source: `docs/reference/filter.md#filter-expression`.
 """
@@ -15,7 +15,7 @@ from typing import Any, NoReturn, TypeAlias, final
 
 Json: TypeAlias = dict[str, Any]
 FilterLike: TypeAlias = "Expression | Mapping[str, Any] | str | bytes | None"
-"""What a search takes: an expression, the same as a dict or as JSON, or nothing, which matches everything."""
+"""A filter: an expression, a dict, or JSON. None matches everything."""
 
 
 @final
@@ -26,7 +26,7 @@ class Expression(Mapping[str, Any]):
     __hash__ = None  # type: ignore[assignment]  # its values may be lists
 
     def __init__(self, members: Mapping[str, Any]) -> None:
-        """Creates the expression that the members of a JSON object stand for; they are not checked."""
+        """Creates an expression from the members of its JSON object, without validating them."""
         self._members = dict(members)
 
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401  # any JSON value
@@ -50,21 +50,21 @@ class Expression(Mapping[str, Any]):
         raise TypeError("a filter expression has no truth value, expected `&`, `|` and `~` between expressions")
 
     def __and__(self, other: Expression) -> Expression:
-        """Returns the expression that is true where both are."""
+        """Returns the expression that is true where both are true."""
         return _joined("AND", self, other)
 
     def __or__(self, other: Expression) -> Expression:
-        """Returns the expression that is true where one of both is."""
+        """Returns the expression that is true where at least one is true."""
         return _joined("OR", self, other)
 
     def __invert__(self) -> Expression:
-        """Returns the expression that is true where this one is false; where a value is missing, neither is true."""
+        """Returns the expression that is true where this one is false. Both are not true where a value is missing."""
         if self._members["op"] == "NOT":
             return Expression(self._members["condition"])
         return Expression({"op": "NOT", "condition": self.to_dict()})
 
     def to_dict(self) -> Json:
-        """Returns the expression as the values that JSON stands for."""
+        """Returns the expression as plain JSON values."""
         return dict(self._members)
 
     def __str__(self) -> str:
@@ -72,12 +72,12 @@ class Expression(Mapping[str, Any]):
         return json.dumps(self._members, ensure_ascii=False)
 
     def __repr__(self) -> str:
-        """Returns the JSON between the name of the class."""
+        """Returns the JSON in parentheses after the class name."""
         return f"Expression({self._members!r})"
 
 
 def _joined(op: str, *parts: Expression) -> Expression:
-    """Returns `AND` or `OR` of expressions; one of the same operator contributes its conditions."""
+    """Joins expressions with `AND` or `OR`. An expression with the same operator adds its own conditions."""
     conditions: list[Json] = []
     for part in parts:
         if not isinstance(part, Expression):
@@ -87,7 +87,7 @@ def _joined(op: str, *parts: Expression) -> Expression:
 
 
 def literal(value: object) -> object:
-    """Returns a value as filters spell it.
+    """Returns a value in its filter syntax.
 
     Raises:
         ValueError: a time has no time zone.
@@ -102,10 +102,10 @@ def literal(value: object) -> object:
 
 
 def encoded(source: FilterLike) -> bytes:
-    """Returns a filter as JSON; of bytes and text that they are JSON is not checked.
+    """Returns a filter as JSON. Bytes and text are passed on without validation.
 
     Raises:
-        TypeError: it is none of the types that a filter has, or a value within it has no JSON.
+        TypeError: the type cannot be a filter, or JSON cannot hold a value in it.
     """
     match source:
         case None:

@@ -1,4 +1,4 @@
-"""The fields of traces (`F`) and of spans (`S`), with which filters and measures are written.
+"""The fields of traces (`F`) and spans (`S`), used in filters and measures.
 
 Source: `docs/reference/filter.md#fields`, `docs/reference/filter.md#spans`.
 """
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 Value = TypeVar("Value")
 Instant: TypeAlias = datetime | date | str
-"""A time: with a time zone, or as ISO 8601. A date is its midnight in UTC."""
+"""A time, with a time zone or as ISO 8601. A date means its midnight in UTC."""
 
 
 class Field(Generic[Value]):
-    """A field of a filter. Whether it takes a comparison is checked where the filter is compiled."""
+    """A field of a filter. The filter compiler checks which comparisons it supports."""
 
     __slots__ = ("key",)
     __hash__ = None  # type: ignore[assignment]  # fields are compared to build expressions
@@ -40,7 +40,7 @@ class Field(Generic[Value]):
         return self._compared("EQ", value)
 
     def __ne__(self, value: Value) -> Expression:  # type: ignore[override]
-        """Returns `NEQ`; not true where the field has no value."""
+        """Returns `NEQ`. Not true where the field has no value."""
         return self._compared("NEQ", value)
 
     def is_in(self, values: Iterable[Value]) -> Expression:
@@ -57,7 +57,7 @@ class Field(Generic[Value]):
 
 
 class OrderedField(Field[Value]):
-    """A field whose values have an order."""
+    """A field with ordered values."""
 
     __slots__ = ()
 
@@ -79,12 +79,12 @@ class OrderedField(Field[Value]):
 
 
 class _MatchedField(Field[Value]):
-    """A field whose values can be texts."""
+    """A field whose values can be text."""
 
     __slots__ = ()
 
     def equals(self, text: str, *, ignore_case: bool = False) -> Expression:
-        """Returns `EQ`, with or without regard to case."""
+        """Returns `EQ`, optionally ignoring case."""
         return self._compared("EQ", text, ignore_case or None)
 
     def contains(self, text: str, *, ignore_case: bool = True) -> Expression:
@@ -102,7 +102,7 @@ class TextField(OrderedField[str], _MatchedField[str]):
     __slots__ = ()
 
     def count_distinct(self, *, where: FilterLike = None) -> Measure:
-        """Returns the measure that counts different values; of traces, not of spans."""
+        """Returns the measure that counts distinct values. For traces only, not for spans."""
         return measure(Operation.COUNT_DISTINCT, where, key=self.key)
 
 
@@ -120,11 +120,11 @@ class NumberField(OrderedField[float]):
         return measure(Operation.AVG, where, key=self.key)
 
     def min(self, *, where: FilterLike = None) -> Measure:
-        """Returns the measure of the least value."""
+        """Returns the measure of the minimum."""
         return measure(Operation.MIN, where, key=self.key)
 
     def max(self, *, where: FilterLike = None) -> Measure:
-        """Returns the measure of the greatest value."""
+        """Returns the measure of the maximum."""
         return measure(Operation.MAX, where, key=self.key)
 
     def quantile(self, q: float, *, where: FilterLike = None) -> Measure:
@@ -134,7 +134,7 @@ class NumberField(OrderedField[float]):
     def histogram(
         self, bins: int = 20, *, scale: Literal["linear", "log"] = "linear", where: FilterLike = None
     ) -> Measure:
-        """Returns the measure that counts values in at most `bins` ranges, equally wide or growing with the values."""
+        """Returns the measure that counts values in up to `bins` ranges of equal (`linear`) or growing (`log`) width."""
         return measure(Operation.HISTOGRAM, where, key=self.key, bins=bins, scale=scale)
 
 
@@ -150,12 +150,12 @@ class StatusField(Field[str]):
     __slots__ = ()
 
     def count_distinct(self, *, where: FilterLike = None) -> Measure:
-        """Returns the measure that counts different values; of traces, not of spans."""
+        """Returns the measure that counts distinct values. For traces only, not for spans."""
         return measure(Operation.COUNT_DISTINCT, where, key=self.key)
 
 
 class ContentField:
-    """What was said: texts of any length, which can be looked into."""
+    """Content: text of any length, searched with `contains`."""
 
     __slots__ = ("key",)
 
@@ -168,7 +168,7 @@ class ContentField:
         return TextField(self.key).contains(text, ignore_case=ignore_case)
 
     def exists(self) -> Expression:
-        """Returns `EXISTS`: there is such a text."""
+        """Returns `EXISTS`: there is such content."""
         return TextField(self.key).exists()
 
 
@@ -179,11 +179,11 @@ class BooleanField(Field[bool]):
 
 
 class AttributeField(OrderedField[str | float | bool], _MatchedField[str | float | bool]):
-    """An attribute. It has the type of the value that it is compared with, or the comparison is not true."""
+    """An attribute. A comparison is true only if the value has the compared type."""
 
     __slots__ = ()
 
 
 def measure(operation: Operation, where: FilterLike, **members: object) -> Measure:
-    """Returns a measure without a name; `where` says which traces of a group are measured."""
+    """Returns a measure without a name. `where` selects the measured traces of a group."""
     return Measure(name="?", op=operation, condition=Raw(encoded(where)), **members)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""`F`, the fields of traces, and `S`, the fields of spans and how spans are related."""
+"""`F`, the fields of traces, and `S`, the fields of spans and the relations between spans."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ def _where(op: str, where: Expression, **options: Any) -> Expression:  # noqa: A
 
 
 class Order(TypedDict, total=False):
-    """Which spans before or after a span are meant."""
+    """Options that limit the spans before or after a span."""
 
     name: str
-    """What they are called in the matches of a search."""
+    """Their name in the matches of a search."""
     from_: Literal["start"]
-    """Spans that start after it, or before it, and may overlap."""
+    """Compare start times only, so that the spans may overlap."""
     scope: Literal["siblings"]
-    """Only spans of the same parent."""
+    """Only spans with the same parent."""
     same: Iterable[Field[Any] | ContentField | str]
-    """Fields in which both spans have the same value."""
+    """Fields that must be equal in both spans."""
     without: Expression
-    """A condition of which no span between both is true."""
+    """A condition that no span between the two may match."""
 
 
 def _ordered(op: str, where: Expression, order: Order) -> Expression:
@@ -56,7 +56,7 @@ class _Attributes:
 
     @staticmethod
     def attribute(key: str) -> AttributeField:
-        """Returns the attribute `key`: of the span, or of a trace's run root."""
+        """Returns the attribute `key` of a span, or of the run root of a trace."""
         return AttributeField(f"attributes.{key}")
 
     @staticmethod
@@ -104,9 +104,9 @@ class TraceFields(_Attributes):
     def span(
         where: Expression, *, name: str | None = None, at_least: int | None = None, at_most: int | None = None
     ) -> Expression:
-        """Returns `SPAN`: of so many spans `where`, made of `S`, is true; of one at least by default.
+        """Returns `SPAN`: a number of spans match `where`, an expression of `S`; by default at least one.
 
-        `name` is what the spans are called in the matches of a search.
+        `name` names the spans in the matches of a search.
         """
         return _where("SPAN", where, **{"as": name}, at_least=at_least, at_most=at_most)
 
@@ -117,7 +117,7 @@ class TraceFields(_Attributes):
 
 
 class SpanFields(_Attributes):
-    """The fields of spans, and the axes from one span to others, for use inside of `F.span`."""
+    """The fields of spans, and the axes from one span to others, for use inside `F.span`."""
 
     name = TextField("name")
     type = TextField("type")
@@ -144,12 +144,12 @@ class SpanFields(_Attributes):
 
     @staticmethod
     def parent(where: Expression, *, name: str | None = None) -> Expression:
-        """Returns `PARENT`: the span that it belongs to matches `where`."""
+        """Returns `PARENT`: the direct parent matches `where`."""
         return _where("PARENT", where, **{"as": name})
 
     @staticmethod
     def child(where: Expression, *, name: str | None = None) -> Expression:
-        """Returns `CHILD`: a span that belongs to it matches `where`."""
+        """Returns `CHILD`: a direct child matches `where`."""
         return _where("CHILD", where, **{"as": name})
 
     @staticmethod
@@ -166,17 +166,17 @@ class SpanFields(_Attributes):
     def sibling(
         where: Expression, *, name: str | None = None, same: Iterable[Field[Any] | ContentField | str] = ()
     ) -> Expression:
-        """Returns `SIBLING`: another span of the same parent, with the same values in `same`, matches."""
+        """Returns `SIBLING`: another span with the same parent and equal values of `same` matches `where`."""
         return _where("SIBLING", where, **{"as": name}, same=_keys(same))
 
     @staticmethod
     def followed_by(where: Expression, **order: Unpack[Order]) -> Expression:
-        """Returns `FOLLOWED_BY`: a span that starts when it has ended, or later, matches `where`."""
+        """Returns `FOLLOWED_BY`: a span that starts at or after the end of this one matches `where`."""
         return _ordered("FOLLOWED_BY", where, order)
 
     @staticmethod
     def preceded_by(where: Expression, **order: Unpack[Order]) -> Expression:
-        """Returns `PRECEDED_BY`: a span that has ended when it starts matches `where`."""
+        """Returns `PRECEDED_BY`: a span that ends at or before the start of this one matches `where`."""
         return _ordered("PRECEDED_BY", where, order)
 
 

@@ -1,4 +1,4 @@
-"""What can be asked of a service, page by page, without sending it: both clients send the same requests.
+"""Searches as sequences of requests, without any I/O. Both clients send the same requests.
 
 Source: `docs/reference/api-search.md#trace-search`.
 """
@@ -50,13 +50,13 @@ CountName: TypeAlias = Literal[
     "llm_calls",
     "tool_calls",
 ]
-"""What is counted of a trace."""
+"""The counters of a trace."""
 CostName: TypeAlias = Literal["cost", "cost_partial"]
 SortName: TypeAlias = Literal["start_time", "duration_ms"] | CountName | CostName
 PAGE_SIZES = (100, 20, 10, 5, 1)
-"""Items of a page: each divides the one before, so that a page that is too large is asked for again in smaller ones."""
+"""Numbers of items per page. Each divides the one before, so an oversized page is repeated as smaller pages."""
 FULL_PAGE = 20
-"""Traces of a page with whole trees."""
+"""Traces per page with whole span trees."""
 
 
 def trace_request(trace_id: str) -> Request[TraceDetail]:
@@ -65,14 +65,14 @@ def trace_request(trace_id: str) -> Request[TraceDetail]:
 
 
 class Question(Struct, frozen=True):
-    """Which traces a search is about, in which order."""
+    """The filter and the order of a search."""
 
     filter: bytes
     sort: Sort = Sort()
 
     @classmethod
     def of(cls, source: FilterLike, sort: SortName = "start_time", *, ascending: bool = False) -> Question:
-        """Returns the question for a filter.
+        """Creates the search for a filter.
 
         Raises:
             ValueError: traces cannot be sorted by `sort`.
@@ -89,7 +89,7 @@ class Question(Struct, frozen=True):
         return _TracePages(self, Detail.FULL, DetailPage, matches=matches)
 
     def previews(self, *, matches: bool = False) -> Pages[TracePreview]:
-        """Returns the pages of the traces, with the beginnings of their texts."""
+        """Returns the pages of the traces, with the first characters of each text."""
         return _TracePages(self, Detail.SUMMARY, PreviewPage, matches=matches)
 
     def sessions(self) -> Pages[TraceSessionStats]:
@@ -97,13 +97,13 @@ class Question(Struct, frozen=True):
         return _SessionPages(self)
 
     def spans(self, where: FilterLike, *, matches: bool = False) -> Pages[SpanPreview]:
-        """Returns the pages of the spans of the traces of which `where` is true."""
+        """Returns the pages of spans matching `where`."""
         return _SpanPages(self, where, matches=matches)
 
     def aggregation(
         self, measures: Mapping[str, Measure], by: Iterable[str | By], time: TimeRange | None
     ) -> Request[AggregateResponse]:
-        """Returns the request for measures by their names."""
+        """Returns the request for measures, by name."""
         named = [msgspec.structs.replace(measure, name=name) for name, measure in measures.items()]
         groups = [By(key) if isinstance(key, str) else key for key in by]
         body = AggregateRequest(filter=Raw(self.filter), by=groups, measures=named)
@@ -121,8 +121,8 @@ def time_range(buckets: int, start: Instant | None = None, end: Instant | None =
 class Pages(Generic[Item]):
     """The pages of a search, one request after another.
 
-    Until `is_done`, a caller sends `request` and hands the page of the response to `take`, or calls `shrink` if it was
-    too large.
+    Until `is_done`, the caller sends `request` and passes the response to `take`. If the page was too large, it calls
+    `shrink` instead.
     """
 
     def __init__(self, size: int) -> None:
@@ -136,13 +136,13 @@ class Pages(Generic[Item]):
         raise NotImplementedError
 
     def take(self, page: Paginated[list[Item]]) -> list[Item]:
-        """Returns the items of a page, after which the next one is due."""
+        """Returns the items of a page, and moves on to the next page."""
         self._taken += len(page.data)
         self.is_done = len(page.data) < self.size
         return page.data
 
     def shrink(self) -> bool:
-        """Makes pages smaller; returns whether that was possible."""
+        """Makes pages smaller. Returns False if they already have the smallest size."""
         smaller = [size for size in PAGE_SIZES if size < self.size]
         if smaller:
             self.size = smaller[0]
@@ -156,14 +156,14 @@ class Pages(Generic[Item]):
 class _TracePages(Pages[Item]):
     """Pages of traces.
 
-    In the order of start times a page begins after the last trace of the one before, by its start time and id. So what
-    arrives meanwhile neither repeats a trace nor leaves one out, and a late page costs no more than the first.
+    If sorted by start time, a page begins after the start time and id of the last trace before it. New traces therefore
+    cause no duplicates or gaps, and late pages cost no more than the first.
     """
 
     def __init__(
         self, question: Question, detail: Detail, shape: type[Paginated[list[Item]]], *, matches: bool
     ) -> None:
-        """Creates the pages of traces in this detail, and its shape."""
+        """Creates the pages of traces, with their level of detail and response shape."""
         super().__init__(FULL_PAGE if detail is Detail.FULL else PAGE_SIZES[0])
         self._question = question
         self._detail = detail
@@ -188,7 +188,7 @@ class _TracePages(Pages[Item]):
         return Request("/traces/search", self._shape, body)
 
     def take(self, page: Paginated[list[Item]]) -> list[Item]:
-        """Returns the traces of a page, after which the next one is due."""
+        """Returns the traces of a page, and moves on to the next page."""
         items = super().take(page)
         if items and isinstance(items[-1], TraceRow):
             self._last = items[-1]
@@ -212,7 +212,7 @@ class _SessionPages(Pages[TraceSessionStats]):
     """Pages of sessions."""
 
     def __init__(self, question: Question) -> None:
-        """Creates the pages of the sessions of the traces that are asked for."""
+        """Creates the pages of the sessions that contain the traces."""
         super().__init__(PAGE_SIZES[0])
         self._question = question
 
@@ -227,7 +227,7 @@ class _SpanPages(Pages[SpanPreview]):
     """Pages of spans."""
 
     def __init__(self, question: Question, where: FilterLike, *, matches: bool) -> None:
-        """Creates the pages of the spans of which `where` is true, of the traces that are asked for."""
+        """Creates the pages of spans matching `where`, within the matching traces."""
         super().__init__(PAGE_SIZES[0])
         self._question = question
         self._where = encoded(where)

@@ -1,4 +1,4 @@
-"""From the responses of a service to values, and from its errors to exceptions."""
+"""Decodes the responses of a service into values, and its errors into exceptions."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _MESSAGE_CHARS = 300
 
 
 def decoded(response: httpx.Response, shape: type[Shape]) -> Shape:
-    """Returns the body of a response in its shape.
+    """Returns the body of a response, decoded into `shape`.
 
     Raises:
-        SpanwiseError: the response is an error; of the class that the service raised, where there is one for its code.
-        ServiceError: the body does not have the shape: another program responded, or another version of this one.
+        SpanwiseError: the response is an error. Its class is the class that the service raised, if the code has one.
+        ServiceError: the body has another shape, because another program or version responded.
     """
     if not response.is_success:
         raise _error_of(response)
@@ -38,7 +38,7 @@ def decoded(response: httpx.Response, shape: type[Shape]) -> Shape:
 
 
 def unreachable(url: str, cause: Exception) -> UnreachableError:
-    """Returns the error for a request to `url` that had no response."""
+    """Returns the error for a request to `url` without a response."""
     reason = str(cause) or type(cause).__name__
     return UnreachableError(f"no response from {url}: {reason}")
 
@@ -66,7 +66,7 @@ def _raised_as(response: httpx.Response) -> SpanwiseError:
 
 @cache
 def _classes() -> dict[tuple[int, str], type[SpanwiseError]]:
-    """Returns the class of each status and code: the most general one, which is what a response tells."""
+    """Returns the most general error class for each status and code, because a response does not name a subclass."""
     found = [
         errors.BadRequestError,
         errors.UnauthenticatedError,

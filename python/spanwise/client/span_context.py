@@ -1,4 +1,4 @@
-"""The session and the user that spans start in. Needs the SDK of OpenTelemetry."""
+"""Sets the session and the user of spans. Requires the OpenTelemetry SDK."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ if TYPE_CHECKING:
 
 SESSION_ID = "session.id"
 USER_ID = "user.id"
-"""The names of OpenInference, which the service reads as `session_id` and `user_id`."""
+"""The attribute names of OpenInference, which the service reads as `session_id` and `user_id`."""
 
 _KEY = context.create_key("spanwise-session-and-user")
 
 
 class ContextProcessor(SpanProcessor):
-    """Gives spans the attributes of the context that they start in."""
+    """Sets attributes of new spans from their context."""
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
-        """Sets the session and the user of a span that starts."""
+        """Sets the session and the user of a new span."""
         for name, value in _attributes_in(parent_context).items():
             span.set_attribute(name, value)
 
     def on_end(self, span: ReadableSpan) -> None:
-        """Leaves the span as it is."""
+        """Does nothing."""
 
 
 @contextmanager
 def inside(session_id: str | None, user_id: str | None) -> Iterator[None]:
-    """Gives the spans that start inside a session and a user; what is `None` is taken from the outer context."""
+    """Sets the session and user of spans that start inside the block. `None` keeps the outer value."""
     given = {SESSION_ID: session_id, USER_ID: user_id}
     attributes = _attributes_in(None) | {name: value for name, value in given.items() if value is not None}
     token = context.attach(context.set_value(_KEY, attributes))

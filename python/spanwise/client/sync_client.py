@@ -1,4 +1,4 @@
-"""The client of programs that wait: `connect`."""
+"""The synchronous client: `connect`."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ Shape = TypeVar("Shape")
 def connect(
     url: str, token: str | None = None, *, db_id: str | None = None, timeout: float = DEFAULT_TIMEOUT
 ) -> Client:
-    """Returns a client of the service at `url`. Nothing is sent yet.
+    """Returns a client of the service at `url`. Sends no request yet.
 
     Args:
-        url: its address, such as `http://127.0.0.1:7777`; behind a proxy with the path that leads to it.
-        token: what the service authorizes by.
-        db_id: which trace store; the first one by default.
+        url: its address, such as `http://127.0.0.1:7777`; behind a proxy, with the path prefix.
+        token: the bearer token to send.
+        db_id: the trace store; by default the first one.
         timeout: seconds that a request may wait for its response.
 
     Raises:
-        ConfigurationError: the address is none of HTTP, or httpx is not installed.
+        ConfigurationError: the address is not HTTP, or httpx is not installed.
     """
     return Client(Target(url, token, db_id, timeout))
 
@@ -47,15 +47,15 @@ def connect(
 class Client:
     """A connection to a service, safe to share between threads. Close it, or use it as a context manager.
 
-    Every method raises the error that the service responds with, an exception of `spanwise` with `status` and
-    `error_code`; and `UnreachableError` if there is no response.
+    Every method raises the error of the service as an exception of `spanwise` with `status` and `error_code`. Without a
+    response it raises `UnreachableError`.
     """
 
     def __init__(self, target: Target) -> None:
-        """Creates the client; programs call `connect`.
+        """Creates the client. Programs call `connect`.
 
         Raises:
-            ConfigurationError: the address is none of HTTP, or httpx is not installed.
+            ConfigurationError: the address is not HTTP, or httpx is not installed.
         """
         module = httpx_module()
         self._failures: tuple[type[Exception], ...] = (module.TransportError, module.InvalidURL)
@@ -80,12 +80,12 @@ class Client:
         sort: SortName = "start_time",
         ascending: bool = False,
     ) -> Search:
-        """Returns the search for the traces that match, newest first by default. Nothing is sent yet.
+        """Returns a search for the matching traces, by default newest first. Sends no request yet.
 
         Args:
-            filter: an expression of `F`, the same as a dict or as JSON; everything by default.
-            sort: the field whose greatest value comes first.
-            ascending: whether the least value comes first instead.
+            filter: an expression of `F`, a dict, or JSON; by default every trace matches.
+            sort: the field to sort by, in descending order.
+            ascending: sort in ascending order instead.
 
         Raises:
             ValueError: traces cannot be sorted by `sort`.
@@ -96,12 +96,12 @@ class Client:
         """Returns one trace with its span tree.
 
         Raises:
-            NotFoundError: there is none with this id, or not for this caller.
+            NotFoundError: no trace visible to this caller has this id.
         """
         return self.send(trace_request(trace_id))
 
     def send(self, request: Request[Shape]) -> Shape:
-        """Returns the response to a request, in its shape."""
+        """Returns the response to a request, decoded into its shape."""
         try:
             response = self._http.request(**request.arguments())
         except self._failures as error:
@@ -110,10 +110,10 @@ class Client:
 
 
 class Search:
-    """The traces that match a filter. Each method asks the service anew."""
+    """The traces that match a filter. Each method sends its own requests."""
 
     def __init__(self, client: Client, question: Question) -> None:
-        """Creates the search; programs call `Client.search`."""
+        """Creates the search. Programs call `Client.search`."""
         self._client = client
         self._question = question
 
@@ -126,43 +126,43 @@ class Search:
     @overload
     def traces(self, detail: Literal["summary"], *, matches: bool = False) -> Iterator[TracePreview]: ...
     def traces(self, detail: str = "full", *, matches: bool = False) -> Iterator[TraceDetail] | Iterator[TracePreview]:
-        """Iterates over the traces; pages are fetched as they are needed.
+        """Iterates over the traces. Pages are fetched on demand.
 
         Args:
-            detail: `full` for traces with their span trees, `summary` for the beginnings of their texts only.
-            matches: whether each trace shows what made the filter match.
+            detail: `full` for span trees, `summary` for the first characters of each text.
+            matches: whether each trace contains its matches of the filter.
         """
         if Detail(detail) is Detail.FULL:
             return self._items(self._question.details(matches=matches))
         return self._items(self._question.previews(matches=matches))
 
     def sessions(self) -> Iterator[TraceSessionStats]:
-        """Iterates over the sessions of the traces, the one with the newest last trace first."""
+        """Iterates over the sessions of the traces. The session with the newest trace comes first."""
         return self._items(self._question.sessions())
 
     def spans(self, where: FilterLike = None, *, matches: bool = False) -> Iterator[SpanPreview]:
-        """Iterates over the spans of which `where` is true, of the newest trace first.
+        """Iterates over the spans matching `where`, starting with the newest trace.
 
         Args:
-            where: an expression of `S`, the same as a dict or as JSON; every span by default.
-            matches: whether each span shows what made `where` true of it.
+            where: an expression of `S`, a dict, or JSON; by default every span matches.
+            matches: whether each span contains its matches of `where`.
         """
         return self._items(self._question.spans(where, matches=matches))
 
     def aggregate(
         self, measures: Mapping[str, Measure], *, by: Iterable[str | By] = (), time: TimeRange | None = None
     ) -> AggregateData:
-        """Returns numbers of the traces.
+        """Returns statistics of the traces.
 
         Args:
             measures: by name, such as `{"runs": F.count(), "p95": F.duration_ms.quantile(0.95)}`.
             by: up to two fields to group by.
-            time: a range in buckets, of `time_range`.
+            time: a time range in buckets; see `time_range`.
         """
         return self._client.send(self._question.aggregation(measures, by, time)).data
 
     def to_arrow(self) -> pa.Table:
-        """Returns the traces as a table of PyArrow, a row each, with the fields of filters as columns."""
+        """Returns the traces as a PyArrow table, with one row per trace and filter fields as columns."""
         found = self._pages(self._question.previews())
         return arrow.table_of(arrow.batch_of(page) for page in found if page)
 

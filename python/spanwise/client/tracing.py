@@ -1,4 +1,4 @@
-"""OpenTelemetry in one call, for programs that send traces: `configure` and `trace_context`."""
+"""OpenTelemetry set-up in one call, for programs that send traces: `configure` and `trace_context`."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ DEFAULT_URL = "http://127.0.0.1:7777"
 _INSTALL = "pip install 'spanwise[tracing]'"
 
 _configured: dict[tuple[str, str | None, str | None], TracerProvider] = {}
-"""The provider by the arguments of the call that configured it; empty before."""
+"""The provider by the arguments that configured it; empty at first."""
 
 
 def configure(url: str = DEFAULT_URL, token: str | None = None, *, service_name: str | None = None) -> TracerProvider:
-    """Sends the spans of this program to the service at `url`, and returns the provider of its tracers.
+    """Sends the spans of this program to the service at `url`, and returns the tracer provider.
 
-    Spans are sent in batches in the background, the last ones when the program ends. The provider becomes the one of
-    OpenTelemetry; if the program has set one already, it sends to the service as well. Another call
-    changes nothing.
+    A background thread sends spans in batches, and the rest when the program ends. The provider becomes the global one
+    of OpenTelemetry. If the program has already set a global provider, that one also sends to the service. Calling this
+    again with the same arguments has no effect.
 
     Args:
         url: the address of the service.
-        token: what the service authorizes by; it needs the scope `traces:write`.
-        service_name: what traces show as `service`; by default what `OTEL_SERVICE_NAME` says. Only of a new provider.
+        token: the bearer token; it needs the scope `traces:write`.
+        service_name: the `service` of the traces; by default `OTEL_SERVICE_NAME`. Ignored by an existing provider.
 
     Raises:
-        ConfigurationError: the exporter of OpenTelemetry is not installed, the address is none of HTTP, the program has
-            set a provider that cannot send spans, or has called this with other arguments.
+        ConfigurationError: the OpenTelemetry exporter is not installed, the address is not HTTP, the program has set a
+            provider that cannot send spans, or this was called with other arguments before.
     """
     arguments = (url, token, service_name)
     if _configured:
@@ -70,9 +70,9 @@ def configure(url: str = DEFAULT_URL, token: str | None = None, *, service_name:
 
 @contextmanager
 def trace_context(*, session_id: str | None = None, user_id: str | None = None) -> Iterator[None]:
-    """Gives the spans that start inside a session and a user, in this thread or task and in those that it starts.
+    """Sets the session and user of spans that start inside the block, in this thread or task and in those it starts.
 
-    Contexts nest: what an inner one does not say is taken from the outer one.
+    Contexts nest: a missing value is inherited from the outer context.
 
     Raises:
         ConfigurationError: OpenTelemetry is not installed.

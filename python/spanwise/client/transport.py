@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 
 Shape_co = TypeVar("Shape_co", covariant=True)
 DEFAULT_TIMEOUT = 60.0
-"""Seconds that a request may wait for its response. The service itself ends a search after 10 by default."""
+"""Seconds that a request may wait for its response. By default, the service itself ends a search after 10 seconds."""
 
 
 class Request(msgspec.Struct, Generic[Shape_co], frozen=True):
-    """What a client asks: a route, the shape of its response, and the body, of a `POST`."""
+    """A request: its route, the shape of its response, and the body of a `POST`."""
 
     path: str
     shape: type[Shape_co]
     body: msgspec.Struct | None = None
 
     def arguments(self) -> dict[str, Any]:
-        """Returns the arguments of `request` of a client of httpx."""
+        """Returns the arguments for `request` of an httpx client."""
         if self.body is None:
             return {"method": "GET", "url": self.path}
         content = msgspec.json.encode(self.body)
@@ -32,7 +32,7 @@ class Request(msgspec.Struct, Generic[Shape_co], frozen=True):
 
 
 class Target(msgspec.Struct, frozen=True):
-    """The service that a client speaks to."""
+    """The service that a client connects to."""
 
     url: str
     token: str | None = None
@@ -40,10 +40,10 @@ class Target(msgspec.Struct, frozen=True):
     timeout: float = DEFAULT_TIMEOUT
 
     def options(self) -> dict[str, Any]:
-        """Returns the arguments of a client of httpx.
+        """Returns the arguments for an httpx client.
 
         Raises:
-            ConfigurationError: the address is none of HTTP.
+            ConfigurationError: the address is not HTTP.
         """
         if not self.url.startswith(("http://", "https://")):
             raise ConfigurationError(f"expected an address like `http://127.0.0.1:7777`, got `{self.url}`")

@@ -23,7 +23,7 @@ MAX_TOKEN_BYTES = 8 * 1024
 MAX_HEADER_BYTES = MAX_TOKEN_BYTES + 64
 """The longest `Authorization` header that is read: the longest token, its scheme and some spaces."""
 MAX_BASIC_BYTES = 2 * MAX_HEADER_BYTES
-"""The longest Basic header that is decoded: base64 writes four bytes for three, and the header holds a user name too."""
+"""The longest Basic header that is decoded. It also holds a user name, and base64 needs four bytes for three."""
 _BEARER = re.compile(r"bearer +([^\s,]+) *", re.IGNORECASE)
 _BASIC = re.compile(r"basic +([^\s,]+) *", re.IGNORECASE)
 

@@ -80,9 +80,9 @@ _PACKAGES = (*PEERS, "numpy", "google_crc32c")
 def command(**options: object) -> None:
     """Benchmark Spanwise against other engines on this machine.
 
-    Generates a seeded data set, verifies every result against DuckDB, then measures. Each stage saves its results
-    in TARGET and is skipped when it has some, unless --again is given. The report covers all data sets in TARGET, and
-    those that it had before.
+    Generates a seeded data set, verifies every result against DuckDB, then measures. Each stage saves its results in
+    TARGET. A stage with saved results is skipped, unless --again is given. The report covers all data sets in TARGET
+    and in the earlier report.
     """
     _expect_packages()
     _expect_regular_file(options["report"])
@@ -91,7 +91,7 @@ def command(**options: object) -> None:
 
 
 def _expect_regular_file(report: object) -> None:
-    """Exits with an error if the report is to be a device or the like, because its figures are written beside it."""
+    """Exits with an error unless the report is a regular file, because its figures are written beside it."""
     if isinstance(report, Path) and report.exists() and not report.is_file():
         raise click.ClickException(
             f"expected a regular file for --report, got `{report}`: figures are written beside it"

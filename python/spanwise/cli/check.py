@@ -24,10 +24,10 @@ from spanwise.traces.admin import check_store, expect_store
 @json_flag
 @errors_as_lines
 def command(data_dir: str | None, db_id: str | None, *, as_json: bool) -> None:
-    """Verify that everything stored is as it was written.
+    """Verify that all stored data is undamaged.
 
-    Reads every object of the store in the data folder FOLDER, by default the configured one, and every row of its file
-    of sessions and runs, and exits with code 1 if it is damaged.
+    Reads every object of the store in the data folder FOLDER, by default the configured one, and every row of its
+    database of sessions and runs. Exits with code 1 if anything is damaged.
     """
     settings = settings_of_store(data_dir, db_id)
     expect_store(settings)
@@ -46,7 +46,7 @@ def command(data_dir: str | None, db_id: str | None, *, as_json: bool) -> None:
 
 
 def _sentences(report: dict[str, Any], took: str) -> list[str]:
-    """Returns what a check found, for people."""
+    """Returns the report of a check as sentences."""
     objects = f"{counted(report['segments'], 'segment')} and {counted(report['wal_objects'], 'log object')}"
     lines = [f"Sound: {size(report['bytes'])} in {objects} are as they were written, read in {took}."]
     lines.append(f"The segments hold {counted(report['sealed_traces'], 'trace')}.")

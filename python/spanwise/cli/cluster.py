@@ -1,4 +1,4 @@
-"""`spanwise cluster`: the shards of a store in a Ray cluster, which any number of services use."""
+"""`spanwise cluster`: the shards of a store in a Ray cluster, shared by any number of services."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _NOUNS = {"front": "front door", "writer": "shard", "follower": "follower"}
 
 @click.group(cls=Commands)
 def command() -> None:
-    """Start, look at and end the shards of a store in a Ray cluster."""
+    """Start, show and stop the shards of a store in a Ray cluster."""
 
 
 @command.command(cls=Command)
@@ -50,11 +50,11 @@ def command() -> None:
 @settings_flags
 @errors_as_lines
 def up(config: Path | None, fronts: int, **flags: str | tuple[str, ...] | None) -> None:
-    """Start the shards of a store and its front doors, and return once all of them are open.
+    """Start the shards and gateways of a store, and return once all are open.
 
-    They go on until `spanwise cluster down`, and Ray starts those again that end. What runs already stays as it is. A
-    store that is not there yet gets `--shards` of them. `--cluster` is the address of the Ray cluster, by default one
-    on this machine. Services with the same `--data-dir` and `--cluster` use the shards, too.
+    They run until `spanwise cluster down`, and Ray restarts those that end. Running processes are left alone. A new
+    store gets `--shards` shards. `--cluster` is the address of the Ray cluster, by default one on this machine.
+    Services with the same `--data-dir` and `--cluster` use the same shards.
     """
     given = {name: value for name, value in flags.items() if value not in (None, ())}
     settings = load_settings(flags=given, config=config)
@@ -73,9 +73,9 @@ def up(config: Path | None, fronts: int, **flags: str | tuple[str, ...] | None) 
 @json_flag
 @errors_as_lines
 def status(data_dir: str | None, address: str, db_id: str | None, *, as_json: bool) -> None:
-    """Show how every shard and front door is, and exit with code 1 if one is not up.
+    """Show the state of every shard and gateway, and exit with code 1 unless all are up.
 
-    The store is that of the data folder FOLDER, by default the configured one.
+    FOLDER is the data folder of the store, by default the configured one.
     """
     settings = replace(settings_of_store(data_dir, db_id), cluster=address)
     states = states_in_cluster(settings)
@@ -97,22 +97,22 @@ def status(data_dir: str | None, address: str, db_id: str | None, *, as_json: bo
 @db_id_flag
 @errors_as_lines
 def down(data_dir: str | None, address: str, db_id: str | None) -> None:
-    """End the front doors of a store and its shards, and nothing else.
+    """Stop the gateways and shards of a store, and nothing else.
 
-    What is stored stays, and other services answer 503 until the shards are up again.
+    Stored data stays. Other services respond with 503 until the shards are up again.
 
-    The store is that of the data folder FOLDER, by default the configured one.
+    FOLDER is the data folder of the store, by default the configured one.
     """
     settings = replace(settings_of_store(data_dir, db_id), cluster=address)
     expect_cluster(address)
-    # Front doors finish what is under way first.
+    # Gateways stop first, so that they can finish their requests.
     ended = {"front": end_fronts(settings)} | end_cluster(settings)
     what = ", ".join(counted(count, _NOUNS[role]) for role, count in ended.items() if count)
     click.echo(f"Ended {what}." if what else "No shard of the store runs there.")
 
 
 def _sentence(state: ShardState) -> str:
-    """Returns how a shard is, for people."""
+    """Returns the state of a shard as a sentence."""
     traces = f", {counted(state.traces, 'trace')}" if state.traces is not None else ""
     what = "Shard" if state.role == "writer" else "The follower of shard"
     where = _where(state.host, state.process_id)
@@ -120,7 +120,7 @@ def _sentence(state: ShardState) -> str:
 
 
 def _sentence_of_front(state: FrontState) -> str:
-    """Returns how a front door is, for people."""
+    """Returns the state of a gateway as a sentence."""
     url = f", {state.url}" if state.url else ""
     return f"Front door {state.front} is {state.state}{_where(state.host, state.process_id)}{url}{_why(state.error)}."
 

@@ -26,9 +26,9 @@ def command(given: tuple[str, ...], db_id: str | None, *, dry_run: bool, yes: bo
     """Delete the traces that match a filter.
 
     Deletes the traces that match FILTER from the data folder FOLDER, by default the configured one. FILTER is JSON, as
-    in a search; `{}` matches everything, which is asked about first. No other process may have the folder open; on a
+    in a search; `{}` matches every trace and asks for confirmation. No other process may have the folder open; on a
     running service, use `POST /traces/delete`. Deleted traces are never returned again, but stay on disk until their
-    segments are merged; to erase them at once, run `spanwise compact --purge`.
+    segments are merged. To erase them at once, run `spanwise compact --purge`.
     """
     folder, source = folder_and_filter(given, default=None)
     expect_filter(source.encode())
@@ -53,11 +53,11 @@ def command(given: tuple[str, ...], db_id: str | None, *, dry_run: bool, yes: bo
 
 
 def _ask(count: int, store: str) -> None:
-    """Asks whether every trace shall be deleted.
+    """Asks for confirmation before every trace is deleted.
 
     Raises:
-        ClickException: nobody can be asked.
-        Abort: no.
+        ClickException: there is no terminal to ask on.
+        Abort: the answer is no.
     """
     everything = f"all {count:,} traces" if count > 1 else "the only trace"
     if not sys.stdin.isatty():

@@ -65,7 +65,7 @@ def command(  # noqa: PLR0913  # click passes each flag by itself
 
 
 def _fill_once(record: Path, settings: Settings, traces: int | None, seed: int | None) -> None:
-    url = settings.trace_store  # refuses a folder that holds something else before anything is written to it
+    url = settings.trace_store  # rejects a folder with other contents before anything is written to it
     plan = load_or_create_plan(record, traces, seed)
     if plan.complete and Path(url).exists():
         click.echo(f"Using the {plan.traces:,} traces of seed {plan.seed} in {record.parent}.")
@@ -84,7 +84,7 @@ def _fill_once(record: Path, settings: Settings, traces: int | None, seed: int |
 
 
 def _examples(address: str, data_dir: Path) -> str:
-    """Returns commands to try, each with what it does."""
+    """Returns example commands with their descriptions."""
     (captured,) = trace_ids("agno", "agent-tool")
     program, url = _program(), "" if address == DEFAULT_ADDRESS else f" --url {address}"
     examples = {
@@ -98,7 +98,7 @@ def _examples(address: str, data_dir: Path) -> str:
 
 
 def _program() -> str:
-    """Returns how this very command is typed."""
+    """Returns the shell command that runs this program."""
     given = Path(sys.argv[0])
     if given.name != "spanwise":
         return f"{os.path.relpath(sys.executable)} -m spanwise"

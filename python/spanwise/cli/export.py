@@ -44,8 +44,8 @@ def command(given: tuple[str, ...], file_format: str, output: str, *, as_json: b
     Exports the traces that match FILTER, by default all, from the data folder FOLDER, by default the configured one.
     Parquet and Arrow files have a row per span, an OTLP file is one message with all spans; `spanwise import` reads all
     three. NDJSON has one trace per line, with its span tree. The folder may be in use: the file contains a consistent
-    snapshot of the store. A regular FILE is replaced once the export is complete; a device, a FIFO or a listening
-    socket is written to.
+    snapshot of the store. A regular FILE is replaced once the export is complete. A device, a FIFO or a listening
+    socket is written to directly.
     """
     folder, source = folder_and_filter(given)
     started, settings = time.monotonic(), settings_of_store(folder, None)

@@ -42,8 +42,8 @@ def command(data_dir: str, paths: tuple[str, ...], *, as_json: bool, **tables: s
     gzip, zlib or zstd. PATH can also be a database of agno: a SQLite file, or a URL such as
     `postgresql+psycopg://user@host/name`.
 
-    Importing the same spans twice has no effect. An interrupted import of files resumes where it stopped. No other
-    process may have the folder open. Exits with code 1 if some input could not be read, or no spans were found.
+    Importing the same spans twice has no effect. An interrupted import of files resumes at its last position. No other
+    process may have the folder open. Exits with code 1 if an input could not be read, or no spans were found.
     """
     if Path(data_dir).is_file():
         raise click.UsageError(

@@ -48,7 +48,7 @@ def run(service: Service, epilogue: str = "") -> None:
 
     Args:
         service: the service.
-        epilogue: what is said after the banner, where the log is for people.
+        epilogue: text after the banner; omitted if the log is JSON.
 
     Raises:
         ConfigurationError: this is Windows.
@@ -66,6 +66,6 @@ def run(service: Service, epilogue: str = "") -> None:
 
     uvloop.run(serve(service, announce if is_for_people(settings) else None))
     if settings.cluster:
-        # All is closed, and yet a process in which Ray was did not always end.
+        # Everything is closed. A process that used Ray sometimes did not end by itself.
         logging.shutdown()
         os._exit(0)

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 def command(given: tuple[str, ...], url: str | None, token: str | None, *, as_json: bool) -> None:
     """Print one trace as a tree.
 
-    Prints the spans of the trace TRACE_ID with their durations, tokens and errors. It is read from the data folder
-    FOLDER, which may be in use; by default from the running service, or, if there is none, from the configured folder.
+    Prints the spans of the trace TRACE_ID with their durations, tokens and errors. Reads the data folder FOLDER, which
+    may be in use. Without FOLDER, asks the running service, or reads the configured folder if no service responds.
     """
     *folders, trace_id = given
     if len(folders) > 1:
@@ -49,7 +49,7 @@ def command(given: tuple[str, ...], url: str | None, token: str | None, *, as_js
 
 
 def _served(remote: Remote, trace_id: str, *, is_named: bool) -> bytes:
-    """Returns a trace of a running service, or of the configured folder if no service was named and none answers."""
+    """Returns a trace of a running service. Reads the configured folder if no service was named and none responds."""
     try:
         with remote.open(f"/traces/{quote(trace_id, safe='')}") as response:
             return response.read()

@@ -33,7 +33,7 @@ def command(source: str, url: str | None, token: str | None, *, as_json: bool) -
     """Follow the traces that a running service receives.
 
     Prints a line for each trace that matches FILTER, by default all, as soon as it is stored, until Ctrl-C. FILTER is
-    JSON, as in a search. A trace whose later spans come is printed again, with a + before it.
+    JSON, as in a search. When later spans of a trace arrive, it is printed again, with a + before it.
     """
     try:
         condition = json.loads(source)
@@ -67,7 +67,7 @@ def _events(lines: Iterable[bytes]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _line(name: str, data: dict[str, Any]) -> Text | None:
-    """Returns how an event is shown; None if it is not."""
+    """Returns the line of an event; None if it is not shown."""
     match name:
         case "trace":
             return _trace_line(data)

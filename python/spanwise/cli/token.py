@@ -110,7 +110,7 @@ def _further_claims(texts: tuple[str, ...]) -> dict[str, Any]:
     """Returns the claims of `--claim`.
 
     Raises:
-        ConfigurationError: one has no value, or has an option of its own.
+        ConfigurationError: a claim has no value, or has an option of its own.
     """
     claims: dict[str, Any] = {}
     for text in texts:

@@ -25,8 +25,8 @@ from spanwise.settings import CONFIG_VARIABLE, load_settings
 def command(url: str | None, host: str | None, port: str | None, config: Path | None) -> None:
     """Open the user interface of a running service in a browser.
 
-    Finds the service by the settings that `spanwise serve` reads. Prints the address, so that it can be opened
-    elsewhere where this machine has no desktop.
+    Finds the service by the settings that `spanwise serve` reads. Prints the address, so that you can open it on
+    another machine if this one has no desktop.
     """
     given = {name: value for name, value in {"host": host, "port": port}.items() if value is not None}
     page = page_address(expect_address(url) if url else service_address(load_settings(flags=given, config=config)))

@@ -134,7 +134,7 @@ class NumberField(OrderedField[float]):
     def histogram(
         self, bins: int = 20, *, scale: Literal["linear", "log"] = "linear", where: FilterLike = None
     ) -> Measure:
-        """Returns the measure that counts values in up to `bins` ranges of equal (`linear`) or growing (`log`) width."""
+        """Returns the measure of value counts in up to `bins` ranges of equal (`linear`) or growing (`log`) width."""
         return measure(Operation.HISTOGRAM, where, key=self.key, bins=bins, scale=scale)
 
 

@@ -1,1 +1,1 @@
-"""What the commands share: their flags, tables, log formats, and the way to a browser."""
+"""Code that commands share: flags, tables, log formats, and opening the browser."""

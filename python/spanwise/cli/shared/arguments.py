@@ -1,4 +1,4 @@
-"""The arguments that commands share: FOLDER comes first, then what is done with it."""
+"""The arguments that commands share. FOLDER always comes first."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ EVERYTHING = "{}"
 
 
 def folder_and_filter(given: tuple[str, ...], *, default: str | None = EVERYTHING) -> tuple[str | None, str]:
-    """Returns the data folder and the filter of `[FOLDER] [FILTER]`. What begins with a brace is the filter.
+    """Returns the data folder and the filter of `[FOLDER] [FILTER]`. A filter begins with a brace.
 
     Args:
         given: the arguments.
-        default: the filter if there is none; None if there must be one.
+        default: the filter if it is missing; None if it is required.
 
     Raises:
-        UsageError: something else, or in another order.
+        UsageError: an argument is invalid, or in the wrong order.
     """
     folders = [text for text in given if not _is_filter(text)]
     filters = [text for text in given if _is_filter(text)]

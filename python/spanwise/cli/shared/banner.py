@@ -1,4 +1,4 @@
-"""What `serve` and `demo` say once they listen: where, with what data, and to whom."""
+"""The banner of `serve` and `demo`: addresses, data folder and authorization."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the user interface of a service on this machine is, and how a browser is led there."""
+"""Finds the user interface of a service on this machine and opens it in a browser."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 _ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 _PATIENCE_SECONDS = 10.0
 _OPENING_SECONDS = 120.0
-"""How long a service may take to open its stores."""
+"""Seconds that a service may take to open its stores."""
 _POLL_SECONDS = 0.2
 
 
 class NoServiceError(click.ClickException):
-    """No service answers at an address, or what answers there has no user interface."""
+    """No service responds at an address, or it has no user interface."""
 
 
 def service_address(settings: Settings) -> str:
@@ -38,12 +38,12 @@ def service_address(settings: Settings) -> str:
 
 
 def page_address(service: str) -> str:
-    """Returns the address of the user interface of the service at an address."""
+    """Returns the address of the user interface of a service."""
     return service.rstrip("/") + PATH
 
 
 def has_desktop(environ: Mapping[str, str] = os.environ, platform: str = sys.platform) -> bool:
-    """Returns whether a person at this machine would see a browser open.
+    """Returns whether this machine has a desktop that shows a browser.
 
     Args:
         environ: the environment variables.
@@ -58,10 +58,10 @@ def has_desktop(environ: Mapping[str, str] = os.environ, platform: str = sys.pla
 
 
 def expect_address(url: str) -> str:
-    """Returns the address of a service that a user typed.
+    """Returns `url` if it is an HTTP address.
 
     Raises:
-        ClickException: it is none of HTTP.
+        ClickException: it is not; the message suggests an address.
     """
     if url.startswith(("http://", "https://")):
         return url
@@ -70,12 +70,12 @@ def expect_address(url: str) -> str:
 
 
 def open_page(page: str) -> bool:
-    """Opens the page in a browser, if there is a desktop to see it on; returns whether there is."""
+    """Opens the page in a browser if there is a desktop. Returns whether there is one."""
     return has_desktop() and webbrowser.open(page)
 
 
 def open_page_when_ready(service: str) -> None:
-    """Opens the user interface in a browser as soon as the service at an address is ready, without waiting for that."""
+    """Opens the user interface in a browser as soon as the service is ready. Returns at once."""
     if has_desktop():
         threading.Thread(target=_open_when_ready, args=(service,), daemon=True).start()
 
@@ -96,7 +96,7 @@ def expect_page(page: str) -> None:
     """Checks that a service serves its user interface at an address.
 
     Raises:
-        NoServiceError: it does not; the message says what happened instead.
+        NoServiceError: it does not; the message has the reason.
     """
     media_type = _fetch(page)
     if media_type != "text/html":
@@ -104,10 +104,10 @@ def expect_page(page: str) -> None:
 
 
 def _fetch(address: str) -> str:
-    """Returns the media type of what is at an address, without asking a proxy of the environment.
+    """Returns the media type of the response at an address. Ignores proxies of the environment.
 
     Raises:
-        NoServiceError: nothing is there.
+        NoServiceError: there is no response.
     """
     try:
         with build_opener(ProxyHandler({})).open(address, timeout=_PATIENCE_SECONDS) as response:

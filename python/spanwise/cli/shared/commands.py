@@ -1,4 +1,4 @@
-"""The classes of the command `spanwise` and of its commands: help in groups, and errors as one line."""
+"""The classes of the command `spanwise` and its subcommands: grouped help, and one line per error."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ INTERRUPTED = 130
 
 
 class Command(RichCommand):
-    """One command. Its first line of help is its row in the list of commands."""
+    """One command. The first line of its help is its row in the list of commands."""
 
     def get_help(self, ctx: click.Context) -> str:
-        """Returns the help page, without the blanks that fill its lines."""
+        """Returns the help page without trailing blanks."""
         return "\n".join(line.rstrip() for line in super().get_help(ctx).splitlines())
 
 
 _NO_ARGUMENTS: tuple[type[click.UsageError], ...] = tuple(
     error for name, error in vars(click.exceptions).items() if name == "NoArgsIsHelpError"
 )
-"""What click raises to print a help page; before 8.2 it prints one itself."""
+"""The error that click raises to print a help page. Versions before 8.2 print it themselves."""
 
 
 class Commands(RichGroup):
-    """A group of commands whose errors are one line each: what is wrong, and what to do."""
+    """A group of commands. Each error is one line: the problem, then the remedy."""
 
     command_class = Command
 
     def get_help(self, ctx: click.Context) -> str:
-        """Returns the help page, without the blanks that fill its lines."""
+        """Returns the help page without trailing blanks."""
         return "\n".join(line.rstrip() for line in super().get_help(ctx).splitlines())
 
     def main(
@@ -71,10 +71,10 @@ class Commands(RichGroup):
 
 
 class CommandFolder(Commands):
-    """A group of the commands in a package, each imported only when it is used.
+    """A group of the commands in a package, each imported when it is first used.
 
     A module has the name of its command, with a trailing underscore if the name is a Python keyword, and a click
-    command named `command`. Folders are no commands.
+    command named `command`. Subfolders are not commands.
     """
 
     package = "spanwise.cli"

@@ -32,9 +32,9 @@ FIRST = (
     "otlp_http_port",
     "retain_seconds",
 )
-"""The settings that `--help` shows; `--help-all` shows all. With `--config` and `--help-all` they are ten flags."""
+"""The settings that `--help` shows. With `--config` and `--help-all` they are ten flags; `--help-all` shows all."""
 MOST_USED = "Most used"
-"""The group of those flags; the others are in the groups of their settings."""
+"""The group of those flags. Other flags are in the groups of their settings."""
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -42,7 +42,7 @@ _AnyCommand = TypeVar("_AnyCommand", bound="Callable[..., Any]")
 
 
 def settings_flags(command: _AnyCommand) -> _AnyCommand:
-    """Adds a flag for every setting to `command`, `--config`, and `--help-all`, which lists them."""
+    """Adds a flag for every setting to `command`, and `--config` and `--help-all`."""
     config = click.option(
         "--config",
         type=click.Path(path_type=Path, dir_okay=False),
@@ -104,8 +104,8 @@ def settings_of_store(data_dir: str | None, db_id: str | None) -> Settings:
     """Returns the settings for a command that works on one store.
 
     Args:
-        data_dir: the data folder; by default the stores given by the settings are used.
-        db_id: the name of the store; the first by default.
+        data_dir: the data folder; by default the stores of the settings.
+        db_id: the name of the store; by default the first one.
 
     Raises:
         ConfigurationError: there is no store of that name, or a setting is invalid.
@@ -120,7 +120,7 @@ def settings_of_store(data_dir: str | None, db_id: str | None) -> Settings:
 
 
 def errors_as_lines(command: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Makes `command` print errors of Spanwise as one line, and exit with code 1."""
+    """Makes `command` print errors of Spanwise as one line and exit with code 1."""
 
     @wraps(command)
     def wrapped(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:

@@ -1,4 +1,4 @@
-"""Log formatters that write each event as exactly one line without tokens, whatever text it contains."""
+"""Log formatters that write each event as exactly one line, and remove tokens from any text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
 
 
 class LineFormatter(logging.Formatter):
-    """Formats events as text. Escaped control characters and indented tracebacks keep log lines from being forged."""
+    """Formats events as text. Escapes control characters and indents tracebacks, so text cannot forge log lines."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Returns the line of the event, followed by the traceback if there is one."""
@@ -30,7 +30,7 @@ class LineFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """Formats events as JSON objects in ASCII, with the ids of the request that they belong to."""
+    """Formats events as JSON objects in ASCII, with the ids of their request."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Returns the line of the event."""
@@ -50,12 +50,12 @@ def _instant(record: logging.LogRecord) -> str:
 
 
 def is_for_people(settings: Settings) -> bool:
-    """Returns whether the log is text, which people read, and not JSON."""
+    """Returns whether the log is text for people rather than JSON."""
     return _resolve(settings.log_format) == "text"
 
 
 def log_to_stderr(settings: Settings) -> None:
-    """Configures the loggers of Spanwise and the frameworks it hosts to write to standard error."""
+    """Sends the logs of Spanwise and of the frameworks it hosts to standard error."""
     handler = logging.StreamHandler()
     handler.setFormatter(_FORMATTERS[_resolve(settings.log_format)]())
     for name in ("spanwise", *LOGGERS):

@@ -1,4 +1,4 @@
-"""Progress of what takes a while: a bar on a terminal, else a line now and then. Both go to standard error."""
+"""Progress on standard error: a bar on a terminal, otherwise a line every few seconds."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
 
 BYTES = "bytes"
 QUIET_SECONDS = 0.5
-"""What is done before this shows no progress."""
+"""Work that takes less than this shows no progress."""
 BAR_SECONDS = 0.2
 LINE_SECONDS = 5.0
-"""How often a line is written where there is no terminal."""
+"""The interval between lines without a terminal."""
 
 
 @dataclass
 class Meter:
-    """How much of some work is done.
+    """The progress of some work.
 
     Attributes:
-        label: what is done, for people.
-        unit: what is counted: `BYTES`, or a noun in the plural.
-        total: how much there is to do; 0 while that is not known.
-        done: how much is done.
-        started: when it began, by the monotonic clock.
+        label: the name of the work, for people.
+        unit: the unit of the counts: `BYTES`, or a plural noun.
+        total: the amount of work; 0 while unknown.
+        done: the completed amount.
+        started: the start time of the monotonic clock.
     """
 
     label: str
@@ -44,11 +44,11 @@ class Meter:
     started: float = field(default_factory=time.monotonic)
 
     def advance(self, more: int) -> None:
-        """Counts what was done since the last call."""
+        """Adds completed work."""
         self.done += more
 
     def numbers(self) -> str:
-        """Returns what is done, the rate and the remaining time, as far as they are known."""
+        """Returns the completed amount, the rate and the remaining time as text. Unknown numbers are omitted."""
         elapsed = time.monotonic() - self.started
         rate = self.done / elapsed if elapsed else 0.0
         parts = [self._amount(self.done), f"{self._amount(rate)}/s"] if self.done else [seconds(elapsed)]
@@ -65,13 +65,13 @@ class Meter:
 def progress(
     label: str, total: int = 0, unit: str = BYTES, poll: Callable[[], tuple[int, int]] | None = None
 ) -> Iterator[Meter]:
-    """Shows how far the work of the block is.
+    """Shows the progress of the block.
 
     Args:
-        label: what is done, for people.
-        total: how much there is to do; 0 if that is not known.
-        unit: what is counted: `BYTES`, or a noun in the plural.
-        poll: returns how much is done, and how much there is to do; by default `Meter.advance` is told.
+        label: the name of the work, for people.
+        total: the amount of work; 0 if unknown.
+        unit: the unit of the counts: `BYTES`, or a plural noun.
+        poll: returns the completed amount and the total; by default, the block calls `Meter.advance`.
     """
     meter = Meter(label, unit, total)
     ended = threading.Event()

@@ -1,4 +1,4 @@
-"""Requests of commands to a running service."""
+"""Requests from commands to a running service."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ class Remote(Struct, frozen=True):
 
     Attributes:
         url: its address.
-        token: the token to send; None for none.
+        token: the token to send, if any.
     """
 
     url: str
     token: str | None = None
 
     def open(self, path: str, body: object = None, timeout: float | None = CONNECT_SECONDS) -> HTTPResponse:
-        """Sends a GET, or a POST if there is a body, and returns the response, which the caller closes.
+        """Sends a GET, or a POST if there is a body, and returns the response. The caller closes it.
 
         Args:
             path: the path and query.
-            body: what to send as JSON.
-            timeout: how long the service may be silent, in seconds; None for ever.
+            body: a value to send as JSON.
+            timeout: seconds of silence before the request fails; None waits forever.
 
         Raises:
-            NoServiceError: nothing answers at the address.
-            ClickException: the service rejected the request; the message says why.
+            NoServiceError: nothing responds at the address.
+            ClickException: the service rejected the request; the message has the reason.
         """
         headers = {"Accept": "application/json"} | ({"Authorization": f"Bearer {self.token}"} if self.token else {})
         data = None if body is None else json.dumps(body).encode()
@@ -72,7 +72,7 @@ def remote_options(command: _Command) -> _Command:
 
 
 def remote_at(url: str | None, token: str | None) -> Remote:
-    """Returns the service at an address, by default the one of the settings."""
+    """Returns the service at an address, by default the address in the settings."""
     return Remote(expect_address(url) if url else service_address(load_settings()), token)
 
 

@@ -1,4 +1,4 @@
-"""Finding the service that a program defines: `MODULE:SERVICE` on the command line."""
+"""Finds the service of a program, `MODULE:SERVICE` on the command line."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ EXTRAS = {
     "pydantic_ai": "pydantic-ai",
     "psycopg": "postgresql",
 }
-"""The extra of Spanwise that brings a package, by the name that programs import."""
+"""The extra of Spanwise that installs a package, by import name."""
 
 
 def find_service(target: str) -> Service:
-    """Returns the service `module:service`, or `module`, searching the working directory first.
+    """Returns the service `module:service`, or `module`. Searches the working directory first.
 
     Raises:
         ConfigurationError: the module cannot be imported, or the attribute is not a service.
@@ -56,7 +56,7 @@ def find_service(target: str) -> Service:
 
 
 def _expect_no_store(target: str) -> None:
-    """Raises ConfigurationError if `target` is where traces are: a folder without Python files, or a URL."""
+    """Raises ConfigurationError if `target` is a store: a folder without Python files, or a URL."""
     is_folder = Path(target).is_dir() and not any(Path(target).glob("*.py"))
     if is_folder or "://" in target:
         kind = "folder" if is_folder else "address"
@@ -71,7 +71,7 @@ def _imported(name: str, target: str) -> ModuleType:
     try:
         is_there = bool(name) and find_spec(name) is not None
     except (ImportError, ValueError) as error:
-        is_in_module = isinstance(error, ModuleNotFoundError) and error.name == target  # its parent is no package
+        is_in_module = isinstance(error, ModuleNotFoundError) and error.name == target  # its parent is not a package
         hint = f"try `{':'.join(target.rsplit('.', 1))}`" if is_in_module else error
         raise ConfigurationError(f"expected MODULE:SERVICE, got `{target}`: {hint}") from error
     except Exception as error:  # a parent package was imported, which can raise anything
@@ -89,7 +89,7 @@ def _imported(name: str, target: str) -> ModuleType:
 
 
 def _import_failure(name: str, error: BaseException) -> str:
-    """Returns why a module could not be imported, and where: the deepest frame that is the user's own."""
+    """Returns why a module could not be imported, with the deepest frame of the user's own code."""
     if isinstance(error, SyntaxError):
         return f"cannot import `{name}`: {error.msg}, at {error.filename}:{error.lineno}"
     reason = str(error) if isinstance(error, SpanwiseError) else f"{type(error).__name__}: {error}".removesuffix(": ")

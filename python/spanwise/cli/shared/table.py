@@ -16,10 +16,10 @@ _CONTROLS = dict.fromkeys((*range(32), *range(127, 160)), "?")
 
 
 def table(columns: Mapping[str, str], items: Sequence[Mapping[str, Any]]) -> str:
-    """Returns a header line and a line for each item; cells are cut to `MAX_CELL_WIDTH`.
+    """Returns a header line and a line for each item. Cells are cut to `MAX_CELL_WIDTH`.
 
     Args:
-        columns: the member of an item that each column shows, by column title; missing members are shown as `-`.
+        columns: the item member of each column, by column title; missing members are shown as `-`.
         items: the items.
     """
     rows = [list(columns), *([_cell(item.get(member)) for member in columns.values()] for item in items)]
@@ -34,12 +34,12 @@ def printable(text: str) -> str:
 
 
 def line_console() -> Console:
-    """Returns standard output, with colours where it is a terminal; text is printed as it is."""
+    """Returns a console on standard output, with colours on a terminal. Text is printed unchanged."""
     return Console(highlight=False, markup=False, emoji=False)
 
 
 def print_line(console: Console, line: Text) -> None:
-    """Prints one line, which a terminal cuts at its width; elsewhere it is whole."""
+    """Prints one line. A terminal cuts it at its width."""
     if console.is_terminal:
         console.print(line, no_wrap=True, overflow="ellipsis")
     else:

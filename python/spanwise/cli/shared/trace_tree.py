@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 STYLES = {"AGENT": "cyan", "TEAM": "cyan", "WORKFLOW": "cyan", "LLM": "magenta", "TOOL": "yellow"}
-"""The colours of types of spans."""
+"""The colours of span types."""
 ERROR_STYLE = "bold red"
 MAX_NAME_WIDTH = 48
 
@@ -57,7 +57,7 @@ def _title(trace: Json) -> Text:
 
 
 def _nodes(roots: list[Json]) -> Iterator[_Line]:
-    """Yields the spans in the order of the tree, with the guides before them. Trees may be deep."""
+    """Yields the spans in tree order, with the guides before them. Does not recurse, because trees may be deep."""
     waiting = [_Line("", "", root) for root in reversed(roots)]
     while waiting:
         line = waiting.pop()

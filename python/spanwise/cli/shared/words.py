@@ -1,4 +1,4 @@
-"""Numbers in words, for people who read results."""
+"""Formats numbers for people."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _WHOLE = 10
 
 
 def size(count: float) -> str:
-    """Returns a number of bytes, such as `12.3 MB`."""
+    """Returns a number of bytes as text, such as `12.3 MB`."""
     unit = 0
     while round(count) >= _KILO and unit < len(_SIZES) - 1:
         count /= _KILO
@@ -19,7 +19,7 @@ def size(count: float) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """Returns a number of things, such as `1 trace` or `20,000 traces`."""
+    """Returns a count with its noun, such as `1 trace` or `20,000 traces`."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 

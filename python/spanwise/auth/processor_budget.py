@@ -8,7 +8,7 @@ Work for unauthenticated callers takes its time from one such budget, divided am
 - requests of all protocols, in turns: `ProcessorBudget.admit` and `run`;
 - request heads and frames that our own protocols parse, one piece at a time: `ProcessorMeter`.
 
-Source: `docs/reference/limits.md#clients-that-nobody-knows`.
+Source: `docs/reference/limits.md#unknown-clients`.
 """
 
 from __future__ import annotations

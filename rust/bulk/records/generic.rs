@@ -1,4 +1,4 @@
-//! Records with a value for each property of a span (`docs/bulk.md#columns-that-others-wrote`), and those of Phoenix.
+//! Records with a value for each property of a span (`docs/bulk.md#columns-of-other-programs`), and those of Phoenix.
 //!
 //! Phoenix names its ids `context.trace_id` and `context.span_id`. Its `span_kind` is that of `OpenInference`, and
 //! its attributes are nested, which they are not where `OpenInference` defines them.

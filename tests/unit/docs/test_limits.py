@@ -43,7 +43,7 @@ def messages() -> Iterator[str]:
                         yield from (str(part.value).strip() for part in values if isinstance(part, ast.Constant))
 
 
-DIVIDED, UNKNOWN, UNDIVIDED = "Shares", "Clients that nobody knows", "Undivided"
+DIVIDED, UNKNOWN, UNDIVIDED = "Shares", "Unknown clients", "Undivided"
 
 
 def rows(section: str) -> list[list[str]]:
@@ -82,8 +82,8 @@ FIGURES = {
     "| token | 8 KiB; its JSON 32 levels deep": (MAX_TOKEN_BYTES, MAX_DEPTH) == (8 * KIBIBYTE, 32),
     "divided by address; 0.5 s of it at once": BURST_SECONDS == 0.5,
     "4 MiB of heads, and 16 KiB for each request": (WAITING_BYTES, REQUEST_BYTES) == (4 * MEBIBYTE, 16 * KIBIBYTE),
-    "A caller may hold three times what is left": SHARE_FACTOR == 3,
-    "| deletions, waiting ones included | 2 + 64 |": (DELETION_THREADS, MAX_WAITING_DELETIONS) == (2, 64),
+    "A caller may hold three times the free part": SHARE_FACTOR == 3,
+    "| deletions, including waiting ones | 2 + 64 |": (DELETION_THREADS, MAX_WAITING_DELETIONS) == (2, 64),
     "more than 8 exports at once": MAX_DOWNLOADS == 8,
     "more than 64 exports wait": MAX_WAITING == 64,
     "for up to 10 s": WAIT_SECONDS == 10,

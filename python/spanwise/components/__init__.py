@@ -1,4 +1,4 @@
-"""Agents, teams and workflows: our own, and anything else that satisfies `Component`."""
+"""Agents, teams and workflows: our own, and any object that satisfies `Component`."""
 
 from spanwise.components.adapters import as_component
 from spanwise.components.agent import Agent

@@ -26,8 +26,8 @@ class Agent(Described):
         """Creates an agent.
 
         Args:
-            run: a function or generator, sync or async, of the message, and of the `Call` if it takes a
-                second argument. A generator yields pieces of text and may yield a `Pause`.
+            run: a function or generator, sync or async. It takes the message, and optionally the `Call` as second
+                argument. A generator yields pieces of text and may yield a `Pause`.
             members: the description; see `Members`.
 
         Raises:

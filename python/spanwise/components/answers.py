@@ -1,4 +1,4 @@
-"""Answers to the requirements of a paused run: which requirement each one answers, and whether all are answered.
+"""Matches answers with the requirements of a paused run, and checks that all are answered.
 
 See docs/reference/api-runs.md#continue.
 """
@@ -21,17 +21,17 @@ Requirement: TypeAlias = "Mapping[str, Any]"
 Answer: TypeAlias = "Mapping[str, Any]"
 
 _NAMES = ("id", "tool_call_id", "step_id", "step_name", "step_index")
-"""The members that name a requirement. An answer with one of them must name a requirement of the run."""
+"""The members that identify a requirement. An answer that has one must match a requirement of the run."""
 
 
 class _MissingMemberError(AnswerError, KeyError):
-    """A component reads a member that an answer does not have."""
+    """A component reads a missing member of an answer."""
 
     __str__ = Exception.__str__
 
 
 class _AssignedAnswer(dict[str, Any]):
-    """An answer that names the member a component misses in it, so that the run is not lost."""
+    """An answer whose error names the missing member. The run stays paused instead of failing."""
 
     def __missing__(self, name: str) -> object:
         raise _MissingMemberError(f"the answer to requirement `{_shown(self)}` has no member `{name}`")
@@ -43,7 +43,7 @@ class PausedCall:
 
     Attributes:
         state: the component's state from the pause.
-        requirements: what it waits for.
+        requirements: the requirements to answer.
     """
 
     state: Any
@@ -51,18 +51,18 @@ class PausedCall:
 
 
 async def check_answers(component: Component, paused: PausedCall, answers: Sequence[Answer]) -> tuple[Answer, ...]:
-    """Returns the answers to continue a paused call with, before anything of it runs.
+    """Returns the answers for a paused call. Runs before any code of the component.
 
-    Answers to an adapted framework stay as they are. All others are in the order of the requirements, and have the `id`
-    of theirs.
+    Answers for an adapted framework stay unchanged. Other answers are sorted like their requirements and get the `id`
+    of their requirement.
 
     Args:
-        component: what paused.
+        component: the paused component.
         paused: its call.
         answers: the caller's answers.
 
     Raises:
-        BadRequestError: a requirement is not answered, or an answer belongs to none.
+        BadRequestError: a requirement is not answered, or an answer belongs to no requirement.
         ForbiddenError: somebody else has to answer first.
     """
     if isinstance(component, Adapted):
@@ -88,7 +88,7 @@ def answers_to(requirement_ids: Sequence[str] | None, answers: Sequence[Answer])
 
     Args:
         requirement_ids: the ids of the requirements; None for all.
-        answers: answers that have the ids of their requirements.
+        answers: answers with the ids of their requirements.
     """
     return tuple(each for each in answers if requirement_ids is None or each.get("id") in requirement_ids)
 
@@ -125,10 +125,10 @@ def _assign(requirements: Sequence[Requirement], answers: Sequence[Answer]) -> l
 
 
 def _expect_all(requirements: Sequence[Requirement], assigned: Sequence[Answer | None]) -> None:
-    """Checks that every requirement has an answer that says something.
+    """Checks that every requirement has a non-empty answer.
 
     Raises:
-        BadRequestError: one has not.
+        BadRequestError: a requirement is not answered.
     """
     for requirement, answer in zip(requirements, assigned, strict=True):
         if answer is None or not any(_is_said(requirement, *member) for member in answer.items()):
@@ -136,20 +136,20 @@ def _expect_all(requirements: Sequence[Requirement], assigned: Sequence[Answer |
 
 
 def _is_said(requirement: Requirement, name: str, value: object) -> bool:
-    """Returns whether a member of an answer is more than the requirement sent back."""
+    """Returns whether a member of an answer adds something to the requirement that was sent back."""
     is_name = name in _NAMES or name == "created_at"
     return value is not None and not is_name and requirement.get(name) != value
 
 
 def _names(found: Mapping[str, Any]) -> dict[str, str]:
-    """Returns the names of a requirement, or of the requirement that an answer belongs to."""
+    """Returns the identifying members of a requirement, or of an answer's requirement."""
     tool = found.get("tool_execution")
     sources = (tool if isinstance(tool, dict) else {}, found)
     return {name: str(source[name]) for source in sources for name in _NAMES if source.get(name) not in (None, "")}
 
 
 def _agree(names: Mapping[str, str], others: Mapping[str, str]) -> bool:
-    """Returns whether two sets of names have one in common, and differ in none."""
+    """Returns whether two sets of names share at least one member, and all shared members are equal."""
     common = names.keys() & others.keys()
     return bool(common) and all(names[name] == others[name] for name in common)
 

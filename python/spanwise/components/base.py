@@ -1,4 +1,4 @@
-"""What agents, teams and workflows have in common: their kinds, outcomes, pauses and descriptions.
+"""Kinds, outcomes, pauses and descriptions of components.
 
 See docs/reference/api-runs.md#run-results.
 """
@@ -28,25 +28,25 @@ class Kind(StrEnum):
 
 
 class Pause:
-    """What a component yields or returns when it needs answers from its caller to continue.
+    """Yielded or returned by a component that needs answers from its caller to continue.
 
     The run is stored and survives a restart. It resumes with a new call of the component, whose `Call` has the answers
-    and the state that was given here.
+    and this state.
 
     Attributes:
-        requirements: what the caller has to answer, each with an `id`.
-        state: what the component needs to resume.
+        requirements: the questions to the caller, each with an `id`.
+        state: a value that the component needs to resume.
     """
 
     def __init__(self, requirements: Iterable[Mapping[str, Any]], state: object = None) -> None:
         """Creates a pause.
 
         Args:
-            requirements: what the caller has to answer, as JSON objects; each gets an `id` if it has none.
-            state: what the component needs to resume; anything that JSON can hold.
+            requirements: the questions to the caller, as JSON objects; a missing `id` is added.
+            state: a value that the component needs to resume, as JSON can hold it.
 
         Raises:
-            ValueError: there is no requirement, or something that JSON cannot hold.
+            ValueError: there is no requirement, or JSON cannot hold a value.
         """
         now = int(time.time())
         self.requirements = [{"id": uuid4().hex, "created_at": now, **each} for each in requirements]
@@ -65,9 +65,9 @@ class ReportedOutcome:
 
     Attributes:
         status: COMPLETED, PAUSED, CANCELLED or ERROR; an exception that the framework caught is an ERROR.
-        event: the last event of the call; members that every event has are added if missing.
+        event: the last event of the call; missing common members are added.
         result: the members of the result.
-        failure: why the call failed, for its trace; None if it did not.
+        failure: the reason of a failure for the trace; None if the call did not fail.
     """
 
     status: str
@@ -81,8 +81,8 @@ class Outcome:
     """The outcome of one call of a component.
 
     Attributes:
-        content: the output so far; text, or anything that JSON can hold.
-        pause: what the call waits for; None if it is complete.
+        content: the output so far; text, or any JSON value.
+        pause: the pause of the call; None if it is complete.
         parts: further members of the result, such as the responses of a team's members.
         reported: the outcome as an adapted framework reports it; None for our own components.
     """
@@ -115,9 +115,9 @@ class Members(TypedDict, total=False):
     Attributes:
         id: its id in URL paths.
         name: its name, for people.
-        description: what it is good for.
+        description: its purpose, for people.
         model: the name of its model, for people and for its trace.
-        db: its own database, which it gets as `call.db`.
+        db: its own database, passed to it as `call.db`.
         store_events: whether the results of its runs include their events.
     """
 

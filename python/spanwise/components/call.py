@@ -1,4 +1,4 @@
-"""The protocol of a component, and the call that it is executed with."""
+"""The protocol of a component, and the call that a component executes."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class Component(Protocol):
-    """Anything that can be run.
+    """A runnable object.
 
     Attributes:
         kind: the kind of component.
         id: its id in URL paths; a factory's product gets the factory's.
         name: its name, for people.
-        description: what it is good for.
+        description: its purpose, for people.
         db: its own database; the service does not use it.
         store_events: whether the results of its runs include their events.
         model: the name of its model, if it has one.
@@ -41,11 +41,11 @@ class Component(Protocol):
     model: str | None
 
     def initialize(self) -> None:
-        """Prepares the component; called once, before its first run."""
+        """Prepares the component. Called once, before its first run."""
         ...
 
     def describe(self) -> dict[str, Any]:
-        """Returns what a listing shows beside id, name and description, as a JSON object."""
+        """Returns the members of a listing entry besides id, name and description, as a JSON object."""
         ...
 
     async def execute(self, call: Call) -> Outcome:
@@ -60,7 +60,7 @@ class PausedPart:
     Attributes:
         component: the part.
         state: its state from the pause.
-        requirement_ids: the ids of the requirements that are its own; None for all of them.
+        requirement_ids: the ids of its own requirements; None for all requirements.
     """
 
     component: Component
@@ -70,10 +70,10 @@ class PausedPart:
 
 @runtime_checkable
 class Composite(Protocol):
-    """A component that pauses because its parts do."""
+    """A component that pauses when its parts do."""
 
     def paused_parts(self, state: Any) -> list[PausedPart]:  # noqa: ANN401  # any JSON
-        """Returns the parts that wait for answers; empty if it paused by itself.
+        """Returns the parts that wait for answers; empty if the component itself paused.
 
         Args:
             state: its state from the pause.
@@ -124,30 +124,30 @@ async def _return_at_once() -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Call:
-    """What a component is executed with.
+    """The input and context of one execution of a component.
 
     Attributes:
         message: the message.
         run_id: the id of this call; a team's member and a workflow's step have run ids of their own.
         session_id: the session of the run.
-        user_id: the caller: verified if there is authorization, else as the form says.
+        user_id: the caller; verified if authorization is on, otherwise from the request form.
         session_state: the session's state; changes are stored when the run ends.
-        dependencies: what the caller gave the component for this run.
-        metadata: what the caller noted about this run; it becomes part of the result.
-        given_state: the part of `session_state` that the caller gave with this run.
-        stored_state: the state that the session had before; None if it never had one. A component whose own database
-            keeps a copy of the state starts with this one and `given_state`.
-        unique_session_id: an id of the session that it shares with no other user's session, for a component's own
-            database; None if it is `session_id`. See docs/reference/api-sessions.md#session-owners.
+        dependencies: the caller's dependencies for this run.
+        metadata: the caller's notes on this run, which become part of the result.
+        given_state: the part of `session_state` that the caller sent with this run.
+        stored_state: the state of the session before the run; None if it had no state. A component whose own database
+            stores the state starts with this and `given_state`.
+        unique_session_id: a session id that is unique across users, for use in a component's own database; None if
+            `session_id` is already unique. See docs/reference/api-sessions.md#session-owners.
         answers: the caller's answers to the requirements of a pause.
         state: the component's state from its pause.
         is_continued: whether the call resumes after a pause.
-        stream: whether the caller asked for a stream; if not, an adapted framework may emit the start and the end only.
+        stream: whether the caller asked for a stream; if not, an adapted framework may emit only the start and the end.
         db: the component's own database, if it has one.
-        event_context: members that every event of this call has, which say where it stands in the run.
+        event_context: members for every event of this call, which locate it in the run.
         emit_event: receives each event.
-        caught_up: returns once nearly all events so far are stored. A component that emits many events awaits it now
-            and then.
+        caught_up: returns once nearly all events so far are stored. A component that emits many events awaits it
+            regularly.
         spans: records the spans of the run.
     """
 
@@ -185,9 +185,9 @@ class Call:
         """Emits an event of `component`.
 
         Args:
-            component: the component whose event it is.
+            component: the component that emits the event.
             event: the event's name; `*` stands for the prefix of the component's kind.
-            members: further members; those that are None are left out.
+            members: further members; members with the value None are omitted.
 
         Raises:
             ComponentError: JSON cannot hold a member.
@@ -214,9 +214,9 @@ class Call:
         self.emit(component, "*Content", content=text, content_type="str")
 
     def forward(self, event: Mapping[str, Any]) -> None:
-        """Emits an event of an adapted framework as it is, with the event context of this call.
+        """Emits an event of an adapted framework unchanged, with the event context of this call.
 
-        An event of a nested run keeps its own context, since the framework knows it better.
+        An event of a nested run keeps its own context, because the framework knows it better.
         """
         if event.get("run_id", self.run_id) == self.run_id:
             self.emit_event({**event, **self.event_context})
@@ -225,7 +225,7 @@ class Call:
             self.emit_event({**self.event_context, **event, "nested_depth": depth})
 
     def nested(self, component: Component, **event_context: object) -> Call:
-        """Returns a new call for a part of `component`: a member, or what a step executes.
+        """Returns a new call for a part of `component`: a team's member, or a step's executor.
 
         Args:
             component: the component that this call executes.
@@ -242,18 +242,18 @@ class Call:
             run_id=str(uuid4()),
             event_context=context,
             given_state={},
-            stored_state=self.session_state if has_state else None,  # as it is when the part starts
+            stored_state=self.session_state if has_state else None,  # the state when the part starts
             answers=(),
             state=None,
             is_continued=False,
         )
 
     def with_message(self, message: str) -> Call:
-        """Returns the same call with another message."""
+        """Returns a copy of the call with another message."""
         return replace(self, message=message)
 
     def with_listener(self, emit_event: Callable[[dict[str, Any]], None]) -> Call:
-        """Returns the same call with another receiver of events."""
+        """Returns a copy of the call with another receiver of events."""
         return replace(self, emit_event=emit_event)
 
     def resumed(self, answers: tuple[Mapping[str, Any], ...], run_id: str, state: object) -> Call:

@@ -1,4 +1,4 @@
-"""Calling user-defined functions and generators, sync or async, whatever they raise."""
+"""Calls user-defined functions and generators, sync or async, and contains their errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 MAX_THREADS = 256
-"""Sync callables that run at once. Each has a thread of its own, since nothing can stop one that hangs."""
+"""The limit of concurrent sync callables. Each has its own thread, because a hanging one cannot be stopped."""
 
 _thread_permits = threading.BoundedSemaphore(MAX_THREADS)
 _END = object()
@@ -29,21 +29,21 @@ _CANCELLED_ITSELF = "raised CancelledError by itself"
 
 @dataclass(frozen=True)
 class _ThreadResult:
-    """What work in a thread returned or raised."""
+    """The return value or the exception of work in a thread."""
 
     value: Any = None
     error: BaseException | None = None
 
 
 async def in_thread(work: Callable[[], Result]) -> Result:
-    """Returns the result of `work`, which runs in a thread of its own, in a copy of the caller's context.
+    """Returns the result of `work`, which runs in its own thread, in a copy of the caller's context.
 
-    Cancelling the caller does not stop the thread, which is a daemon: it does not keep the process alive.
+    Cancelling the caller does not stop the thread. The thread is a daemon and does not keep the process alive.
 
     Raises:
-        UnavailableError: `MAX_THREADS` are running already.
-        ComponentError: `work` raised what would end a thread or a process, such as `SystemExit`.
-        Exception: whatever else `work` raised.
+        UnavailableError: `MAX_THREADS` are already running.
+        ComponentError: `work` raised an error that ends a thread or a process, such as `SystemExit`.
+        Exception: any other error of `work`.
     """
     if not _thread_permits.acquire(blocking=False):
         raise UnavailableError(f"more than {MAX_THREADS} sync callables run at once")
@@ -61,7 +61,7 @@ async def in_thread(work: Callable[[], Result]) -> Result:
         try:
             loop.call_soon_threadsafe(lambda: None if ended.done() else ended.set_result(end))
         except RuntimeError:
-            return  # the event loop ended before the work did
+            return  # the event loop closed before the work ended
 
     threading.Thread(target=run, name="spanwise-callable", daemon=True).start()
     end = await ended
@@ -74,7 +74,7 @@ async def in_thread(work: Callable[[], Result]) -> Result:
 def as_exception(error: BaseException) -> Exception:
     """Returns an error that ends a request but not the process.
 
-    `SystemExit` and its like, and `StopIteration`, are wrapped in a ComponentError.
+    `SystemExit` and similar errors, and `StopIteration`, are wrapped in a ComponentError.
     """
     if isinstance(error, Exception) and not isinstance(error, StopIteration):
         return error
@@ -88,7 +88,7 @@ def takes_call(function: object, max_arguments: int) -> bool:
 
     Args:
         function: a user-defined function.
-        max_arguments: the number of its positional arguments, the `Call` included.
+        max_arguments: the number of its positional arguments, including the `Call`.
 
     Raises:
         TypeError: it is not callable, or takes another number of arguments.
@@ -124,7 +124,7 @@ async def invoke(function: Callable[..., Any], *arguments: object) -> Any:  # no
     """Returns the result of `function`, which runs in a thread unless it is async.
 
     Raises:
-        Exception: what it raised; `SystemExit` and its like as ComponentError.
+        Exception: any error of `function`; `SystemExit` and similar errors as ComponentError.
     """
     try:
         if not is_async(function):
@@ -147,8 +147,8 @@ async def stream(
 ) -> Outcome:
     """Returns the outcome of a function or generator.
 
-    A generator yields pieces of text, and may yield a `Pause`, which ends it. A function returns text, anything else
-    that JSON can hold, or a `Pause`.
+    A generator yields pieces of text. It may yield a `Pause`, which ends it. A function returns text, another JSON
+    value, or a `Pause`.
 
     Args:
         function: a user-defined function or generator function.
@@ -156,8 +156,8 @@ async def stream(
         arguments: the arguments of `function`.
 
     Raises:
-        ComponentError: a generator yielded something else, or raised `SystemExit` or its like.
-        Exception: whatever else `function` raised.
+        ComponentError: a generator yielded an invalid value, or raised `SystemExit` or a similar error.
+        Exception: any other error of `function`.
     """
     if _is_generator(function, inspect.isasyncgenfunction):
         pieces = function(*arguments)
@@ -200,7 +200,7 @@ async def _in_threads(pieces: Iterator[object]) -> AsyncIterator[object]:
 
 
 def _is_cancelled() -> bool:
-    """Returns whether the run was cancelled; if not, a user-defined function raised `CancelledError` by itself."""
+    """Returns whether the run was cancelled. If not, a user-defined function raised `CancelledError` itself."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 

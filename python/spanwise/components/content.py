@@ -1,4 +1,4 @@
-"""What components return, as JSON can hold it."""
+"""Converts the return values of components to JSON values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from spanwise.errors import ComponentError
 
 
 def text_of(content: object) -> str | None:
-    """Returns content as text: a string as it is, None as None, everything else as JSON.
+    """Returns content as text: strings and None unchanged, everything else as JSON.
 
     Raises:
         ComponentError: JSON cannot hold it.
@@ -20,7 +20,7 @@ def text_of(content: object) -> str | None:
     return _json_text(content)
 
 
-def plain(content: object) -> Any:  # noqa: ANN401  # whatever JSON can hold
+def plain(content: object) -> Any:  # noqa: ANN401  # any JSON value
     """Returns content as plain values: text, numbers, lists and dicts.
 
     Raises:
@@ -30,7 +30,7 @@ def plain(content: object) -> Any:  # noqa: ANN401  # whatever JSON can hold
 
 
 def content_type_of(content: object) -> str | None:
-    """Returns the name of the type of content, as the member `content_type` has it; None for None."""
+    """Returns the type name of content for the member `content_type`; None for None."""
     return None if content is None else type(content).__name__
 
 

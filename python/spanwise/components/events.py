@@ -12,12 +12,12 @@ _STATUSES = {"Completed": "COMPLETED", "Paused": "PAUSED", "Error": "ERROR", "Ca
 
 
 def event_name(kind: Kind, event: str) -> str:
-    """Returns the name of an event; a `*` in it stands for the prefix of the component's kind."""
+    """Returns the name of an event. A `*` in it stands for the prefix of the component's kind."""
     return event.replace("*", _PREFIXES[kind])
 
 
 def status_after(kind: Kind, event: str) -> str | None:
-    """Returns the status of a run of this kind after an event that ends or pauses it; None after any other event."""
+    """Returns the status of a run after an event that ends or pauses it; None after any other event."""
     prefix = _PREFIXES[kind]
     return _STATUSES.get(event.removeprefix(prefix)) if event.startswith(prefix) else None
 
@@ -33,5 +33,5 @@ def failure_member(kind: Kind) -> str:
 
 
 def requirements_member(kind: Kind) -> str:
-    """Returns the member that holds what a paused run waits for."""
+    """Returns the member that holds the requirements of a paused run."""
     return "step_requirements" if kind is Kind.WORKFLOW else "requirements"

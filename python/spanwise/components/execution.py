@@ -1,4 +1,4 @@
-"""Execution of a component inside its span, with the events that report it."""
+"""Executes a component inside its span, and emits the events that report it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 CANCELLED = "the run was cancelled"
 """The reason of a cancelled run."""
 FAILURE = "the component failed; the trace of the run and the log have the cause"
-"""What callers read about a failure. The error's own message goes to the trace and the log only."""
+"""The error message for callers. The original message goes only to the trace and the log."""
 
 _SPAN_KINDS = {Kind.AGENT: "AGENT", Kind.TEAM: "AGENT", Kind.WORKFLOW: "CHAIN"}
 
@@ -30,10 +30,10 @@ _SPAN_KINDS = {Kind.AGENT: "AGENT", Kind.TEAM: "AGENT", Kind.WORKFLOW: "CHAIN"}
 async def execute(component: Component, call: Call) -> Outcome:
     """Executes a component inside its span and returns the outcome.
 
-    Emits the event of the start. The event of the end is up to the caller; see `emit_end` and `emit_failure`.
+    Emits the start event. The caller emits the end event; see `emit_end` and `emit_failure`.
 
     Raises:
-        Exception: whatever the component raised.
+        Exception: any error of the component.
     """
     if not (isinstance(component, Adapted) and component.reports_outcome and call.stream):
         _emit_start(component, call)
@@ -52,7 +52,7 @@ def _emit_start(component: Component, call: Call) -> None:
 
 @contextmanager
 def _span(component: Component, call: Call) -> Iterator[OpenSpan]:
-    """Opens the span of a call. Spans of an instrumentor are recorded inside it, or replace it."""
+    """Opens the span of a call. Spans of an instrumentor become its children or replace it."""
     attributes = {f"agno.{component.kind}.id": component.id, "agno.run.id": call.run_id}
     if isinstance(component, Adapted) and component.instruments_root(call):
         with call.spans.instrumented(attributes) as span:
@@ -79,18 +79,18 @@ def _description(component: Component) -> dict[str, Any]:
 
 
 async def execute_nested(component: Component, call: Call) -> Outcome:
-    """Executes a component that is part of another one, and emits the event of its end.
+    """Executes a component that is part of another one, and emits its end event.
 
     Raises:
         ComponentError: an adapted framework reported an error or a cancellation.
-        Exception: whatever the component raised.
+        Exception: any error of the component.
     """
     try:
         outcome = await execute(component, call)
     except asyncio.CancelledError:
         call.emit(component, "*Cancelled", reason=CANCELLED)
         raise
-    except Exception:  # the component's own code runs here; what it raised is passed on
+    except Exception:  # the component's own code runs here; its errors are passed on
         emit_failure(component, call)
         raise
     emit_end(component, call, outcome)
@@ -101,12 +101,12 @@ async def execute_nested(component: Component, call: Call) -> Outcome:
 
 
 def emit_end(component: Component, call: Call, outcome: Outcome, **members: Any) -> None:  # noqa: ANN401  # as `Call.emit`
-    """Emits that a call completed or paused; the event that an adapted framework reported, if there is one.
+    """Emits that a call completed or paused. Uses the reported event of an adapted framework if there is one.
 
     Args:
-        component: what was executed.
-        call: what it was executed with.
-        outcome: what it returned.
+        component: the executed component.
+        call: its call.
+        outcome: its outcome.
         members: further members of the event; `metadata` is merged with the reported one.
     """
     if outcome.reported is not None:

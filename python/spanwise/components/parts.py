@@ -1,4 +1,4 @@
-"""What a component is made of."""
+"""The parts of a component."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def databases_of(component: Any) -> Iterator[Any]:  # noqa: ANN401  # a component, or a factory
-    """Yields the databases of a component and of all its parts; of a factory, the database of its products."""
+    """Yields the databases of a component and of all its parts. For a factory, yields the database of its products."""
     if component.db is not None:
         yield component.db
     for part in _parts(component):

@@ -1,4 +1,4 @@
-"""The result of a call, as it is part of a response and of the results of what contains the call.
+"""The result of a call, as responses and the results of containing components include it.
 
 See docs/reference/api-runs.md#run-results.
 """
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 def result_of(component: Component, call: Call, outcome: Outcome, status: str) -> dict[str, Any]:
-    """Returns the result of one call as a JSON object, without members that are null.
+    """Returns the result of one call as a JSON object without null members.
 
     Args:
-        component: what was executed.
-        call: what it was executed with.
-        outcome: what it returned.
+        component: the executed component.
+        call: its call.
+        outcome: its outcome.
         status: the status of the run.
 
     Raises:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 Delegate: TypeAlias = "Callable[[str, str], Awaitable[str]]"
-"""An async function with which a leader runs a member: it takes a member id and a message, and returns its text."""
+"""An async function that runs a member for a leader, given its id and a message. It returns the member's text."""
 
 
 class Mode(Protocol):
@@ -42,7 +42,7 @@ class Mode(Protocol):
 
 
 class Team(Described):
-    """Runs members, which ones and when depending on its mode.
+    """Runs members. The mode decides which members run, and when.
 
     Attributes:
         kind: `Kind.TEAM`.
@@ -56,12 +56,12 @@ class Team(Described):
         """Creates a team.
 
         Args:
-            members: agents and teams, our own or of a supported framework, with distinct ids.
+            members: agents and teams, our own or from a supported framework, with distinct ids.
             mode: `Route`, `Coordinate` or `Broadcast`.
             described: the description; see `Members`. The model is the leader's.
 
         Raises:
-            ConfigurationError: there is no member, one has no id, two have the same, or one is no agent or team.
+            ConfigurationError: there is no member, an id is missing or repeated, or a member is not an agent or team.
         """
         super().__init__(**described)
         self.members = {member.id: member for member in map(as_component, members)}
@@ -89,7 +89,7 @@ class Team(Described):
         return await self.mode.lead(self, call)
 
     def paused_parts(self, state: Any) -> list[PausedPart]:  # noqa: ANN401  # any JSON
-        """Returns the members that wait for answers; empty if the leader itself does."""
+        """Returns the members that wait for answers; empty if the leader itself waits."""
         paused = self.mode.paused_members(state) if isinstance(self.mode, Route | Broadcast) else {}
         return [
             PausedPart(component=self.member(member_id), state=each["state"], requirement_ids=_requirement_ids(each))
@@ -100,14 +100,14 @@ class Team(Described):
         """Returns the member with an id.
 
         Raises:
-            ComponentError: there is none.
+            ComponentError: no member has this id.
         """
         if not isinstance(member_id, str) or member_id not in self.members:
             raise ComponentError(f"team `{self.id}` has no member `{member_id}`")
         return self.members[member_id]
 
     def emit_content(self, call: Call, outcome: Outcome) -> Outcome:
-        """Emits the content of the team itself, unless it paused, and returns the outcome."""
+        """Emits the content of the team itself, unless it paused. Returns the outcome."""
         if outcome.pause is None:
             call.emit_text(self, outcome.content)
             call.emit(self, "*ContentCompleted")
@@ -116,7 +116,7 @@ class Team(Described):
 
 @dataclass(frozen=True)
 class MemberRun:
-    """A member that was run, and its outcome."""
+    """A completed or paused run of a member."""
 
     member: Component
     call: Call
@@ -124,19 +124,19 @@ class MemberRun:
 
     @property
     def response(self) -> dict[str, Any]:
-        """Returns the member's result, which is part of the team's."""
+        """Returns the member's result, which is part of the team's result."""
         return result_of(self.member, self.call, self.outcome, self.outcome.status)
 
     @cached_property
     def requirements(self) -> list[dict[str, Any]]:
-        """Returns the requirements of the member, each with the ids of the member and its run."""
+        """Returns the requirements of the member, with the ids of the member and its run."""
         pause = self.outcome.pause
         ids = {"member_agent_id": self.member.id, "member_run_id": self.call.run_id}
         return [] if pause is None else [{"id": uuid4().hex, **each, **ids} for each in pause.requirements]
 
     @property
     def paused(self) -> dict[str, Any] | None:
-        """Returns what is needed to resume the member; None if it did not pause."""
+        """Returns the state to resume the member from; None if it did not pause."""
         pause = self.outcome.pause
         if pause is None:
             return None
@@ -155,11 +155,11 @@ async def _run_member(
 
 
 async def _run_concurrently(runs: Sequence[Coroutine[Any, Any, MemberRun]]) -> list[MemberRun]:
-    """Returns all results; the first failure cancels the other runs and is raised without an exception group."""
+    """Returns all results. The first failure cancels the other runs and is raised without an exception group."""
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(run) for run in runs]
-    except BaseExceptionGroup as failures:  # the first one is passed on, a cancellation too
+    except BaseExceptionGroup as failures:  # passes on the first failure, including a cancellation
         raise failures.exceptions[0] from failures
     return [task.result() for task in tasks]
 
@@ -171,7 +171,7 @@ def _requirement_ids(paused: dict[str, Any]) -> tuple[str, ...] | None:
 
 
 class Route:
-    """Runs one member, whose response is the team's."""
+    """Runs one member and responds with its response."""
 
     name = "route"
 
@@ -179,7 +179,7 @@ class Route:
         """Creates the mode.
 
         Args:
-            choose: a function of the message, and of the `Call` if it takes two arguments, that returns a member's id.
+            choose: a function that returns a member's id. It takes the message, and optionally the `Call`.
 
         Raises:
             TypeError: `choose` cannot be called with one or two arguments.
@@ -188,7 +188,7 @@ class Route:
         self._takes_call = takes_call(choose, 2)
 
     async def lead(self, team: Team, call: Call) -> Outcome:
-        """Chooses a member and runs it; after a pause, resumes the member that was chosen."""
+        """Chooses a member and runs it. After a pause, resumes the chosen member."""
         chosen = call.state["member"] if call.is_continued else await self._chosen(call)
         member = team.member(chosen)
         run = await _run_member(team, call, member, call.message, call.state["paused"] if call.is_continued else None)
@@ -200,7 +200,7 @@ class Route:
 
     @staticmethod
     def paused_members(state: Any) -> dict[str, Any]:  # noqa: ANN401  # any JSON
-        """Returns how the chosen member paused, by its id."""
+        """Returns the pause of the chosen member, by its id."""
         return {state["member"]: state["paused"]}
 
     async def _chosen(self, call: Call) -> object:
@@ -217,7 +217,7 @@ class Broadcast:
         """Creates the mode.
 
         Args:
-            combine: returns the team's text, given the texts by member id; by default one paragraph for each member.
+            combine: returns the team's text from the texts by member id; by default one paragraph per member.
         """
         self._combine = combine or (lambda texts: "\n\n".join(texts.values()))
 
@@ -250,13 +250,13 @@ class Broadcast:
 
     @staticmethod
     def paused_members(state: Any) -> dict[str, Any]:  # noqa: ANN401  # any JSON
-        """Returns how the members paused, by their ids."""
+        """Returns the pauses of the members, by their ids."""
         found: dict[str, Any] = state["paused"]
         return found
 
 
 class Coordinate:
-    """Runs a leader, which runs members as it sees fit and writes the team's response."""
+    """Runs a leader. The leader runs members as it sees fit and writes the team's response."""
 
     name = "coordinate"
 
@@ -264,8 +264,8 @@ class Coordinate:
         """Creates the mode.
 
         Args:
-            leader: an async function of the message and of `delegate`, and of the `Call` if it takes three arguments.
-                `await delegate(member_id, message)` returns the text of a member. The members cannot pause.
+            leader: an async function of the message and `delegate`, and optionally the `Call`. `await
+                delegate(member_id, message)` returns the text of a member. The members cannot pause.
 
         Raises:
             TypeError: `leader` cannot be called with two or three arguments.

@@ -1,4 +1,4 @@
-"""A workflow: steps in order, each of which gets the output of the one before."""
+"""A workflow: steps in order. Each step gets the output of the step before it."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from spanwise.components.call import Call
 
 StepExecutor: TypeAlias = "Component | Callable[..., Any]"
-"""What a step executes: an agent, a team, a nested workflow, or a function of the step's input as text."""
+"""The executor of a step: an agent, a team, a nested workflow, or a function of the step's input as text."""
 
 
 class Step:
     """Runs one executor under a name.
 
     Attributes:
-        type: the type that listings and spans show.
+        type: the type for listings and spans.
         name: its name.
-        executor: what it executes.
+        executor: the component or function that it runs.
     """
 
     type = "Step"
@@ -40,8 +40,8 @@ class Step:
 
         Args:
             name: its name.
-            executor: an agent, a team or a workflow, our own or of a supported framework, or a function of the input
-                as text, and of the `Call` if it takes two arguments.
+            executor: an agent, a team or a workflow, our own or from a supported framework, or a function. A function
+                takes the input as text, and optionally the `Call`.
 
         Raises:
             ConfigurationError: the name is empty, or `executor` cannot be executed.
@@ -70,9 +70,9 @@ class Condition:
     """Runs one of two branches.
 
     Attributes:
-        type: the type that listings and spans show.
+        type: the type for listings and spans.
         name: its name.
-        then: the steps of the branch that is run if the condition holds.
+        then: the steps of the branch for a true condition.
         otherwise: the steps of the other branch.
     """
 
@@ -85,12 +85,12 @@ class Condition:
 
         Args:
             name: its name.
-            holds: a function of the input as text, and of the `Call` if it takes two arguments.
+            holds: a function of the input as text, and optionally of the `Call`.
             then: the steps to run if it returns a true value.
-            otherwise: the steps to run if not; without any, the input is the output.
+            otherwise: the steps to run if not; without any, the input becomes the output.
 
         Raises:
-            ConfigurationError: the name is empty, `holds` cannot be called, or something is no step.
+            ConfigurationError: the name is empty, `holds` cannot be called, or a part is not a step.
         """
         self.name = name
         self.then = as_steps(then)
@@ -99,7 +99,7 @@ class Condition:
         self._takes_call = _takes_call(name, holds)
 
     async def run(self, workflow: Workflow, call: Call, progress: StepProgress) -> Outcome:
-        """Evaluates the condition, unless a pause interrupted a branch, and runs the branch."""
+        """Runs a branch. Evaluates the condition first, unless a pause interrupted a branch."""
         state = progress.paused
         if state is None:
             held = bool(await invoke(self._holds, *call_arguments(self._takes_call, call.message, call)))
@@ -119,7 +119,7 @@ class Condition:
 
 
 class _UnnamedStep(Step):
-    """An executor in a list of steps without a `Step` around it; the step is named after it."""
+    """An executor in a list of steps without a `Step` around it. It gives the step its name."""
 
     def __init__(self, executor: object) -> None:
         executor = component_or_none(executor) or executor
@@ -140,9 +140,9 @@ class StepProgress:
         index: the index of the current step.
         step_id: its id in events; empty before it starts.
         message: its input as text; None for the input of the list.
-        paused: the state with which the current step paused; None if it did not.
+        paused: the state from which the current step resumes; None if it did not pause.
         results: the results of the completed steps.
-        responses: the results of the components that they executed.
+        responses: the results of the components that the steps executed.
     """
 
     index: int = 0
@@ -153,7 +153,7 @@ class StepProgress:
     responses: list[dict[str, Any]] = field(default_factory=list)
 
     def restored(self, state: dict[str, Any] | None) -> StepProgress:
-        """Returns itself with the position at which a list of steps paused; unchanged if `state` is None."""
+        """Moves to the position of a paused list of steps and returns itself. A `state` of None changes nothing."""
         if state is not None:
             self.index, self.message, self.paused = state["index"], state["message"], state["paused"]
             self.step_id = state["step_id"]
@@ -163,7 +163,7 @@ class StepProgress:
 async def run_steps(
     steps: Sequence[Step | Condition], workflow: Workflow, call: Call, progress: StepProgress
 ) -> Outcome:
-    """Runs steps from `progress` on, and returns the output of the last one, or the pause of the first that pauses."""
+    """Runs steps from `progress` on. Returns the output of the last one, or the first pause."""
     content: Any = call.message if progress.message is None else progress.message
     for index in range(progress.index, len(steps)):
         step, progress.index = steps[index], index
@@ -194,7 +194,7 @@ async def _run_step(step: Step | Condition, workflow: Workflow, call: Call, prog
         with call.spans.span(f"{step.name}.run", "CHAIN", call.message, attributes) as span:
             outcome = await step.run(workflow, call, progress)
             span.output(outcome.text)
-    except Exception:  # the step's own code runs here; what it raised is passed on, but is not for callers
+    except Exception:  # the step's own code runs here; its error is passed on, but callers do not see it
         call.emit(workflow, "StepError", error=FAILURE, **members)
         raise
     if outcome.pause is not None:
@@ -242,15 +242,15 @@ class Workflow:
         """Creates a workflow.
 
         Args:
-            steps: `Step`, `Condition`, functions, agents, teams and workflows, our own or of a supported framework.
+            steps: `Step`, `Condition`, functions, agents, teams and workflows, our own or from a supported framework.
             id: its id in URL paths.
             name: its name, for people.
-            description: what it is good for.
-            db: its own database, which it gets as `call.db`.
+            description: its purpose, for people.
+            db: its own database, passed to it as `call.db`.
             store_events: whether the results of its runs include their events.
 
         Raises:
-            ConfigurationError: there is no step, or something is no step.
+            ConfigurationError: there is no step, or a part is not a step.
         """
         self.steps = as_steps(steps)
         if not self.steps:
@@ -276,7 +276,7 @@ class Workflow:
         return {"steps": [{"name": step.name, "type": step.type} for step in self.steps]}
 
     def paused_parts(self, state: Any) -> list[PausedPart]:  # noqa: ANN401  # any JSON
-        """Returns the executor of the paused step; empty if that is a function."""
+        """Returns the executor of the paused step; empty if it is a function."""
         at, steps = state["at"], self.steps
         while isinstance(step := steps[at["index"]], Condition):
             steps = step.then if at["paused"]["held"] else step.otherwise
@@ -286,7 +286,7 @@ class Workflow:
         return [PausedPart(component=step.executor, state=at["paused"]["state"])]
 
     async def execute(self, call: Call) -> Outcome:
-        """Runs the steps, or resumes with the one that paused."""
+        """Runs the steps, or resumes the paused step."""
         progress = StepProgress()
         if call.is_continued:
             if not isinstance(call.state, dict):
@@ -304,7 +304,7 @@ class Workflow:
 
 
 def as_steps(parts: Sequence[object]) -> tuple[Step | Condition, ...]:
-    """Returns parts as steps; what is no `Step` or `Condition` becomes a step named after it.
+    """Returns parts as steps. Any part except `Step` and `Condition` becomes a step with its own name.
 
     Raises:
         ConfigurationError: a part cannot be executed.

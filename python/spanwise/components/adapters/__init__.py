@@ -1,6 +1,6 @@
 """Adapters for components of other frameworks.
 
-An adapter is imported when the first object of its framework is met, so that no framework has to be installed.
+The first object of a framework imports its adapter, so no framework has to be installed.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
 _ADAPTERS = {"agno": "agno", "pydantic_ai": "pydantic_ai"}
-"""The top-level package of a framework, and the module here that adapts its objects."""
+"""The adapter module of a framework, by the framework's top-level package."""
 _SESSION_DATABASES = {"agno": "agno_sessions"}
-"""The same for frameworks whose databases keep sessions; the module has `keeps_sessions` and `delete_session`."""
+"""The same for frameworks whose databases store sessions. The module has `keeps_sessions` and `delete_session`."""
 _WRAPPED = {
     Kind.AGENT: "`Agent({}, id=...)` makes an agent of it",
     Kind.TEAM: "`Team([...], Coordinate({}), id=...)` makes a team that it leads",
     Kind.WORKFLOW: "`Workflow([{}], id=...)` makes a workflow with this step",
 }
-"""How a function becomes a component of a kind."""
+"""How to turn a function into a component of a kind."""
 
 LOGGERS = ("agno", "agno-team", "agno-workflow")
-"""The loggers that frameworks configure themselves; `spanwise serve` redirects them to its own log."""
+"""The loggers that frameworks configure themselves. `spanwise serve` redirects them to its own log."""
 
 
 def as_component(found: object, kind: Kind | None = None) -> Component:
@@ -36,10 +36,10 @@ def as_component(found: object, kind: Kind | None = None) -> Component:
 
     Args:
         found: the object.
-        kind: the kind that it must have; None for any.
+        kind: the required kind; None accepts any.
 
     Raises:
-        ConfigurationError: it is no component, no adapter supports it, or it is of another kind.
+        ConfigurationError: the object is not a component, has no adapter, or is of another kind.
     """
     component = component_or_none(found)
     if component is None:
@@ -64,7 +64,7 @@ def _wanted(kind: Kind | None) -> str:
 
 
 def component_or_none(found: object) -> Component | None:
-    """Returns an object as a component, through an adapter if necessary; None if it is no component.
+    """Returns an object as a component, through an adapter if necessary; None if it is not a component.
 
     Raises:
         ConfigurationError: the adapter's framework is not installed, or the adapter rejects the object.
@@ -79,21 +79,21 @@ def component_or_none(found: object) -> Component | None:
 
 
 def keeps_sessions(db: object) -> bool:
-    """Returns whether a component's database keeps sessions in a way that an adapter knows."""
+    """Returns whether an adapter can delete sessions from this database of a component."""
     module = _module_for(db, _SESSION_DATABASES)
     return module is not None and bool(module.keeps_sessions(db))
 
 
 async def delete_session(db: object, session_id: str, user_ids: Collection[str | None]) -> None:
-    """Deletes a session from a component's database, if an adapter knows how it keeps them; it need not be there.
+    """Deletes a session from a component's database. Does nothing if it is missing, or the database is not supported.
 
     Args:
         db: the database.
-        session_id: the id that the session has there.
-        user_ids: the users whose session it may be; None for nobody's.
+        session_id: the id of the session in this database.
+        user_ids: the possible owners; None means a session without a user.
 
     Raises:
-        Exception: whatever the database raised.
+        Exception: any error of the database.
     """
     module = _module_for(db, _SESSION_DATABASES)
     if module is not None and module.keeps_sessions(db):
@@ -101,7 +101,7 @@ async def delete_session(db: object, session_id: str, user_ids: Collection[str |
 
 
 def _module_for(found: object, modules: Mapping[str, str]) -> Any:  # noqa: ANN401  # a module
-    """Returns the module here that belongs to the package of an object's class; None if none does.
+    """Returns the module for the package of an object's class; None if there is no such module.
 
     Raises:
         ConfigurationError: the framework is not installed.

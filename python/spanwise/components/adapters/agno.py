@@ -1,7 +1,7 @@
 """The adapter for agents, teams and workflows of agno.
 
 Events, results and requirements are agno's own and are forwarded unchanged. `openinference-instrumentation-agno` makes
-the spans. An agno object changes while it runs, so each run of a prototype gets a copy, as in agno's own service.
+the spans. An agno object changes while it runs, so each run gets a copy, as in agno's own service.
 
 Source: agno 2.7.2 to 3.1.10. See docs/reference/api-runs.md#run-results and docs/reference/api-runs.md#run-events.
 """
@@ -53,10 +53,10 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 AnswerList: TypeAlias = "Sequence[Mapping[str, Any]]"
-"""A caller's answers: tool calls, or requirements, as agno's clients send them."""
+"""A caller's answers: tool calls or requirements, as agno's clients send them."""
 
 _EVENT_MEMBERS = {"created_at", "event", "nested_depth", "reason", "error"}
-"""The members of an ending event that are no members of a result."""
+"""The members of an ending event that a result does not have."""
 _SUCCESSFUL = {"COMPLETED", "PAUSED"}
 _TRANSIENT_STATE = {"current_user_id", "current_session_id", "current_run_id"}
 """The members that agno adds to a session's state during a run."""
@@ -71,7 +71,7 @@ def adapt(found: object) -> Component | None:
 
 
 class _AgnoComponent(Adapted):
-    """The base class of the three kinds. Attributes that are set here reach agno's object in `initialize`."""
+    """The base class of the three kinds. `initialize` copies attributes that are set here to agno's object."""
 
     reports_outcome = True
 
@@ -86,10 +86,10 @@ class _AgnoComponent(Adapted):
         self.model: str | None = getattr(model, "id", None)
 
     def initialize(self) -> None:
-        """Sets id, db and event storage of agno's object, initializes it, and enables the instrumentor.
+        """Sets the id, db and event storage of agno's object, initializes it, and enables the instrumentor.
 
         Raises:
-            ConfigurationError: the db is not one of agno's.
+            ConfigurationError: the db is not an agno database.
         """
         if self.db is not None and not isinstance(self.db, BaseDb | AsyncBaseDb):
             shown = f"{type(self.db).__module__}.{type(self.db).__qualname__}"
@@ -99,25 +99,26 @@ class _AgnoComponent(Adapted):
         self.is_instrumented = _instrument()
 
     async def execute(self, call: Call) -> Outcome:
-        """Runs or resumes a copy of agno's object, which starts with the state of the session.
+        """Runs or resumes a copy of agno's object, starting with the state of the session.
 
-        agno streams only if the caller does: otherwise it has no events, and the last one is made of its run output.
+        agno streams only if the caller does. Otherwise it has no events, and the last event is made from its run
+        output.
 
         Raises:
-            ComponentError: agno ended the run without saying how.
+            ComponentError: agno ended the run without a status.
         """
         own = self._own.deep_copy() if self.is_shared else self._own
         session = SessionInDb(own, self.kind, call)
         await session.write_state()
         outcome = await self._execute(own, session.call)
-        _update_session_state(await session.read_state(), call)  # the run outputs of teams have an older one
+        _update_session_state(await session.read_state(), call)  # the run outputs of teams have an older state
         return session.public(outcome)
 
     async def _execute(self, own: Any, call: Call) -> Outcome:  # noqa: ANN401  # as above
-        """Runs or resumes `own` and forwards its events, except the last, which the outcome reports.
+        """Runs or resumes `own` and forwards its events. The outcome reports the last event.
 
         Raises:
-            ComponentError: agno ended the run without an event that says how.
+            ComponentError: agno ended the run without a final event.
         """
         output: Any = None
         ending: tuple[str, dict[str, Any]] | None = None
@@ -144,8 +145,8 @@ class _AgnoComponent(Adapted):
 
         Args:
             status: its status.
-            event: the event that it ended or paused with.
-            result: agno's run output; None if agno gave none.
+            event: its last event, which ended or paused it.
+            result: agno's run output, if any.
         """
         source = event if result is None else result
         found = {name: value for name, value in source.items() if name not in _EVENT_MEMBERS}
@@ -196,7 +197,7 @@ class _AgentOrTeam(_AgnoComponent):
                 yield event
 
     async def check_answers(self, state: Any, answers: AnswerList) -> None:  # noqa: ANN401  # any JSON
-        """Accepts an answer for every tool call that waits, unless an administrator has to decide first."""
+        """Accepts an answer for every waiting tool call, unless an administrator has to decide first."""
         try:
             paused, _ = self._continuation(state, answers)
         except (TypeError, ValueError, KeyError, AttributeError) as error:
@@ -211,11 +212,11 @@ class _AgentOrTeam(_AgnoComponent):
             )
 
     def _continuation(self, state: Any, answers: AnswerList) -> tuple[Any, dict[str, Any]]:  # noqa: ANN401  # any JSON
-        """Returns the paused run with the answers in it, and further arguments to resume it with.
+        """Returns the paused run with its answers, and further arguments to resume it with.
 
         Raises:
-            ValueError: the run does not wait for an answer's tool call.
-            TypeError: an answer is of another shape; likewise `KeyError` and `AttributeError`.
+            ValueError: an answer is for a tool call that the run does not wait for.
+            TypeError: an answer has the wrong shape; likewise `KeyError` and `AttributeError`.
         """
         raise NotImplementedError
 
@@ -226,7 +227,7 @@ class _AgnoAgent(_AgentOrTeam):
     kind = Kind.AGENT
 
     def describe(self) -> dict[str, Any]:
-        """Returns what a listing shows."""
+        """Returns the members for a listing."""
         return describe_agent(self._own)
 
     def _continuation(self, state: Any, answers: AnswerList) -> tuple[Any, dict[str, Any]]:  # noqa: ANN401  # any JSON
@@ -239,7 +240,7 @@ class _AgnoTeam(_AgentOrTeam):
     kind = Kind.TEAM
 
     def describe(self) -> dict[str, Any]:
-        """Returns what a listing shows."""
+        """Returns the members for a listing."""
         return describe_team(self._own)
 
     def _continuation(self, state: Any, answers: AnswerList) -> tuple[Any, dict[str, Any]]:  # noqa: ANN401  # any JSON
@@ -253,18 +254,18 @@ class _AgnoWorkflow(_AgnoComponent):
     kind = Kind.WORKFLOW
 
     def describe(self) -> dict[str, Any]:
-        """Returns what a listing shows."""
+        """Returns the members for a listing."""
         return describe_workflow(self._own)
 
     def instruments_root(self, call: Call) -> bool:
-        """Returns whether the instrumentor makes the outermost span: it does not for a workflow that resumes."""
+        """Returns whether the instrumentor makes the root span. It does not when a workflow resumes."""
         return self.is_instrumented and not call.is_continued
 
     async def _events(self, own: Any, call: Call) -> AsyncGenerator[Any, None]:  # noqa: ANN401  # as above
         state, has_db = _initial_state(own, call), own.db is not None
         hosted(own)
         if not has_db:
-            # agno's workflows cannot resume without a database; this one lasts as long as the run
+            # agno's workflows cannot resume without a database. This one lasts as long as the run.
             own.db = InMemoryDb()  # type: ignore[no-untyped-call]
         if call.is_continued:
             paused, requirements = self._continuation(call.state, call.answers)
@@ -288,7 +289,7 @@ class _AgnoWorkflow(_AgnoComponent):
             yield output
 
     async def check_answers(self, state: Any, answers: AnswerList) -> None:  # noqa: ANN401  # any JSON
-        """Accepts requirements of steps if the one that the run waits for is resolved."""
+        """Accepts requirements of steps if the waiting one is resolved."""
         try:
             paused, requirements = self._continuation(state, answers)
         except (TypeError, ValueError, KeyError, AttributeError) as error:
@@ -301,12 +302,12 @@ class _AgnoWorkflow(_AgnoComponent):
 
     @staticmethod
     def _continuation(state: Any, answers: AnswerList) -> tuple[Any, list[StepRequirement] | None]:  # noqa: ANN401  # JSON
-        """Returns the paused run with the answers in it, and its requirements if there are answers.
+        """Returns the paused run with its answers, and its requirements if there are answers.
 
         Raises:
             ForbiddenError: a step waits for an administrator.
-            ValueError: the run does not wait for an answer's step.
-            TypeError: an answer is of another shape; likewise `KeyError` and `AttributeError`.
+            ValueError: an answer is for a step that the run does not wait for.
+            TypeError: an answer has the wrong shape; likewise `KeyError` and `AttributeError`.
         """
         for requirement in state["output"].get("step_requirements") or ():
             if needs_approval({"requirements": requirement.get("executor_requirements")}):
@@ -321,11 +322,11 @@ async def _apply_approval(paused: RunOutput | TeamRunOutput, db: Any) -> None:  
     """Applies an administrator's decision to a run, which overrides the caller's answer.
 
     Args:
-        paused: the run, which is changed in place.
-        db: agno's database, which has the decision.
+        paused: the run; changed in place.
+        db: agno's database, which stores the decision.
 
     Raises:
-        ForbiddenError: there is no decision yet, or no database that could have one.
+        ForbiddenError: there is no decision yet, or no database to store one.
     """
     if db is None:
         raise ForbiddenError("the run waits for an administrator, and has no db that could hold a decision")
@@ -337,9 +338,9 @@ async def _apply_approval(paused: RunOutput | TeamRunOutput, db: Any) -> None:  
 
 @cache
 def _instrument() -> bool:
-    """Enables the instrumentor of agno, once. Returns whether its spans reach our recordings.
+    """Enables the instrumentor of agno once. Returns whether its spans reach our recordings.
 
-    They do not if the program had enabled the instrumentor before.
+    They do not if the program enabled the instrumentor earlier.
     """
     instrumentor = AgnoInstrumentor()
     if instrumentor.is_instrumented_by_opentelemetry:
@@ -350,12 +351,12 @@ def _instrument() -> bool:
 
 
 def _stream_options(call: Call) -> dict[str, Any]:
-    """Returns the arguments of agno that say whether it streams."""
+    """Returns agno's arguments for streaming."""
     return {"stream": True, "stream_events": True} if call.stream else {"stream": False}
 
 
 async def _events_of(found: Any) -> AsyncGenerator[Any, None]:  # noqa: ANN401  # depends on whether agno streams
-    """Yields what a run of agno returned: the events of a stream, or the run output."""
+    """Yields the events of a stream, or the run output of a run without a stream."""
     if not inspect.isasyncgen(found):
         yield await found if inspect.isawaitable(found) else found
         return
@@ -365,28 +366,28 @@ async def _events_of(found: Any) -> AsyncGenerator[Any, None]:  # noqa: ANN401  
 
 
 def _run_options(call: Call) -> dict[str, Any]:
-    """Returns dependencies and metadata as arguments of agno, which uses defaults of its own for those not given."""
+    """Returns dependencies and metadata as agno's arguments. Omits missing ones, so that agno uses its defaults."""
     given = {"dependencies": dict(call.dependencies), "metadata": dict(call.metadata)}
     return {name: value for name, value in given.items() if value}
 
 
 def _initial_state(own: Any, call: Call) -> dict[str, Any] | None:  # noqa: ANN401  # as above
-    """Returns the session state to start agno's object with: all of it, or only the caller's if agno has a database."""
+    """Returns the initial session state for agno's object. If agno has a database, this is only the caller's part."""
     return dict(call.session_state) if own.db is None else dict(call.given_state) or None
 
 
 def _update_session_state(state: Mapping[str, Any] | None, call: Call) -> None:
-    """Replaces the session state of the call by agno's, without the members that agno adds during a run."""
+    """Replaces the session state of the call with agno's, without the members that agno adds during a run."""
     kept = {name: value for name, value in _plain(state or {}).items() if name not in _TRANSIENT_STATE}
     call.session_state.clear()
     call.session_state.update(kept)
 
 
-def _plain(value: object) -> Any:  # noqa: ANN401  # whatever JSON can hold
+def _plain(value: object) -> Any:  # noqa: ANN401  # any JSON value
     return msgspec.to_builtins(value, str_keys=True, enc_hook=_encode_other)
 
 
 def _encode_other(value: object) -> Any:  # noqa: ANN401  # likewise
-    """Returns a value that msgspec cannot encode: a pydantic model as a dict, everything else as text."""
+    """Encodes values that msgspec does not support: a pydantic model as a dict, any other value as text."""
     dump = getattr(value, "model_dump", None)
     return dump(mode="json") if dump is not None else str(value)

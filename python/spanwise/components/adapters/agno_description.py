@@ -1,6 +1,6 @@
-"""What listings show of agno's agents, teams and workflows, in the shapes of agno's own service.
+"""Listing entries for agno's agents, teams and workflows, in the shapes of agno's own service.
 
-Nothing of the program is called for it: instructions, tools and the like that are functions are left out.
+No function of the program is called. Instructions, tools and other members that are functions are omitted.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _SYSTEM_MESSAGE = {
     "timezone_identifier": None,
     "resolve_in_context": True,
 }
-"""The attributes of a section with the values that are not shown, because they are the defaults."""
+"""The attributes of a section with their defaults. An attribute with its default is not shown."""
 
 
 def describe_agent(own: Any) -> dict[str, Any]:  # noqa: ANN401  # an agent of agno
@@ -52,7 +52,7 @@ def describe_agent(own: Any) -> dict[str, Any]:  # noqa: ANN401  # an agent of a
 
 
 def describe_team(own: Any) -> dict[str, Any]:  # noqa: ANN401  # a team of agno
-    """Returns what an agent has, the mode, and the members of a team."""
+    """Returns the members of an agent's description, the mode, and the members of a team."""
     members = own.members if isinstance(own.members, list) else []
     described = [_nested(member) for member in members if isinstance(member, Agent | Team)]
     mode = getattr(own.mode, "value", own.mode)
@@ -66,7 +66,7 @@ def describe_workflow(own: Any) -> dict[str, Any]:  # noqa: ANN401  # a workflow
 
 
 def _step(step: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns a step as agno serializes it, with descriptions instead of the agents and teams in it."""
+    """Returns a step as agno serializes it, with descriptions instead of its agents and teams."""
     found = {name: value for name, value in step.items() if value is not None}
     for name in ("agent", "team"):
         if name in found:
@@ -78,8 +78,8 @@ def _step(step: Mapping[str, Any]) -> dict[str, Any]:
     return described
 
 
-def _nested(own: Any) -> dict[str, Any]:  # noqa: ANN401  # an agent or a team of agno, or whatever stands for one
-    """Returns the description of a member, or of the agent or team of a step. A remote one is not asked for its own."""
+def _nested(own: Any) -> dict[str, Any]:  # noqa: ANN401  # an agent or a team of agno, or a stand-in
+    """Returns the description of a team's member, or of a step's agent or team. Remote ones are not queried."""
     if not isinstance(own, Agent | Team):
         return without_empty(id=getattr(own, "id", None))
     db_id = None if own.db is None else own.db.id
@@ -106,7 +106,7 @@ def _sections(own: Any) -> dict[str, Any]:  # noqa: ANN401  # an agent or a team
 
 
 def _changed(own: object, defaults: Mapping[str, object]) -> dict[str, Any]:
-    """Returns the attributes of `own` that have other values than the defaults, and are no functions."""
+    """Returns the attributes of `own` that differ from the defaults and are not functions."""
     values = {name: getattr(own, name, None) for name in defaults}
     found = {
         name: value for name, value in values.items() if value not in (None, defaults[name]) and not callable(value)
@@ -116,7 +116,7 @@ def _changed(own: object, defaults: Mapping[str, object]) -> dict[str, Any]:
 
 
 def _describe_tool(tool: object) -> Iterator[dict[str, Any]]:
-    """Yields the functions of a tool. A toolkit has several; one that connects to a server has none before a run."""
+    """Yields the functions of a tool. A toolkit has several; a tool that connects to a server has none until a run."""
     if isinstance(tool, dict):
         yield _plain(tool)
     elif isinstance(tool, Toolkit):
@@ -130,10 +130,10 @@ def _describe_tool(tool: object) -> Iterator[dict[str, Any]]:
 
 @lru_cache(maxsize=4096)
 def _describe_function(tool: Callable[..., Any]) -> dict[str, Any]:
-    """Returns the name, description and parameters of a function, of which reading the docstring takes 1 ms."""
+    """Returns the name, description and parameters of a function. Reading the docstring takes 1 ms."""
     described: dict[str, Any] = _plain(Function.from_callable(tool).to_dict())
     return described
 
 
-def _plain(value: object) -> Any:  # noqa: ANN401  # whatever JSON can hold
+def _plain(value: object) -> Any:  # noqa: ANN401  # any JSON value
     return msgspec.to_builtins(value, str_keys=True, enc_hook=str)

@@ -1,6 +1,6 @@
-"""The last event of a run of agno, made of its run output.
+"""The last event of an agno run, made from its run output.
 
-agno has no event for the end of a run that is not streamed, nor for a workflow that paused.
+agno has no final event for a run without streaming, nor for a paused workflow.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _EVENTS: dict[type, dict[str, Any]] = {
     },
 }
 _OWN_MEMBERS = {"created_at", "event"}
-"""The members of an event that say something else in a run output, or nothing."""
+"""The members of an event that a run output lacks, or uses for something else."""
 
 
 def ending_event(output: RunOutputs) -> tuple[str, dict[str, Any]] | None:
-    """Returns the status of a run and the event that it ended or paused with; None if it did neither.
+    """Returns the status of a run and its final or pausing event; None if it neither ended nor paused.
 
     Args:
         output: agno's run output.
@@ -49,9 +49,9 @@ def ending_event(output: RunOutputs) -> tuple[str, dict[str, Any]] | None:
     names = {field.name for field in fields(event)}
     members = {name: getattr(output, name) for name in names - _OWN_MEMBERS if hasattr(output, name)}
     if status != "PAUSED":
-        members.pop("tools", None)  # only a pause is about tools
+        members.pop("tools", None)  # only a pause has tools
     if status in {"ERROR", "CANCELLED"}:
-        reason = {"error", "reason"} & names  # the output has it as its content
+        reason = {"error", "reason"} & names  # the output has the reason as its content
         members |= dict.fromkeys(reason, str(output.content))
     described: dict[str, Any] = event(**members).to_dict()
     return status, described

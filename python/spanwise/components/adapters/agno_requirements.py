@@ -1,7 +1,7 @@
-"""Answers to the requirements of a paused run of agno, merged into the run as it was stored.
+"""Merges answers into the stored requirements of a paused agno run.
 
-agno's clients send whole tool calls and requirements back. Only the answers in them are used: nobody can change which
-tool is called, with which arguments, or whose approval it needs.
+agno's clients send back whole tool calls and requirements. Only the answers in them are used. A client therefore cannot
+change the called tool, its arguments, or the required approver.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ _STEP_ANSWERS: dict[str, type] = {
     "edited_output": object,
     "rejection_feedback": str,
 }
-"""The members of a tool call and of a step's requirement that answer it, with their types."""
+"""The members that answer a tool call or the requirement of a step, with their types."""
 _JSON_TYPES = {bool: "a boolean", str: "a string", dict: "an object", list: "an array"}
 _STEP_NAMES = ("step_id", "step_name", "step_index")
-"""The members that name a step. agno's event of a paused step has no `step_id`, so one of the others is enough."""
+"""The members that identify a step. Any of them suffices, because agno's event for a paused step lacks `step_id`."""
 _FORMS = (("user_input_schema", "name", "value"), ("user_feedback_schema", "question", "selected_options"))
 """The forms of a requirement: its member, the member that names a field, and the member that answers a field."""
 
 
 def resolve_requirements(output: Mapping[str, Any], answers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Returns the stored run of an agent or a team with the answers in it.
+    """Returns the stored run of an agent or a team with its answers.
 
     Args:
         output: the run, as a JSON object of agno's `RunOutput` or `TeamRunOutput`.
         answers: tool calls, or requirements.
 
     Raises:
-        ValueError: the run does not wait for an answer's tool call.
-        TypeError: an answer is of another shape.
+        ValueError: an answer is for a tool call that the run does not wait for.
+        TypeError: an answer has the wrong shape.
     """
     found: dict[str, Any] = msgspec.to_builtins(output)
     for answer in answers:
@@ -53,7 +53,7 @@ def resolve_requirements(output: Mapping[str, Any], answers: Sequence[Mapping[st
             raise ValueError(f"the run waits for no tool call `{tool.get('tool_call_id')}`")
         given = {**answer, **{name: value for name, value in tool.items() if value is not None}}
         for call in calls:
-            # Only a tool that is executed elsewhere gets its result from the caller.
+            # Only a tool that is executed externally gets its result from the caller.
             is_external = call.get("external_execution_required")
             forms = _forms(call, given)
             call.update((values if is_external else {**values, "result": call.get("result")}) | forms)
@@ -70,15 +70,15 @@ def resolve_requirements(output: Mapping[str, Any], answers: Sequence[Mapping[st
 
 
 def resolve_step_requirements(output: Mapping[str, Any], answers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Returns the stored run of a workflow with the answers in it.
+    """Returns the stored run of a workflow with its answers.
 
     Args:
         output: the run, as a JSON object of agno's `WorkflowRunOutput`.
         answers: requirements of steps.
 
     Raises:
-        ValueError: the run does not wait for an answer's step.
-        TypeError: an answer is of another shape.
+        ValueError: an answer is for a step that the run does not wait for.
+        TypeError: an answer has the wrong shape.
     """
     found: dict[str, Any] = msgspec.to_builtins(output)
     for answer in answers:
@@ -98,7 +98,7 @@ def resolve_step_requirements(output: Mapping[str, Any], answers: Sequence[Mappi
 
 
 def needs_approval(output: Mapping[str, Any]) -> bool:
-    """Returns whether a run waits for an administrator, whose decision is in agno's database."""
+    """Returns whether a run waits for an administrator, whose decision is stored in agno's database."""
     return any(call.get("approval_type") == "required" for call in _tool_calls(output))
 
 
@@ -106,7 +106,7 @@ def unanswered_tools(calls: Iterable[Any]) -> list[str]:
     """Returns the names of the tools that still wait for an answer.
 
     Args:
-        calls: tool calls as agno's `ToolExecution`, or anything with its attributes.
+        calls: tool calls as agno's `ToolExecution`, or any objects with its attributes.
     """
     return [call.tool_name for call in calls if not _is_answered(call)]
 
@@ -120,7 +120,7 @@ def _is_answered(call: Any) -> bool:  # noqa: ANN401  # see `unanswered_tools`
 
 
 def _has_open_field(call: Mapping[str, Any]) -> bool:
-    """Returns whether a field of a form of a tool call has no value."""
+    """Returns whether a form field of a tool call has no value."""
     return any(field.get(answered) is None for form, _, answered in _FORMS for field in call.get(form) or ())
 
 
@@ -139,7 +139,7 @@ def _matches(requirement: Mapping[str, Any], answer: Mapping[str, Any], tool: Ma
 
 
 def _values(answer: Mapping[str, Any], tool: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the values of an answer by the names of a tool call; those of a requirement win."""
+    """Returns an answer's values under the member names of a tool call. Values of a requirement take precedence."""
     values = dict(tool)
     for name, target in (
         ("confirmation", "confirmed"),
@@ -152,10 +152,10 @@ def _values(answer: Mapping[str, Any], tool: Mapping[str, Any]) -> dict[str, Any
 
 
 def _typed(given: Mapping[str, Any], types: Mapping[str, type]) -> dict[str, Any]:
-    """Returns the members of `given` that `types` names and that are not null.
+    """Returns the members of `given` that are in `types` and not null.
 
     Raises:
-        TypeError: one is of another type.
+        TypeError: a member has the wrong type.
     """
     found = {name: given[name] for name in types if given.get(name) is not None}
     for name, value in found.items():
@@ -165,10 +165,10 @@ def _typed(given: Mapping[str, Any], types: Mapping[str, type]) -> dict[str, Any
 
 
 def _expect_choices(requirement: Mapping[str, Any]) -> None:
-    """Checks that a router has the routes that were selected.
+    """Checks that a router has the selected routes.
 
     Raises:
-        ValueError: it has not.
+        ValueError: a route is missing.
     """
     available = requirement.get("available_choices")
     for choice in requirement.get("selected_choices") or ():
@@ -177,7 +177,7 @@ def _expect_choices(requirement: Mapping[str, Any]) -> None:
 
 
 def _forms(requirement: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the forms of a requirement, with the values that the answer gives to their fields."""
+    """Returns the forms of a requirement, filled in with the values of the answer."""
     found = {}
     for form, named, answered in _FORMS:
         given = {field.get(named): field.get(answered) for field in answer.get(form) or ()}

@@ -1,4 +1,4 @@
-"""Sessions in agno's databases: the state that a run starts with, the id that they have there, and their deletion.
+"""Sessions in agno's databases: the initial state of a run, the session id in the database, and deletion.
 
 See docs/reference/api-sessions.md#session-state and docs/reference/api-sessions.md#session-owners.
 """
@@ -32,15 +32,15 @@ if TYPE_CHECKING:
 
 _SESSIONS: dict[Kind, Any] = {Kind.AGENT: AgentSession, Kind.TEAM: TeamSession, Kind.WORKFLOW: WorkflowSession}
 _ID_MEMBERS = {"session_id", "current_session_id"}
-"""The members of agno's events and run outputs that hold the id of the session."""
+"""The members of agno's events and run outputs that hold the session id."""
 _log = logging.getLogger(__name__)
 
 
 class SessionInDb:
-    """One session in the database of one of agno's objects, for one run.
+    """A session in the database of an agno object, during one run.
 
     Attributes:
-        call: the call with which agno's object runs: with the id that the session has in that database.
+        call: the call that agno's object runs with. Its session id is the id in that database.
     """
 
     def __init__(self, own: Any, kind: Kind, call: Call) -> None:  # noqa: ANN401  # an agent, a team or a workflow
@@ -65,9 +65,10 @@ class SessionInDb:
             )
 
     async def write_state(self) -> None:
-        """Makes the state in the database that of the session, unless the session has none yet.
+        """Stores the state of the session in the database, unless the session has no state yet.
 
-        If the row is another user's, which agno neither reads nor writes, the run is given all of the state instead.
+        agno neither reads nor writes the row of another user. If the row belongs to another user, the run gets the
+        whole state as an argument instead.
         """
         state = self.call.stored_state
         if self._db is None or state is None:
@@ -85,11 +86,11 @@ class SessionInDb:
         data = found.session_data or {}
         if data.get("session_state", {}) != stored or found.user_id != (self.call.user_id or found.user_id):
             found.session_data = {**data, "session_state": stored}
-            found.user_id = self.call.user_id or found.user_id  # agno reads the sessions of the caller only
+            found.user_id = self.call.user_id or found.user_id  # agno reads only sessions of the caller
             await _call(self._db, "upsert_session", session=found)
 
     async def read_state(self) -> dict[str, Any] | None:
-        """Returns the state that the run left: the one in the database, or else that of the call."""
+        """Returns the session state after the run: from the database if possible, otherwise from the call."""
         if self._db is None:
             return self.call.session_state
         found = await _call(self._db, "get_session", session_id=self.call.session_id, deserialize=False)
@@ -99,7 +100,7 @@ class SessionInDb:
         return state
 
     def public(self, outcome: Outcome) -> Outcome:
-        """Returns an outcome with the id by which the caller knows the session, except in what agno resumes with."""
+        """Returns an outcome with the public session id, except in the state from which agno resumes."""
         if self._has_other_id:
             outcome.content = self._with_public_id(outcome.content)
             if outcome.pause is not None:
@@ -122,7 +123,7 @@ class SessionInDb:
         }
 
     def _is_visible(self, user_id: str | None) -> bool:
-        """Returns whether agno reads the session of a user in this run; without a user it reads everybody's."""
+        """Returns whether agno can read the session of a user in this run. Without a user, agno reads all sessions."""
         return self.call.user_id is None or user_id in (None, self.call.user_id)
 
     async def _read(self) -> AnySession | None:
@@ -146,24 +147,24 @@ class SessionInDb:
 
 
 def keeps_sessions(db: object) -> bool:
-    """Returns whether an object is a database of agno."""
+    """Returns whether an object is an agno database."""
     return isinstance(db, BaseDb | AsyncBaseDb)
 
 
 async def delete_session(db: BaseDb | AsyncBaseDb, session_id: str, user_ids: Collection[str | None]) -> None:
-    """Deletes a session from a database, unless it is somebody else's; it need not be there.
+    """Deletes a session from a database, unless it belongs to another user. A missing session is not an error.
 
     Args:
         db: the database.
-        session_id: the id that the session has there.
-        user_ids: the users whose session it may be; None for nobody's.
+        session_id: the id of the session in this database.
+        user_ids: the possible owners; None means a session without a user.
 
     Raises:
-        UnavailableError: the database did not do it.
-        Exception: whatever else the database raised.
+        UnavailableError: the database did not delete the session.
+        Exception: any error of the database.
     """
     found: Any = await _call(db, "get_session", session_id=session_id, deserialize=False)
-    if found is None:  # agno says the same of a database that fails; one that works takes a session and deletes it
+    if found is None:  # a failing database returns None as well, so it is tested with an empty session
         empty = AgentSession(session_id=session_id, session_data={}, created_at=int(time.time()))
         found = await _call(db, "upsert_session", session=empty, deserialize=False)
     elif (found.get("user_id") or None) not in user_ids:
@@ -173,10 +174,10 @@ async def delete_session(db: BaseDb | AsyncBaseDb, session_id: str, user_ids: Co
 
 
 async def _call(db: BaseDb | AsyncBaseDb, method: str, **arguments: object) -> Any:  # noqa: ANN401  # as the method
-    """Returns the result of a method of a database, which does not block the event loop."""
+    """Calls a method of a database without blocking the event loop."""
     function = getattr(db, method)
     if isinstance(db, AsyncBaseDb):
         return await function(**arguments)
-    if isinstance(db, InMemoryDb):  # it never waits, and is not safe to use from several threads
+    if isinstance(db, InMemoryDb):  # it never blocks, and is not thread-safe
         return function(**arguments)
     return await in_thread(lambda: function(**arguments))

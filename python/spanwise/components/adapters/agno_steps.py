@@ -1,8 +1,9 @@
-"""Parts of agno's workflows, changed so that a service can host them.
+"""Changes parts of agno's workflows so that a service can host them.
 
-agno calls a sync function on the event loop, where one that waits blocks every request of the service. And it stops
-reading the stream of an agent or a team at its run output. Whoever collects that generator later closes it, and the
-run, which had completed, is stored again as cancelled: after the workflow's, or in place of it.
+agno calls sync functions on the event loop. A function that blocks would delay every request of the service.
+
+agno also stops reading the stream of an agent or a team at its run output. The garbage collector closes that generator
+later. agno then stores the completed run again as cancelled, either after the workflow's run or over it.
 """
 
 from __future__ import annotations
@@ -26,22 +27,22 @@ if TYPE_CHECKING:
 _CHILDREN = ("steps", "else_steps", "choices")
 """The attributes of agno's compound steps that hold steps."""
 _EXECUTORS = ("agent", "team", "workflow")
-"""The attributes of agno's steps that hold what they execute, unless it is a function."""
+"""The attributes of agno's steps that hold their executor, unless it is a function."""
 _DECISIONS = ("evaluator", "end_condition")
 """The attributes of agno's conditions and loops that hold a function."""
 
 _IS_HOSTED = "is_hosted_by_spanwise"
-"""The attribute of a selector that was changed before."""
+"""Marks a selector that was already changed."""
 
 
-def hosted(part: Any) -> Any:  # noqa: ANN401  # a step of agno, what it executes, or a list of them
+def hosted(part: Any) -> Any:  # noqa: ANN401  # a step of agno, its executor, or a list of them
     """Returns a part of a workflow whose sync functions run in threads, and whose agents and teams run to their end.
 
-    A part without a name gets one, for the instrumentor fails on those.
+    A part without a name gets one, because the instrumentor fails without it.
 
     Args:
-        part: a workflow, a step, an agent, a team, a function, or a list of them. Objects are changed in place, which
-            may be done more than once.
+        part: a workflow, a step, an agent, a team, a function, or a list of them. Objects are changed in place.
+            Repeated calls have no further effect.
     """
     if isinstance(part, list):
         return [hosted(each) for each in part]
@@ -76,7 +77,7 @@ def _host_children(part: Any) -> None:  # noqa: ANN401  # as above
 
 
 def _selecting(selector: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a router's selector, whose steps need not be the router's own copies."""
+    """Returns a router's selector that also prepares the steps it selects, which may not be the router's own copies."""
     if getattr(selector, _IS_HOSTED, False):
         return selector
     threaded = _threaded(selector)
@@ -90,7 +91,7 @@ def _selecting(selector: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _run_to_the_end(executor: Any) -> None:  # noqa: ANN401  # an agent or a team
-    """Makes the stream of an agent or a team yield its run output when everything else is done."""
+    """Makes the stream of an agent or a team yield its run output last."""
     if "arun" in vars(executor):
         return
     arun = executor.arun
@@ -105,7 +106,7 @@ def _run_to_the_end(executor: Any) -> None:  # noqa: ANN401  # an agent or a tea
 
 
 async def _output_last(events: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
-    """Yields the run output after everything else has been read."""
+    """Yields the run output after all other events."""
     output = None
     async with aclosing(events):
         async for event in events:

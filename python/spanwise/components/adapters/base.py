@@ -17,8 +17,8 @@ class Adapted:
     Attributes:
         kind: the kind of component.
         is_shared: whether concurrent runs use it, so that each may need a copy; a factory's product is used once.
-        reports_outcome: whether its outcome has a `ReportedOutcome`, and its own events report the start of a run that
-            is streamed.
+        reports_outcome: whether its outcome has a `ReportedOutcome`, and its own events report the start of a streamed
+            run.
         is_instrumented: whether an instrumentor makes the spans of its runs.
     """
 
@@ -28,7 +28,7 @@ class Adapted:
     is_instrumented: bool = False
 
     def instruments_root(self, call: Call) -> bool:
-        """Returns whether the instrumentor also makes the outermost span of `call`; otherwise we make it."""
+        """Returns whether the instrumentor also makes the root span of `call`. If not, we make it."""
         _ = call
         return self.is_instrumented
 
@@ -40,7 +40,7 @@ class Adapted:
             answers: the caller's answers.
 
         Raises:
-            BadRequestError: they do not fit what the run waits for.
+            BadRequestError: they do not match the requirements of the run.
             ForbiddenError: somebody else has to answer first.
         """
 

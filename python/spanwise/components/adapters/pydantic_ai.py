@@ -1,7 +1,7 @@
 """The adapter for agents of pydantic-ai.
 
-They make their own spans. A tool that needs approval, or is executed elsewhere, pauses the run if the agent has
-`DeferredToolRequests` among its output types. A run starts without message history, and its `deps` are None.
+The agents make their own spans. A tool that needs approval or external execution pauses the run if the agent has
+`DeferredToolRequests` among its output types. A run starts without message history and without `deps`.
 
 Source: pydantic-ai 2.68, "Deferred Tools" and "Streaming Events".
 """
@@ -51,7 +51,7 @@ def adapt(found: object) -> Component | None:
 
 
 class _PydanticAgent(Adapted):
-    """An agent. Concurrent runs share it, since running does not change it."""
+    """An agent. Concurrent runs share it, because running does not change it."""
 
     kind = Kind.AGENT
     is_instrumented = True
@@ -122,7 +122,7 @@ class _PydanticAgent(Adapted):
                 tool = {"tool_call_id": part.tool_call_id, "tool_name": part.tool_name, "tool_call_error": True}
                 call.emit(self, "ToolCallError", tool=tool, error=to_jsonable_python(part.content))
             case _:
-                pass  # the other events are details of how the model writes, for which clients have no event
+                pass  # the other events are details of the model's writing, and clients have no events for them
 
 
 def _paused(requests: DeferredToolRequests, messages: list[Any]) -> Outcome:
@@ -144,25 +144,25 @@ def _tool_execution(part: ToolCallPart) -> dict[str, Any]:
 
 
 def _tool_call(answer: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Returns the tool call of an answer, which is a tool call or a requirement with one."""
+    """Returns the tool call of an answer. An answer is a tool call, or a requirement that contains one."""
     tool = answer.get("tool_execution", answer)
     return tool if isinstance(tool, dict) else {}
 
 
 def _decision(answer: Mapping[str, Any]) -> Any:  # noqa: ANN401  # any JSON
-    """Returns whether an answer approves its tool call; a requirement's `confirmation` wins."""
+    """Returns whether an answer approves its tool call. A requirement's `confirmation` takes precedence."""
     confirmation = answer.get("confirmation")
     return _tool_call(answer).get("confirmed") if confirmation is None else confirmation
 
 
 def _result(answer: Mapping[str, Any]) -> Any:  # noqa: ANN401  # any JSON
-    """Returns the result that an answer gives its tool call; a requirement's `external_execution_result` wins."""
+    """Returns the result in an answer. A requirement's `external_execution_result` takes precedence."""
     result = answer.get("external_execution_result")
     return _tool_call(answer).get("result") if result is None else result
 
 
 def _tool_results(state: Mapping[str, Any], answers: Sequence[Mapping[str, Any]]) -> DeferredToolResults:
-    """Returns the results of the tool calls that a run waits for. All are answered."""
+    """Returns the results of the tool calls that a run waits for. All must be answered."""
     results = DeferredToolResults()
     for answer in answers:
         tool = _tool_call(answer)

@@ -50,7 +50,7 @@ class TimeRange(Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"
         Meta(description="The end of the range, exclusive; the latest trace by default.", extra_json_schema=_TIME),
     ] = UNSET
     buckets: Annotated[
-        int, Meta(ge=1, le=MAX_BUCKETS, description="At most so many buckets, and one more if the first is cut.")
+        int, Meta(ge=1, le=MAX_BUCKETS, description="The maximum number of buckets; one more if the first is cut.")
     ]
 
 
@@ -71,12 +71,16 @@ class Measure(Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"co
     scale: Annotated[Literal["linear", "log"] | UnsetType, Meta(description="How bins grow; for `HISTOGRAM` only.")] = (
         UNSET
     )
-    bins: Annotated[int, Meta(ge=1, le=MAX_BINS, description="At most so many bins, 20 by default.")] | UnsetType = (
-        UNSET
-    )
+    bins: (
+        Annotated[int, Meta(ge=1, le=MAX_BINS, description="The maximum number of bins, 20 by default.")] | UnsetType
+    ) = UNSET
     range: Annotated[
         tuple[Bound, Bound] | UnsetType,
-        Meta(description="The bounds of the bins, the upper one exclusive; those of the data by default."),
+        Meta(
+            description=(
+                "The lower and upper bound of the bins, the upper one exclusive; by default the bounds of the data."
+            )
+        ),
     ] = UNSET
     condition: Annotated[
         Raw,
@@ -96,7 +100,7 @@ class AggregateRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):
         default_factory=list
     )
     measures: Annotated[
-        list[Measure], Meta(min_length=1, max_length=MAX_MEASURES, description="What is computed of every group.")
+        list[Measure], Meta(min_length=1, max_length=MAX_MEASURES, description="The measures of every group.")
     ]
 
 
@@ -109,10 +113,10 @@ class TimeAxis(Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"s
         UNSET
     )
     starts: Annotated[list[str], Meta(description="The start of each bucket, a multiple of the interval in UTC.")]
-    first_cut: Annotated[bool | UnsetType, Meta(description="Whether the range begins within the first bucket.")] = (
+    first_cut: Annotated[bool | UnsetType, Meta(description="True if the range begins within the first bucket.")] = (
         UNSET
     )
-    last_cut: Annotated[bool | UnsetType, Meta(description="Whether the range ends within the last bucket.")] = UNSET
+    last_cut: Annotated[bool | UnsetType, Meta(description="True if the range ends within the last bucket.")] = UNSET
 
 
 class HistogramBins(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -130,12 +134,12 @@ Number = int | float | None
 class GroupNumbers(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The numbers of a group by the name of their measure."""
 
-    total: Annotated[dict[str, Number], Meta(description="Of the whole time range.")]
+    total: Annotated[dict[str, Number], Meta(description="Totals of the whole time range.")]
     series: Annotated[
         dict[str, list[Number]] | UnsetType, Meta(description="Of each bucket, if there is a `time`.")
     ] = UNSET
     histograms: Annotated[
-        dict[str, HistogramBins] | UnsetType, Meta(description="Of the whole time range, if there are any.")
+        dict[str, HistogramBins] | UnsetType, Meta(description="Totals of the whole time range; absent without rows.")
     ] = UNSET
 
 

@@ -17,7 +17,7 @@ class FilterField(Struct, frozen=True):
     label: Annotated[str, Meta(description="Its name for people.")]
     type: Annotated[
         Literal["string", "enum", "number", "datetime", "boolean", "text"],
-        Meta(description="What its values are; `text` is what was said and done."),
+        Meta(description="The type of its values; `text` means inputs, outputs, errors and messages."),
     ]
     operators: Annotated[list[str], Meta(description="The operators that it takes.")]
     values: Annotated[list[str] | None, Meta(description="Its values, if they are known: of an `enum`.")]
@@ -45,7 +45,7 @@ class MatchedText(Struct, frozen=True):
 
     span_id: Annotated[str, Meta(description="The span in which it was said.")]
     field: Annotated[Literal["input", "output", "error"], Meta(description="Which of its texts.")]
-    context: Annotated[str, Meta(description="What was found and what is around it, with `…` where it is cut.")]
+    context: Annotated[str, Meta(description="The match and its surroundings, with `…` where it is cut.")]
     start: Annotated[int, Meta(ge=0, description="Where in `context` it begins, in characters.")]
     end: Annotated[int, Meta(ge=1, description="Where it ends.")]
 

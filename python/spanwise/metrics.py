@@ -28,7 +28,7 @@ STORE_GAUGES = {
     ),
     "segments_without_texts": (
         "spanwise_store_segments_without_texts",
-        "Sealed segments without an index of texts yet: conditions on what was said read their documents.",
+        "Sealed segments without a text index: conditions on texts read their documents.",
     ),
     "segments_without_attributes": (
         "spanwise_store_segments_without_attributes",

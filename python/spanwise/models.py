@@ -59,7 +59,7 @@ class Sort(Struct, frozen=True):
     """The order of the traces of a search: those of equal value by start time, the newest first, those of none last."""
 
     key: Annotated[SortKey, Meta(description="The field by whose value they are ordered.")] = SortKey.START_TIME
-    ascending: Annotated[bool, Meta(description="Whether the least value comes first.")] = False
+    ascending: Annotated[bool, Meta(description="True if the least value comes first.")] = False
 
 
 class SearchRequest(Struct, frozen=True):
@@ -82,13 +82,15 @@ class SearchRequest(Struct, frozen=True):
     total: Annotated[
         Total,
         Meta(
-            description="Whether all traces are counted, or a search that looks at what was said and done ends once "
-            "its page is full: of the newest traces, not in another order, and not for sessions."
+            description=(
+                "`exact` counts all traces. `at_least` lets a search of texts and spans end once its page is full; "
+                "it requires sorting by newest first and is not supported for sessions."
+            )
         ),
     ] = Total.EXACT
     matches: Annotated[
         bool,
-        Meta(description="Whether each trace shows the spans and texts that made the filter match; not for sessions."),
+        Meta(description="Include the spans and texts that made the filter match. Not supported for sessions."),
     ] = False
 
 
@@ -102,7 +104,7 @@ class DeleteRequest(Struct, frozen=True):
             extra_json_schema={"type": "object"},
         ),
     ]
-    dry_run: Annotated[bool, Meta(description="Whether to only count the traces.")] = False
+    dry_run: Annotated[bool, Meta(description="Only count the traces.")] = False
 
 
 class Deleted(Struct, frozen=True):
@@ -177,8 +179,8 @@ Time: TypeAlias = Annotated[str, Meta(extra_json_schema=_TIME)]
 Duration: TypeAlias = Annotated[str, Meta(description="`45ms` below one second, otherwise `1.23s`.")]
 Status: TypeAlias = Annotated[str, Meta(description="`OK` or `ERROR`.")]
 Object: TypeAlias = dict[str, Any]
-_COST = Meta(description="What the model calls cost, in US dollars, if that is known.")
-_COST_PARTIAL = Meta(description="What is known of the cost, where that of a call is not.")
+_COST = Meta(description="The cost of the model calls in US dollars, if known.")
+_COST_PARTIAL = Meta(description="The known part of the cost, if the cost of a model call is unknown.")
 _MATCHES = Meta(description="Of a search that asks for it: what made the filter match.")
 
 
@@ -200,7 +202,7 @@ class TraceRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
     team_id: Annotated[str | None, Meta(description="The id of the team.")] = None
     workflow_id: Annotated[str | None, Meta(description="The id of the workflow.")] = None
     created_at: Annotated[Time, Meta(description="When the trace was first received.")]
-    damaged: Annotated[bool, Meta(description="Whether its spans are damaged and cannot be shown.")] = False
+    damaged: Annotated[bool, Meta(description="True if its spans are damaged and cannot be shown.")] = False
 
 
 class TracePreview(TraceRow, frozen=True, kw_only=True, omit_defaults=True):
@@ -244,7 +246,7 @@ class ExtraData(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     name: Annotated[str | UnsetType, Meta(description="The name that was sent, if another one is shown.")] = UNSET
     attributes: Annotated[Object | UnsetType, Meta(description="Attributes that are not shown elsewhere.")] = UNSET
-    events: Annotated[list[SpanEvent] | UnsetType, Meta(description="What happened within the span.")] = UNSET
+    events: Annotated[list[SpanEvent] | UnsetType, Meta(description="The events of the span.")] = UNSET
     links: Annotated[list[Object] | UnsetType, Meta(description="Spans that it is linked to.")] = UNSET
     dropped_attributes_count: Annotated[int | UnsetType, Meta(description="As sent.")] = UNSET
     dropped_events_count: Annotated[int | UnsetType, Meta(description="As sent.")] = UNSET

@@ -28,18 +28,18 @@ class SpanSearchRequest(Struct, frozen=True):
     traces: Annotated[
         Raw,
         Meta(
-            description="A filter expression: of which traces; null or `{}` matches everything.",
+            description="A filter expression that selects the traces; null or `{}` matches all traces.",
             extra_json_schema=_FILTER,
         ),
     ] = field(default_factory=lambda: Raw(b"null"))
     page: Annotated[int, Meta(ge=1, description="Page number, from 1.")] = 1
     limit: Annotated[int, Meta(ge=1, le=100, description="Items per page.")] = 20
     total: Annotated[
-        Total, Meta(description="Whether the search ends once its page is full, or all spans are counted.")
+        Total, Meta(description="`exact` counts all spans. `at_least` ends the search once its page is full.")
     ] = Total.AT_LEAST
     matches: Annotated[
         bool,
-        Meta(description="Whether each span shows the texts, and the spans on axes, that made the condition true."),
+        Meta(description="Include the texts and related spans that made the condition true."),
     ] = False
 
 
@@ -60,13 +60,13 @@ class SpanPreview(Struct, frozen=True, kw_only=True, omit_defaults=True):
     output_tokens: Annotated[int | None, Meta(description="Output tokens of a model call.")] = None
     cached_tokens: Annotated[int | None, Meta(description="How many of `input_tokens` a cache answered.")] = None
     reasoning_tokens: Annotated[int | None, Meta(description="How many of `output_tokens` were of reasoning.")] = None
-    cost: Annotated[float | None, Meta(description="What it reports to have cost, in US dollars.")] = None
+    cost: Annotated[float | None, Meta(description="The cost that it reports, in US dollars.")] = None
     input_preview: Annotated[str | None, Meta(description="The beginning of the input.")] = None
     output_preview: Annotated[str | None, Meta(description="The beginning of the output.")] = None
     error_preview: Annotated[str | None, Meta(description="The beginning of the error message, if it failed.")] = None
     matches: Annotated[
         Matches | UnsetType,
-        Meta(description="What made the condition true of the span; only in a search with `matches`."),
+        Meta(description="The matches of the condition; only in a search with `matches`."),
     ] = UNSET
 
 

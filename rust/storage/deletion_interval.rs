@@ -51,7 +51,7 @@ mod tests {
         let due = || *interval.due.lock().expect("a sound lock");
         let first = due();
         interval.run(|| (), || false);
-        assert_eq!(due(), first, "nobody waited for it");
+        assert_eq!(due(), first, "no caller waited for it");
         let ended = interval.run(
             || {
                 std::thread::yield_now();

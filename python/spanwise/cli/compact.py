@@ -44,4 +44,4 @@ def command(data_dir: str | None, db_id: str | None, *, purge: bool, as_json: bo
     took = seconds(time.monotonic() - started)
     click.echo(f"Merged {sizes} into {merged} in {took}; {counted(after.traces, 'trace')} as before.")
     if purge:
-        click.echo("Nothing of what was deleted is left on disk.")
+        click.echo("No deleted data is left on disk.")

@@ -65,7 +65,7 @@ def command(data_dir: str, paths: tuple[str, ...], *, as_json: bool, **tables: s
         raise click.ClickException("some input could not be read")
     if not report.accepted:
         raise click.ClickException(
-            f"found no spans in {', '.join(map(printable, paths))}; `spanwise import --help` says what is read"
+            f"found no spans in {', '.join(map(printable, paths))}; `spanwise import --help` lists the formats"
         )
 
 

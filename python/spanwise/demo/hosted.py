@@ -100,7 +100,7 @@ def build(context: RequestContext) -> Agent:
 
 def hosted() -> DemoComponents:
     """Returns the agents, teams and workflows of the demo."""
-    guiding = Agent(guide, id="guide", name="Guide", description="Says what the weather is like in a city.")
+    guiding = Agent(guide, id="guide", name="Guide", description="Returns the weather in a city.")
     packing = Agent(pack, id="packer", name="Packer", description="Says what to pack for a city.")
     steps: list[object] = [
         str.strip,

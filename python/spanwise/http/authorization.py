@@ -151,7 +151,7 @@ class StateAuthorizer:
         self._config = resolve_config(config, settings)
         sources = configured_sources(config, settings)
         if sources:
-            _log.warning("authorization is off, and keys are given by %s: nobody is verified", ", ".join(sources))
+            _log.warning("authorization is off although %s sets keys: tokens are not verified", ", ".join(sources))
 
     async def authorize(self, request: Request, route: ProtectedRoute | None) -> None:
         """Stores the caller's identity on the state of the request, unless its route is public.

@@ -212,8 +212,9 @@ def _warn_if_exposed(settings: Settings, listeners: Listeners) -> None:
     host = listeners.main.getsockname()[0]
     if settings.callers == "open" and not ip_address(host.partition("%")[0]).is_loopback:
         _log.warning(
-            "it listens on %s without authorization: whoever reaches this machine may read and delete all traces; "
-            "`--authorization` asks for tokens, `--host 127.0.0.1` keeps others out",
+            "it listens on %s without authorization: every client that reaches this machine may read and "
+            "delete all traces; use `--authorization` to require tokens or `--host 127.0.0.1` to listen "
+            "locally",
             host,
         )
 

@@ -14,10 +14,7 @@ class ReaderSettings(OtlpSettings, frozen=True, kw_only=True):
 
     reader: Annotated[
         bool,
-        Meta(
-            description="Whether this process only reads: it follows the trace stores, which another process writes "
-            "to, and hosts no components."
-        ),
+        Meta(description="Only read: follow the trace stores that another process writes to, and host no components."),
     ] = False
     writer_url: Annotated[
         str,

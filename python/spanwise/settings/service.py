@@ -40,7 +40,7 @@ class Settings(StoreSettings, frozen=True, kw_only=True):
     ] = DEFAULT_FOLDER
     host: Annotated[str, Meta(min_length=1, description="The address to listen on.")] = "127.0.0.1"
     port: Annotated[int, Meta(ge=1, le=65535, description="The port to listen on.")] = 7777
-    authorization: Annotated[bool, Meta(description="Whether every route that is not public requires a token.")] = False
+    authorization: Annotated[bool, Meta(description="Require a token on every route that is not public.")] = False
     callers: Annotated[
         Annotated[Callers, Meta()] | None,
         Meta(
@@ -90,8 +90,9 @@ class Settings(StoreSettings, frozen=True, kw_only=True):
     allowed_hosts: Annotated[
         str,
         Meta(
-            description="Hosts that requests may name where authorization is off, separated by commas, beside those of "
-            "this machine; `*` allows any.",
+            description=(
+                "Additional `Host` values accepted while authorization is off, separated by commas; `*` accepts any."
+            ),
             extra={"default": "none"},
         ),
     ] = ""
@@ -152,8 +153,9 @@ class Settings(StoreSettings, frozen=True, kw_only=True):
     join_callers_trace: Annotated[
         bool,
         Meta(
-            description="Whether a run is recorded in the trace of the caller's `traceparent`; otherwise it has its "
-            "own trace, linked to the caller's."
+            description=(
+                "Record runs in the trace of the caller's `traceparent`; otherwise a run has its own trace with a link."
+            )
         ),
     ] = False
     factory_deadline_seconds: Annotated[
@@ -181,7 +183,7 @@ class Settings(StoreSettings, frozen=True, kw_only=True):
         Meta(
             gt=0,
             le=3600,
-            description="The longest a client may read nothing of its response; then the connection is closed.",
+            description="Maximum time in which a client reads no byte of its response before the connection is closed.",
         ),
     ] = 60.0
     drain_seconds: Annotated[

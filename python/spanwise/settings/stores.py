@@ -69,22 +69,27 @@ class StoreSettings(ReaderSettings, frozen=True, kw_only=True):
     index_spans: Annotated[
         bool,
         Meta(
-            description="Whether a table of the spans of each segment is made in the background, so that conditions on "
-            "spans need not read documents."
+            description=(
+                "Build a span table of each segment in the background, so that conditions on spans need not read "
+                "documents."
+            )
         ),
     ] = True
     index_texts: Annotated[
         bool,
         Meta(
-            description="Whether an index of what was said in each segment is made in the background, so that "
-            "conditions on texts read few documents."
+            description=(
+                "Build a text index of each segment in the background, so that conditions on texts read few documents."
+            )
         ),
     ] = True
     index_attributes: Annotated[
         bool,
         Meta(
-            description="Whether an index of the attributes of spans is made in the background, so that conditions on "
-            "attributes need not read documents, and their keys are listed; conditions need `index_spans`, too."
+            description=(
+                "Build an attribute index of each segment in the background, so that conditions on attributes need "
+                "not read documents and keys can be listed; conditions also need `index_spans`."
+            )
         ),
     ] = True
     cache_dir: Annotated[
@@ -99,5 +104,5 @@ class StoreSettings(ReaderSettings, frozen=True, kw_only=True):
     ] = 4096 * MEBIBYTE
     recover: Annotated[
         bool,
-        Meta(description="Whether opening a store quarantines damaged segments and log objects instead of failing."),
+        Meta(description="Quarantine damaged segments and log objects when a store is opened, instead of failing."),
     ] = False

@@ -75,5 +75,5 @@ class TokenSettings(Struct, frozen=True, kw_only=True):
         "agent_os:admin"
     )
     jwt_user_isolation: Annotated[
-        bool, Meta(description="Whether callers without the admin scope see only their own data.")
+        bool, Meta(description="Callers without the admin scope see only their own data.")
     ] = True

@@ -16,7 +16,7 @@ pub struct FacetRequest {
     pub(super) limit: usize,
     /// A field and what its values start with.
     pub(super) prefix: Option<(Field, String)>,
-    /// Whether the conditions on a field are left out of its own counts.
+    /// Ignore the conditions on a field for its own counts.
     pub(super) exclude_own: bool,
 }
 

@@ -122,7 +122,7 @@ impl Committer {
             Some(object) => Err(Error::damage(
                 object,
                 0,
-                "what is quarantined cannot be read, so nothing of it is purged",
+                "quarantined objects cannot be read, so they are not purged",
             )),
         }
     }

@@ -37,7 +37,7 @@ impl Committer {
             Err(error) if self.objects.reads_are_durable() => {
                 Err(Error::Busy(format!("nothing was stored: {error}")))
             }
-            Err(error) => Err(self.stop(format!("cannot tell what is at `{path}`: {error}"))),
+            Err(error) => Err(self.stop(format!("cannot read `{path}` to check for a conflict: {error}"))),
         }
     }
 }

@@ -70,7 +70,7 @@ MISTAKES = [
     Mistake(f"demo --data-dir {NOWHERE}", f"cannot write `{NOWHERE}/demo.json`: "),
     Mistake(f"export data -o {NOWHERE}/file", f"cannot write `{NOWHERE}/file`: "),
     Mistake("export data", "Missing option '-o'"),
-    Mistake("import data empty.jsonl", "found no spans in empty.jsonl; `spanwise import --help` says what is read"),
+    Mistake("import data empty.jsonl", "found no spans in empty.jsonl; `spanwise import --help` lists the formats"),
     Mistake("import data nowhere.jsonl", "cannot read `nowhere.jsonl`: No such file or directory"),
     Mistake("import empty.jsonl data", "expected FOLDER, the data folder to import into, got the file `empty.jsonl`"),
     Mistake("delete data", "expected FILTER, the traces it is about as JSON; '{}' are all"),

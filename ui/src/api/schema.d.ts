@@ -1238,7 +1238,7 @@ export interface components {
              */
             user_id?: string | null;
             /**
-             * @description Its output: text, or what the component returned.
+             * @description Its output: text, or the returned value.
              * @default null
              */
             content?: unknown;
@@ -1253,7 +1253,7 @@ export interface components {
              */
             input?: unknown;
             /**
-             * @description Its duration, and what it used.
+             * @description Its duration and token usage.
              * @default null
              */
             metrics?: Record<string, unknown> | null;
@@ -1278,7 +1278,7 @@ export interface components {
              */
             events?: Record<string, unknown>[] | null;
             /**
-             * @description What it waits for, if it is paused.
+             * @description Its requirements, if it is paused.
              * @default null
              */
             requirements?: Record<string, unknown>[] | null;
@@ -1342,7 +1342,7 @@ export interface components {
              * @default []
              */
             by?: components["schemas"]["By"][];
-            /** @description What is computed of every group. */
+            /** @description The measures of every group. */
             measures: components["schemas"]["Measure"][];
         };
         /**
@@ -1379,7 +1379,7 @@ export interface components {
              */
             approval_type?: ("audit" | "required") | null;
             /**
-             * @description What is asked for, such as `confirmation`.
+             * @description The kind of requirement, such as `confirmation`.
              * @default null
              */
             pause_type?: string | null;
@@ -1424,7 +1424,7 @@ export interface components {
              */
             schedule_run_id?: string | null;
             /**
-             * @description What the run waits for.
+             * @description The requirement of the run.
              * @default null
              */
             requirements?: Record<string, unknown>[] | null;
@@ -1434,7 +1434,7 @@ export interface components {
              */
             context?: Record<string, unknown> | null;
             /**
-             * @description What the decision gave the tool.
+             * @description The input that the decision gave the tool.
              * @default null
              */
             resolution_data?: Record<string, unknown> | null;
@@ -1496,12 +1496,12 @@ export interface components {
              */
             status: "approved" | "rejected";
             /**
-             * @description Who decided. The `sub` of a verified token takes precedence.
+             * @description The user who decided. The `sub` of a verified token takes precedence.
              * @default null
              */
             resolved_by?: string | null;
             /**
-             * @description What the tool is given: `values` of its form, or the `result` of its execution elsewhere.
+             * @description The input of the tool: the `values` of its form, or the `result` of an external execution.
              * @default null
              */
             resolution_data?: Record<string, unknown> | null;
@@ -1614,7 +1614,7 @@ export interface components {
              * @enum {unknown}
              */
             role: "assistant" | "user";
-            /** @description Its content: text, or what the component returned. */
+            /** @description Its content: text, or the returned value. */
             content: unknown;
             /** @description When its run was started: seconds since 1970. */
             created_at: number;
@@ -1691,17 +1691,17 @@ export interface components {
              */
             stream_events?: boolean;
             /**
-             * @description The answers to what the paused run waits for: a JSON array of objects, as text.
+             * @description The answers to the requirements of the paused run: a JSON array of objects, as text.
              * @default null
              */
             tools?: string | null;
             /**
-             * @description The answers to what the paused run waits for: a JSON array of objects, as text.
+             * @description The answers to the requirements of the paused run: a JSON array of objects, as text.
              * @default null
              */
             requirements?: string | null;
             /**
-             * @description The answers to what the paused run waits for: a JSON array of objects, as text.
+             * @description The answers to the requirements of the paused run: a JSON array of objects, as text.
              * @default null
              */
             step_requirements?: string | null;
@@ -1735,7 +1735,7 @@ export interface components {
             /** @description Its texts, one per line; `[image]` and the like for other parts. */
             text: string;
             /**
-             * @description What the model thought before.
+             * @description The reasoning of the model.
              * @default null
              */
             reasoning?: string | null;
@@ -1844,7 +1844,7 @@ export interface components {
             /** @description The traces to delete; `{}` matches everything. */
             filter: Record<string, unknown>;
             /**
-             * @description Whether to only count the traces.
+             * @description Only count the traces.
              * @default false
              */
             dry_run?: boolean;
@@ -1923,7 +1923,7 @@ export interface components {
             name?: string;
             /** @description Attributes that are not shown elsewhere. */
             attributes?: Record<string, unknown>;
-            /** @description What happened within the span. */
+            /** @description The events of the span. */
             events?: components["schemas"]["SpanEvent"][];
             /** @description Spans that it is linked to. */
             links?: Record<string, unknown>[];
@@ -1965,7 +1965,7 @@ export interface components {
             distinct: number;
             /** @description The number of traces without a value. */
             missing: number;
-            /** @description Whether there are more values than `limit`. */
+            /** @description True if there are more values than `limit`. */
             truncated: boolean;
         };
         /**
@@ -1978,7 +1978,7 @@ export interface components {
              * @enum {string}
              */
             field: "status" | "user_id" | "agent_id" | "team_id" | "workflow_id" | "session_id" | "run_id" | "name" | "service" | "environment" | "release";
-            /** @description What its values start with. */
+            /** @description A prefix of its values. */
             text: string;
         };
         /**
@@ -2000,7 +2000,7 @@ export interface components {
             search_time_ms: number;
             /** @description The number of traces that the whole filter matches. */
             matched: number;
-            /** @description Fields whose conditions stay, because they stand beside those of other fields. */
+            /** @description Fields whose conditions still apply because they are combined with other fields. */
             exclude_own_ignored: string[];
         };
         /**
@@ -2020,7 +2020,7 @@ export interface components {
             /** @description Narrows the values of one field. */
             prefix?: components["schemas"]["FacetPrefix"];
             /**
-             * @description Whether the conditions on a field are left out of its own counts.
+             * @description Ignore the conditions on a field for its own counts.
              * @default false
              */
             exclude_own?: boolean;
@@ -2045,7 +2045,7 @@ export interface components {
             /** @description Its name for people. */
             label: string;
             /**
-             * @description What its values are; `text` is what was said and done.
+             * @description The type of its values; `text` means inputs, outputs, errors and messages.
              * @enum {unknown}
              */
             type: "boolean" | "datetime" | "enum" | "number" | "string" | "text";
@@ -2076,7 +2076,7 @@ export interface components {
          * @description The numbers of the traces that have the same values.
          */
         Group: {
-            /** @description Of the whole time range. */
+            /** @description Totals of the whole time range. */
             total: {
                 [key: string]: number | null;
             };
@@ -2084,7 +2084,7 @@ export interface components {
             series?: {
                 [key: string]: (number | null)[];
             };
-            /** @description Of the whole time range, if there are any. */
+            /** @description Totals of the whole time range; absent without rows. */
             histograms?: {
                 [key: string]: components["schemas"]["HistogramBins"];
             };
@@ -2106,7 +2106,7 @@ export interface components {
          * @description The numbers of a group by the name of their measure.
          */
         GroupNumbers: {
-            /** @description Of the whole time range. */
+            /** @description Totals of the whole time range. */
             total: {
                 [key: string]: number | null;
             };
@@ -2114,7 +2114,7 @@ export interface components {
             series?: {
                 [key: string]: (number | null)[];
             };
-            /** @description Of the whole time range, if there are any. */
+            /** @description Totals of the whole time range; absent without rows. */
             histograms?: {
                 [key: string]: components["schemas"]["HistogramBins"];
             };
@@ -2159,7 +2159,7 @@ export interface components {
             id: string;
             /** @description Its name, for people. */
             name: string;
-            /** @description Whether it is a factory, which builds a component for every request. */
+            /** @description True for a factory, which builds a component for every request. */
             is_factory: boolean;
             /** @description Always false: it was not created through this API. */
             is_component: boolean;
@@ -2204,7 +2204,7 @@ export interface components {
              */
             sessions?: Record<string, unknown> | null;
             /**
-             * @description Its instructions and what else its model is told. From agno.
+             * @description Its instructions and other system messages. From agno.
              * @default null
              */
             system_message?: Record<string, unknown> | null;
@@ -2287,9 +2287,9 @@ export interface components {
              * @enum {unknown}
              */
             auth_mode: "jwt" | "none";
-            /** @description Whether this request came with a valid token, or with that of a proxy; or none is required. */
+            /** @description True if the request has a valid token or comes from a trusted proxy, or if no token is required. */
             authenticated: boolean;
-            /** @description What this process serves; a reader only searches. */
+            /** @description The role of this process; a reader only searches. */
             capabilities: ("delete" | "ingest" | "runs" | "search")[];
         };
         /**
@@ -2337,7 +2337,7 @@ export interface components {
              * @enum {unknown}
              */
             field: "error" | "input" | "output";
-            /** @description What was found and what is around it, with `…` where it is cut. */
+            /** @description The match and its surroundings, with `…` where it is cut. */
             context: string;
             /** @description Where in `context` it begins, in characters. */
             start: number;
@@ -2374,9 +2374,9 @@ export interface components {
              * @enum {unknown}
              */
             scale?: "linear" | "log";
-            /** @description At most so many bins, 20 by default. */
+            /** @description The maximum number of bins, 20 by default. */
             bins?: number;
-            /** @description The bounds of the bins, the upper one exclusive; those of the data by default. */
+            /** @description The lower and upper bound of the bins, the upper one exclusive; by default the bounds of the data. */
             range?: [
                 number,
                 number
@@ -2499,7 +2499,7 @@ export interface components {
              */
             user_id?: string | null;
             /**
-             * @description Its output: text, or what the component returned.
+             * @description Its output: text, or the returned value.
              * @default null
              */
             content?: unknown;
@@ -2514,7 +2514,7 @@ export interface components {
              */
             input?: unknown;
             /**
-             * @description Its duration, and what it used.
+             * @description Its duration and token usage.
              * @default null
              */
             metrics?: Record<string, unknown> | null;
@@ -2539,7 +2539,7 @@ export interface components {
              */
             events?: Record<string, unknown>[] | null;
             /**
-             * @description What it waits for, if it is paused.
+             * @description Its requirements, if it is paused.
              * @default null
              */
             requirements?: Record<string, unknown>[] | null;
@@ -2621,12 +2621,12 @@ export interface components {
             /** @description The order of traces, by start time by default; not for sessions. */
             sort?: components["schemas"]["Sort"];
             /**
-             * @description Whether all traces are counted, or a search that looks at what was said and done ends once its page is full: of the newest traces, not in another order, and not for sessions.
+             * @description `exact` counts all traces. `at_least` lets a search of texts and spans end once its page is full; it requires sorting by newest first and is not supported for sessions.
              * @default exact
              */
             total?: components["schemas"]["Total"];
             /**
-             * @description Whether each trace shows the spans and texts that made the filter match; not for sessions.
+             * @description Include the spans and texts that made the filter match. Not supported for sessions.
              * @default false
              */
             matches?: boolean;
@@ -2869,7 +2869,7 @@ export interface components {
             value: unknown;
             /** @description Its default, in words. */
             default: string;
-            /** @description What it is for. */
+            /** @description Its purpose. */
             description: string;
         };
         /**
@@ -2883,7 +2883,7 @@ export interface components {
              */
             key?: components["schemas"]["SortKey"];
             /**
-             * @description Whether the least value comes first.
+             * @description True if the least value comes first.
              * @default false
              */
             ascending?: boolean;
@@ -2917,17 +2917,17 @@ export interface components {
             agent: components["schemas"]["CodedColumn"];
             /** @description A span without one did not fail. */
             error: components["schemas"]["CodedColumn"];
-            /** @description What the span adds to those of the trace. */
+            /** @description The share of the span in the tokens of the trace. */
             input_tokens: number[];
-            /** @description What the span adds to those of the trace. */
+            /** @description The share of the span in the tokens of the trace. */
             output_tokens: number[];
             /** @description How many of `input_tokens` a cache answered. */
             cached_tokens: number[];
-            /** @description How many of `output_tokens` nobody reads. */
+            /** @description Reasoning tokens within `output_tokens`. */
             reasoning_tokens: number[];
-            /** @description Size of what the input is read from; 0 without one. */
+            /** @description Size of the source of the input; 0 if missing. */
             input_bytes: number[];
-            /** @description Size of what the output is read from; 0 without one. */
+            /** @description Size of the source of the output; 0 if missing. */
             output_bytes: number[];
             /** @description Number of events. */
             events: number[];
@@ -3091,7 +3091,7 @@ export interface components {
              */
             reasoning_tokens?: number | null;
             /**
-             * @description What it reports to have cost, in US dollars.
+             * @description The cost that it reports, in US dollars.
              * @default null
              */
             cost?: number | null;
@@ -3110,7 +3110,7 @@ export interface components {
              * @default null
              */
             error_preview?: string | null;
-            /** @description What made the condition true of the span; only in a search with `matches`. */
+            /** @description The matches of the condition; only in a search with `matches`. */
             matches?: components["schemas"]["Matches"];
         };
         /**
@@ -3120,7 +3120,7 @@ export interface components {
         SpanSearchRequest: {
             /** @description A condition on one span, as in the `where` of `SPAN`; null or `{}` matches every span. */
             filter?: Record<string, unknown> | null;
-            /** @description A filter expression: of which traces; null or `{}` matches everything. */
+            /** @description A filter expression that selects the traces; null or `{}` matches all traces. */
             traces?: Record<string, unknown> | null;
             /**
              * @description Page number, from 1.
@@ -3133,12 +3133,12 @@ export interface components {
              */
             limit?: number;
             /**
-             * @description Whether the search ends once its page is full, or all spans are counted.
+             * @description `exact` counts all spans. `at_least` ends the search once its page is full.
              * @default at_least
              */
             total?: components["schemas"]["Total"];
             /**
-             * @description Whether each span shows the texts, and the spans on axes, that made the condition true.
+             * @description Include the texts and related spans that made the condition true.
              * @default false
              */
             matches?: boolean;
@@ -3194,7 +3194,7 @@ export interface components {
          * @description The data of the event `started`, which is the first one.
          */
         TailStarted: {
-            /** @description Whether the stream continues after `Last-Event-ID`. */
+            /** @description True if the stream continues after `Last-Event-ID`. */
             resumed: boolean;
         };
         /**
@@ -3260,7 +3260,7 @@ export interface components {
              */
             created_at: string;
             /**
-             * @description Whether its spans are damaged and cannot be shown.
+             * @description True if its spans are damaged and cannot be shown.
              * @default false
              */
             damaged?: boolean;
@@ -3294,12 +3294,12 @@ export interface components {
             /** @description Calls of tools. */
             tool_calls: number;
             /**
-             * @description What the model calls cost, in US dollars, if that is known.
+             * @description The cost of the model calls in US dollars, if known.
              * @default null
              */
             cost?: number | null;
             /**
-             * @description What is known of the cost, where that of a call is not.
+             * @description The known part of the cost, if the cost of a model call is unknown.
              * @default null
              */
             cost_partial?: number | null;
@@ -3321,7 +3321,7 @@ export interface components {
             /** @description Of a search that asks for it: what made the filter match. */
             matches?: components["schemas"]["Matches"];
             /**
-             * @description Whether the stream has sent the trace before.
+             * @description True if the stream has sent the trace before.
              * @default false
              */
             update?: boolean;
@@ -3348,7 +3348,7 @@ export interface components {
              */
             user_id?: string | null;
             /**
-             * @description Its output: text, or what the component returned.
+             * @description Its output: text, or the returned value.
              * @default null
              */
             content?: unknown;
@@ -3363,7 +3363,7 @@ export interface components {
              */
             input?: unknown;
             /**
-             * @description Its duration, and what it used.
+             * @description Its duration and token usage.
              * @default null
              */
             metrics?: Record<string, unknown> | null;
@@ -3388,7 +3388,7 @@ export interface components {
              */
             events?: Record<string, unknown>[] | null;
             /**
-             * @description What it waits for, if it is paused.
+             * @description Its requirements, if it is paused.
              * @default null
              */
             requirements?: Record<string, unknown>[] | null;
@@ -3424,9 +3424,9 @@ export interface components {
             to?: string;
             /** @description The start of each bucket, a multiple of the interval in UTC. */
             starts: string[];
-            /** @description Whether the range begins within the first bucket. */
+            /** @description True if the range begins within the first bucket. */
             first_cut?: boolean;
-            /** @description Whether the range ends within the last bucket. */
+            /** @description True if the range ends within the last bucket. */
             last_cut?: boolean;
         };
         /**
@@ -3444,7 +3444,7 @@ export interface components {
              * @description The end of the range, exclusive; the latest trace by default.
              */
             to?: string;
-            /** @description At most so many buckets, and one more if the first is cut. */
+            /** @description The maximum number of buckets; one more if the first is cut. */
             buckets: number;
         };
         /**
@@ -3453,7 +3453,7 @@ export interface components {
          */
         ToolCall: {
             /**
-             * @description What the message with the result names it by.
+             * @description The id by which the message with the result refers to it.
              * @default null
              */
             id?: string | null;
@@ -3552,7 +3552,7 @@ export interface components {
              */
             created_at: string;
             /**
-             * @description Whether its spans are damaged and cannot be shown.
+             * @description True if its spans are damaged and cannot be shown.
              * @default false
              */
             damaged?: boolean;
@@ -3572,12 +3572,12 @@ export interface components {
              */
             error?: string | null;
             /**
-             * @description What the model calls cost, in US dollars, if that is known.
+             * @description The cost of the model calls in US dollars, if known.
              * @default null
              */
             cost?: number | null;
             /**
-             * @description What is known of the cost, where that of a call is not.
+             * @description The known part of the cost, if the cost of a model call is unknown.
              * @default null
              */
             cost_partial?: number | null;
@@ -3716,7 +3716,7 @@ export interface components {
              */
             created_at: string;
             /**
-             * @description Whether its spans are damaged and cannot be shown.
+             * @description True if its spans are damaged and cannot be shown.
              * @default false
              */
             damaged?: boolean;
@@ -3750,12 +3750,12 @@ export interface components {
             /** @description Calls of tools. */
             tool_calls: number;
             /**
-             * @description What the model calls cost, in US dollars, if that is known.
+             * @description The cost of the model calls in US dollars, if known.
              * @default null
              */
             cost?: number | null;
             /**
-             * @description What is known of the cost, where that of a call is not.
+             * @description The known part of the cost, if the cost of a model call is unknown.
              * @default null
              */
             cost_partial?: number | null;
@@ -3880,7 +3880,7 @@ export interface components {
              */
             created_at: string;
             /**
-             * @description Whether its spans are damaged and cannot be shown.
+             * @description True if its spans are damaged and cannot be shown.
              * @default false
              */
             damaged?: boolean;
@@ -3914,12 +3914,12 @@ export interface components {
             /** @description Calls of tools. */
             tool_calls: number;
             /**
-             * @description What the model calls cost, in US dollars, if that is known.
+             * @description The cost of the model calls in US dollars, if known.
              * @default null
              */
             cost?: number | null;
             /**
-             * @description What is known of the cost, where that of a call is not.
+             * @description The known part of the cost, if the cost of a model call is unknown.
              * @default null
              */
             cost_partial?: number | null;
@@ -4005,7 +4005,7 @@ export interface components {
              */
             created_at: string;
             /**
-             * @description Whether its spans are damaged and cannot be shown.
+             * @description True if its spans are damaged and cannot be shown.
              * @default false
              */
             damaged?: boolean;
@@ -4054,7 +4054,7 @@ export interface components {
              */
             user_id?: string | null;
             /**
-             * @description Its output: text, or what the component returned.
+             * @description Its output: text, or the returned value.
              * @default null
              */
             content?: unknown;
@@ -4069,7 +4069,7 @@ export interface components {
              */
             input?: unknown;
             /**
-             * @description Its duration, and what it used.
+             * @description Its duration and token usage.
              * @default null
              */
             metrics?: Record<string, unknown> | null;
@@ -4094,7 +4094,7 @@ export interface components {
              */
             events?: Record<string, unknown>[] | null;
             /**
-             * @description What it waits for, if it is paused.
+             * @description Its requirements, if it is paused.
              * @default null
              */
             requirements?: Record<string, unknown>[] | null;
@@ -4116,7 +4116,7 @@ export interface components {
              */
             step_executor_runs?: Record<string, unknown>[] | null;
             /**
-             * @description What it waits for, if it is paused.
+             * @description Its requirements, if it is paused.
              * @default null
              */
             step_requirements?: Record<string, unknown>[] | null;
@@ -5301,7 +5301,7 @@ export interface operations {
                 db_id?: string;
                 /** @description A filter expression in JSON; all traces by default. */
                 filter?: string;
-                /** @description What the keys start with: `attributes.` or `resource.`, and the key. */
+                /** @description A prefix of the keys: `attributes.` or `resource.`, and the beginning of the key. */
                 prefix?: string;
                 /** @description Keys to return. */
                 limit?: number;
@@ -5488,7 +5488,7 @@ export interface operations {
                 detail?: components["schemas"]["TraceDetailLevel"];
                 /** @description Return only this span, without its children. */
                 span_id?: string;
-                /** @description Cut longer values of the span to so many bytes of UTF-8. */
+                /** @description The maximum bytes of UTF-8 per value; longer values are cut. */
                 max_bytes?: number;
                 /** @description Return only this value of the span, as text; a JSON Pointer, as in `cut`. */
                 path?: string;
@@ -8953,9 +8953,9 @@ export interface operations {
                 component_id?: string;
                 /** @description Only sessions whose name contains this text, ignoring case. */
                 session_name?: string;
-                /** @description What to sort by. */
+                /** @description The sort key. */
                 sort_by?: "created_at" | "session_name" | "updated_at";
-                /** @description Whether to sort in ascending or descending order. */
+                /** @description Ascending or descending order. */
                 sort_order?: "asc" | "desc";
                 /** @description The number of the page, from 1. */
                 page?: number;
@@ -10233,7 +10233,7 @@ export interface operations {
                 user_id?: string;
                 /** @description Only approvals in this state. */
                 status?: "approved" | "cancelled" | "expired" | "pending" | "rejected";
-                /** @description Whether a run waits for them, or they only record a decision. */
+                /** @description True if a run waits for the decision; false if it is only recorded. */
                 approval_type?: "audit" | "required";
                 /** @description Only approvals that have this value. */
                 source_type?: string;

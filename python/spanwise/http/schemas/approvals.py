@@ -27,7 +27,8 @@ class ApprovalListQuery(ApprovalUserQuery, frozen=True, kw_only=True):
 
     status: Annotated[ApprovalStatus | UnsetType, Meta(description="Only approvals in this state.")] = UNSET
     approval_type: Annotated[
-        ApprovalType | UnsetType, Meta(description="Whether a run waits for them, or they only record a decision.")
+        ApprovalType | UnsetType,
+        Meta(description="True if a run waits for the decision; false if it is only recorded."),
     ] = UNSET
     source_type: _Condition = UNSET
     pause_type: _Condition = UNSET
@@ -45,11 +46,11 @@ class ApprovalResolution(Struct, frozen=True, kw_only=True):
 
     status: Annotated[Literal["approved", "rejected"], Meta(description="The decision.")]
     resolved_by: Annotated[
-        IdText | None, Meta(description="Who decided. The `sub` of a verified token takes precedence.")
+        IdText | None, Meta(description="The user who decided. The `sub` of a verified token takes precedence.")
     ] = None
     resolution_data: Annotated[
         dict[str, Any] | None,
-        Meta(description="What the tool is given: `values` of its form, or the `result` of its execution elsewhere."),
+        Meta(description="The input of the tool: the `values` of its form, or the `result` of an external execution."),
     ] = None
 
 
@@ -63,7 +64,7 @@ class Approval(Struct, frozen=True, kw_only=True, omit_defaults=True):
     source_type: Annotated[str, Meta(description="The kind of component that waits.")]
     source_name: Annotated[str | None, Meta(description="The name of that component.")] = None
     approval_type: Annotated[ApprovalType | None, Meta(description="`required` if the run waits for it.")] = None
-    pause_type: Annotated[str | None, Meta(description="What is asked for, such as `confirmation`.")] = None
+    pause_type: Annotated[str | None, Meta(description="The kind of requirement, such as `confirmation`.")] = None
     tool_name: Annotated[str | None, Meta(description="The tool that is to be called.")] = None
     tool_args: Annotated[dict[str, Any] | None, Meta(description="The arguments of the call.")] = None
     agent_id: Annotated[str | None, Meta(description="The agent that waits.")] = None
@@ -72,9 +73,11 @@ class Approval(Struct, frozen=True, kw_only=True, omit_defaults=True):
     user_id: Annotated[str | None, Meta(description="The user whose run waits.")] = None
     schedule_id: Annotated[str | None, Meta(description="The schedule of the run.")] = None
     schedule_run_id: Annotated[str | None, Meta(description="The run of the schedule.")] = None
-    requirements: Annotated[list[dict[str, Any]] | None, Meta(description="What the run waits for.")] = None
+    requirements: Annotated[list[dict[str, Any]] | None, Meta(description="The requirement of the run.")] = None
     context: Annotated[dict[str, Any] | None, Meta(description="Where in the component the run waits.")] = None
-    resolution_data: Annotated[dict[str, Any] | None, Meta(description="What the decision gave the tool.")] = None
+    resolution_data: Annotated[
+        dict[str, Any] | None, Meta(description="The input that the decision gave the tool.")
+    ] = None
     resolved_by: Annotated[str | None, Meta(description="Who decided.")] = None
     resolved_at: Annotated[int | None, Meta(description="When: seconds since 1970.")] = None
     run_status: Annotated[str | None, Meta(description="The state of the run, as agno noted it.")] = None

@@ -27,7 +27,7 @@ FactoryInput: TypeAlias = Annotated[
     Meta(description="The input of a factory: a JSON object, as text. Agents and teams read it only for a new run."),
 ]
 Answers: TypeAlias = Annotated[
-    str | None, Meta(description="The answers to what the paused run waits for: a JSON array of objects, as text.")
+    str | None, Meta(description="The answers to the requirements of the paused run: a JSON array of objects, as text.")
 ]
 
 

@@ -23,9 +23,7 @@ class Hosted(Struct, frozen=True, kw_only=True):
 
     id: Annotated[str, Meta(description="Its id in URL paths.")]
     name: Annotated[str, Meta(description="Its name, for people.")]
-    is_factory: Annotated[
-        bool, Meta(description="Whether it is a factory, which builds a component for every request.")
-    ]
+    is_factory: Annotated[bool, Meta(description="True for a factory, which builds a component for every request.")]
     is_component: Annotated[bool, Meta(description="Always false: it was not created through this API.")]
     description: Annotated[str | None, Meta(description="What it does.")] = None
     db_id: Annotated[str | None, Meta(description="The id of its database.")] = None
@@ -40,7 +38,7 @@ class Hosted(Struct, frozen=True, kw_only=True):
         dict[str, Any] | None, Meta(description="How it uses its sessions, where that is no default. From agno.")
     ] = None
     system_message: Annotated[
-        dict[str, Any] | None, Meta(description="Its instructions and what else its model is told. From agno.")
+        dict[str, Any] | None, Meta(description="Its instructions and other system messages. From agno.")
     ] = None
     input_schema: Annotated[dict[str, Any] | None, Meta(description="The JSON Schema of `factory_input`.")] = None
     factory_input_schema: Annotated[dict[str, Any] | None, Meta(description="The same as `input_schema`.")] = None
@@ -54,17 +52,17 @@ class Run(Struct, frozen=True, kw_only=True):
     status: RunStatus
     created_at: Annotated[int, Meta(description="When it was started: seconds since 1970.")]
     user_id: Annotated[str | None, Meta(description="The user who started it.")] = None
-    content: Annotated[Any, Meta(description="Its output: text, or what the component returned.")] = None
+    content: Annotated[Any, Meta(description="Its output: text, or the returned value.")] = None
     content_type: Annotated[str | None, Meta(description="`str` if the output is text.")] = None
     input: Annotated[Any, Meta(description="Its input.")] = None
-    metrics: Annotated[dict[str, Any] | None, Meta(description="Its duration, and what it used.")] = None
+    metrics: Annotated[dict[str, Any] | None, Meta(description="Its duration and token usage.")] = None
     metadata: Annotated[dict[str, Any] | None, Meta(description="`trace_id` is the id of its trace.")] = None
     session_state: Annotated[dict[str, Any] | None, Meta(description="The state of its session when it ended.")] = None
     damaged: Annotated[
         bool | None, Meta(description="`true` if the stored run is damaged: only its ids and times are returned.")
     ] = None
     events: Annotated[Objects | None, Meta(description="Its events, if they are stored with it.")] = None
-    requirements: Annotated[Objects | None, Meta(description="What it waits for, if it is paused.")] = None
+    requirements: Annotated[Objects | None, Meta(description="Its requirements, if it is paused.")] = None
 
 
 class AgentRun(Run, frozen=True, kw_only=True):
@@ -93,7 +91,7 @@ class WorkflowRun(Run, frozen=True, kw_only=True):
     step_executor_runs: Annotated[
         Objects | None, Meta(description="The runs of the components that its steps ran.")
     ] = None
-    step_requirements: Annotated[Objects | None, Meta(description="What it waits for, if it is paused.")] = None
+    step_requirements: Annotated[Objects | None, Meta(description="Its requirements, if it is paused.")] = None
 
 
 class Begun(Struct, frozen=True, kw_only=True):

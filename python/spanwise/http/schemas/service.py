@@ -59,11 +59,15 @@ class Info(Struct, frozen=True):
     auth_mode: Annotated[Literal["jwt", "none"], Meta(description="`jwt` if a bearer token is required.")]
     authenticated: Annotated[
         bool,
-        Meta(description="Whether this request came with a valid token, or with that of a proxy; or none is required."),
+        Meta(
+            description=(
+                "True if the request has a valid token or comes from a trusted proxy, or if no token is required."
+            )
+        ),
     ]
     capabilities: Annotated[
         list[Literal["search", "ingest", "delete", "runs"]],
-        Meta(description="What this process serves; a reader only searches."),
+        Meta(description="The role of this process; a reader only searches."),
     ]
 
 
@@ -73,7 +77,7 @@ class SettingValue(Struct, frozen=True, kw_only=True):
     name: Annotated[str, Meta(description="Its name in code and in a TOML file.")]
     value: Annotated[Any, Meta(description="Its value: a text, a number, a boolean, null, or an object of texts.")]
     default: Annotated[str, Meta(description="Its default, in words.")]
-    description: Annotated[str, Meta(description="What it is for.")]
+    description: Annotated[str, Meta(description="Its purpose.")]
 
 
 class Model(Struct, frozen=True, omit_defaults=True):

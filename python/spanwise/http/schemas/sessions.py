@@ -72,12 +72,10 @@ class SessionListQuery(SessionQuery, frozen=True, kw_only=True):
     session_name: Annotated[
         StoredText | UnsetType, Meta(description="Only sessions whose name contains this text, ignoring case.")
     ] = UNSET
-    sort_by: Annotated[Literal["created_at", "updated_at", "session_name"], Meta(description="What to sort by.")] = (
+    sort_by: Annotated[Literal["created_at", "updated_at", "session_name"], Meta(description="The sort key.")] = (
         "created_at"
     )
-    sort_order: Annotated[
-        Literal["asc", "desc"], Meta(description="Whether to sort in ascending or descending order.")
-    ] = "desc"
+    sort_order: Annotated[Literal["asc", "desc"], Meta(description="Ascending or descending order.")] = "desc"
     page: Annotated[int, Meta(ge=1, le=2**31, description="The number of the page, from 1.")] = 1
     limit: Annotated[int, Meta(ge=1, le=100, description="Items per page.")] = 20
 
@@ -156,7 +154,7 @@ class ChatMessage(Struct, frozen=True):
     """One message of a conversation."""
 
     role: Annotated[Literal["user", "assistant"], Meta(description="Who wrote it.")]
-    content: Annotated[Any, Meta(description="Its content: text, or what the component returned.")]
+    content: Annotated[Any, Meta(description="Its content: text, or the returned value.")]
     created_at: Annotated[int, Meta(description="When its run was started: seconds since 1970.")]
 
 

@@ -35,7 +35,7 @@ class TraceQuery(StoreQuery, frozen=True, kw_only=True):
     span_id: Annotated[Text, Meta(description="Return only this span, without its children.")] = UNSET
     max_bytes: Annotated[
         Annotated[int, Meta(ge=MIN_VALUE_BYTES, le=MAX_POSITION)] | UnsetType,
-        Meta(description="Cut longer values of the span to so many bytes of UTF-8."),
+        Meta(description="The maximum bytes of UTF-8 per value; longer values are cut."),
     ] = UNSET
     path: Annotated[
         Text, Meta(description="Return only this value of the span, as text; a JSON Pointer, as in `cut`.")
@@ -66,12 +66,12 @@ class SpanColumns(Struct, frozen=True):
     tool: Annotated[CodedColumn, Meta(description="The names of the tools that tool spans call.")]
     agent: Annotated[CodedColumn, Meta(description="The ids of agents, or their names.")]
     error: Annotated[CodedColumn, Meta(description="A span without one did not fail.")]
-    input_tokens: Annotated[list[int], Meta(description="What the span adds to those of the trace.")]
-    output_tokens: Annotated[list[int], Meta(description="What the span adds to those of the trace.")]
+    input_tokens: Annotated[list[int], Meta(description="The share of the span in the tokens of the trace.")]
+    output_tokens: Annotated[list[int], Meta(description="The share of the span in the tokens of the trace.")]
     cached_tokens: Annotated[list[int], Meta(description="How many of `input_tokens` a cache answered.")]
-    reasoning_tokens: Annotated[list[int], Meta(description="How many of `output_tokens` nobody reads.")]
-    input_bytes: Annotated[list[int], Meta(description="Size of what the input is read from; 0 without one.")]
-    output_bytes: Annotated[list[int], Meta(description="Size of what the output is read from; 0 without one.")]
+    reasoning_tokens: Annotated[list[int], Meta(description="Reasoning tokens within `output_tokens`.")]
+    input_bytes: Annotated[list[int], Meta(description="Size of the source of the input; 0 if missing.")]
+    output_bytes: Annotated[list[int], Meta(description="Size of the source of the output; 0 if missing.")]
     events: Annotated[list[int], Meta(description="Number of events.")]
     links: Annotated[list[int], Meta(description="Number of links.")]
 
@@ -85,7 +85,7 @@ class TraceSkeleton(TracePreview, frozen=True, kw_only=True, omit_defaults=True)
 class ToolCall(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A call of a tool that a message asks for."""
 
-    id: Annotated[str | None, Meta(description="What the message with the result names it by.")] = None
+    id: Annotated[str | None, Meta(description="The id by which the message with the result refers to it.")] = None
     name: Annotated[str, Meta(description="The name of the tool.")]
     arguments: Annotated[str, Meta(description="Its arguments as they were sent, usually JSON.")]
 
@@ -95,7 +95,7 @@ class ConversationMessage(Struct, frozen=True, kw_only=True, omit_defaults=True)
 
     role: Annotated[Literal["system", "user", "assistant", "tool"], Meta(description="Who wrote it.")]
     text: Annotated[str, Meta(description="Its texts, one per line; `[image]` and the like for other parts.")]
-    reasoning: Annotated[str | None, Meta(description="What the model thought before.")] = None
+    reasoning: Annotated[str | None, Meta(description="The reasoning of the model.")] = None
     tool_calls: Annotated[list[ToolCall] | None, Meta(description="The calls of tools that it asks for.")] = None
     tool_call_id: Annotated[str | None, Meta(description="The call whose result it is.")] = None
     name: Annotated[str | None, Meta(description="The tool whose result it is.")] = None

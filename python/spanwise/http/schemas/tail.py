@@ -30,13 +30,13 @@ class TailRequest(Struct, frozen=True):
 class TailStarted(Struct, frozen=True):
     """The data of the event `started`, which is the first one."""
 
-    resumed: Annotated[bool, Meta(description="Whether the stream continues after `Last-Event-ID`.")]
+    resumed: Annotated[bool, Meta(description="True if the stream continues after `Last-Event-ID`.")]
 
 
 class TailTrace(TracePreview, frozen=True, kw_only=True, omit_defaults=True):
     """The data of the event `trace`. Missing values are omitted."""
 
-    update: Annotated[bool, Meta(description="Whether the stream has sent the trace before.")] = False
+    update: Annotated[bool, Meta(description="True if the stream has sent the trace before.")] = False
 
 
 class TailDropped(Struct, frozen=True):

@@ -27,7 +27,11 @@ class AttributesQuery(StoreQuery, frozen=True, kw_only=True):
 
     filter: Annotated[Text, Meta(description="A filter expression in JSON; all traces by default.")] = UNSET
     prefix: Annotated[
-        str, Meta(max_length=1_100, description="What the keys start with: `attributes.` or `resource.`, and the key.")
+        str,
+        Meta(
+            max_length=1_100,
+            description="A prefix of the keys: `attributes.` or `resource.`, and the beginning of the key.",
+        ),
     ] = ""
     limit: Annotated[int, Meta(ge=1, le=1_000, description="Keys to return.")] = 100
 

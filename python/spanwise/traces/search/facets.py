@@ -36,7 +36,7 @@ class FacetPrefix(Struct, frozen=True):
     """Narrows the values of one field to those that start with a text. Case counts."""
 
     field: Annotated[str, Meta(description="One of `fields`.", extra_json_schema={"enum": list(FACET_FIELDS)})]
-    text: Annotated[str, Meta(max_length=1_024, description="What its values start with.")]
+    text: Annotated[str, Meta(max_length=1_024, description="A prefix of its values.")]
 
 
 class FacetsRequest(Struct, frozen=True):
@@ -60,9 +60,7 @@ class FacetsRequest(Struct, frozen=True):
     ] = field(default_factory=lambda: Raw(b"null"))
     limit: Annotated[int, Meta(ge=1, le=1_000, description="Values per field.")] = 20
     prefix: Annotated[FacetPrefix | UnsetType, Meta(description="Narrows the values of one field.")] = UNSET
-    exclude_own: Annotated[
-        bool, Meta(description="Whether the conditions on a field are left out of its own counts.")
-    ] = False
+    exclude_own: Annotated[bool, Meta(description="Ignore the conditions on a field for its own counts.")] = False
 
 
 class FacetValue(Struct, frozen=True):
@@ -78,7 +76,7 @@ class Facet(Struct, frozen=True):
     values: Annotated[list[FacetValue], Meta(description="The most frequent ones; equally frequent ones by value.")]
     distinct: Annotated[int, Meta(ge=0, description="The exact number of values.")]
     missing: Annotated[int, Meta(ge=0, description="The number of traces without a value.")]
-    truncated: Annotated[bool, Meta(description="Whether there are more values than `limit`.")]
+    truncated: Annotated[bool, Meta(description="True if there are more values than `limit`.")]
 
 
 class FacetsInfo(Struct, frozen=True):
@@ -89,7 +87,7 @@ class FacetsInfo(Struct, frozen=True):
     ]
     matched: Annotated[int, Meta(ge=0, description="The number of traces that the whole filter matches.")]
     exclude_own_ignored: Annotated[
-        list[str], Meta(description="Fields whose conditions stay, because they stand beside those of other fields.")
+        list[str], Meta(description="Fields whose conditions still apply because they are combined with other fields.")
     ]
 
 

@@ -137,6 +137,7 @@ def test_the_public_pages_say_who_answers_and_not_what_is_there(captured: Runnin
         "workflow_count": 0,
         "mcp": {"enabled": False, "path": None, "oauth": None},
         "auth_mode": "none",
+        "callers": "open",
         "authenticated": True,
         "capabilities": ["search", "ingest", "delete", "runs"],
     }

@@ -120,7 +120,7 @@ def test_public_routes_stay_public(mounted: tuple[TestClient, dict[str, Any]]) -
             assert client.request(row.method, row.path, follow_redirects=False).status_code == 200, row.path
     assert client.get("/ui").status_code == 200
     info = client.get("/info").json()
-    assert (info["auth_mode"], info["authenticated"]) == ("none", False)
+    assert (info["auth_mode"], info["callers"], info["authenticated"]) == ("none", "verified", False)
     stated["user_id"] = "alice"
     assert client.get("/info").json()["authenticated"] is True
 

@@ -2287,6 +2287,11 @@ export interface components {
              * @enum {unknown}
              */
             auth_mode: "jwt" | "none";
+            /**
+             * @description `open` if every caller has full access, `verified` if the surrounding program identifies callers, `tokens` if a bearer token does.
+             * @enum {unknown}
+             */
+            callers: "open" | "tokens" | "verified";
             /** @description True if the request has a valid token or comes from a trusted proxy, or if no token is required. */
             authenticated: boolean;
             /** @description The role of this process; a reader only searches. */

@@ -48,6 +48,7 @@ async def show_info(request: Request, _body: bytes, backend: Backend) -> Respons
             workflow_count=backend.registry.count(Kind.WORKFLOW),
             mcp=ToolServer(),
             auth_mode="jwt" if backend.authorizer.callers == "tokens" else "none",
+            callers=backend.authorizer.callers,
             authenticated=await backend.authorizer.is_authenticated(request),
             capabilities=["search"] if backend.is_reader else ["search", "ingest", "delete", "runs"],
         )

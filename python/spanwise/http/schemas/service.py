@@ -57,6 +57,15 @@ class Info(Struct, frozen=True):
     workflow_count: Annotated[int, Meta(description="How many workflows are hosted.")]
     mcp: ToolServer
     auth_mode: Annotated[Literal["jwt", "none"], Meta(description="`jwt` if a bearer token is required.")]
+    callers: Annotated[
+        Literal["open", "verified", "tokens"],
+        Meta(
+            description=(
+                "`open` if every caller has full access, `verified` if the surrounding program identifies callers, "
+                "`tokens` if a bearer token does."
+            )
+        ),
+    ]
     authenticated: Annotated[
         bool,
         Meta(

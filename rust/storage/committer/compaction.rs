@@ -119,11 +119,9 @@ impl Committer {
         let segment = manifest.quarantined.first().map(|record| format!("segments/{}", record.segment.id));
         match segment.or_else(|| manifest.quarantined_wal.first().map(|record| wal::path(record.first))) {
             None => Ok(()),
-            Some(object) => Err(Error::damage(
-                object,
-                0,
-                "quarantined objects cannot be read, so they are not purged",
-            )),
+            Some(object) => {
+                Err(Error::damage(object, 0, "quarantined objects cannot be read, so they are not purged"))
+            }
         }
     }
 

@@ -1,4 +1,4 @@
-"""The database of sessions, runs and their events, which survive a restart."""
+"""The durable database of sessions, runs and their events."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Checksums of rows, by which a row that was damaged on disk is found when it is read.
+"""Row checksums, which detect rows that were damaged on disk.
 
-The checksum of a row covers the name of its table and all its other columns but `number`, which the database assigns.
-It is 64 bits of BLAKE2b (RFC 7693) over their MessagePack encoding.
+The checksum of a row covers its table name and all its other columns except `number`, which the database assigns. It is
+64 bits of BLAKE2b (RFC 7693) over their MessagePack encoding.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from sqlalchemy import Row, Table
 
 CHECKSUM = "checksum"
-"""The column."""
+"""The checksum column."""
 _UNCOVERED = {CHECKSUM, "number"}
 _BYTES = 8
 _OF_NO_TEXT = -1
-"""Stands for the checksum of a row with a text that cannot be stored, so it is none that was stored."""
+"""Stands for the checksum of text that cannot be stored. It equals no stored checksum."""
 _SHOWN_CHARACTERS = 128
 _KEYS = {"sessions": ("owner", "session_id"), "runs": ("run_id",), "events": ("run_id", "position")}
-"""The columns that name a row to people."""
+"""The columns that identify a row in messages."""
 
 
 def with_checksum(table: Table, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def verified(table: Table, row: Row[Any]) -> dict[str, Any]:
         row: all its columns.
 
     Raises:
-        RecordDamagedError: the row is not as it was stored; the message names it.
+        RecordDamagedError: the row has another checksum; the message names the row.
     """
     values: dict[str, Any] = dict(row._mapping)  # noqa: SLF001  # SQLAlchemy's public name for it
     stored = values.pop(CHECKSUM)
@@ -65,7 +65,7 @@ def name_of(table: Table, row: Row[Any]) -> str:
 
 def _checksum(table: Table, values: Mapping[str, Any]) -> int:
     names = [str(column.name) for column in table.columns if column.name not in _UNCOVERED]
-    # A Boolean of SQLite is a number, and so is one that was read with it.
+    # SQLite returns Booleans as numbers, so the checksum covers them as numbers.
     covered = [int(found) if isinstance(found, bool) else found for found in (values.get(name) for name in names)]
     try:
         encoded = msgspec.msgpack.encode([str(table.name), names, covered])

@@ -1,11 +1,11 @@
-"""Counts the transactions of a SQLite file, in the file and beside it, so that lost ones are missed.
+"""Counts the transactions of a SQLite file, to detect lost ones.
 
-After a kill the newest transactions are only in SQLite's write-ahead file, where SQLite takes damage for the end. Each
-transaction that changes something writes its number into the file, and into `<file>.commits` once it is committed. A
-file whose number is lower has lost what was acknowledged.
+After a kill, the newest transactions are only in SQLite's write-ahead file. SQLite takes damage in that file for its
+end. Each transaction that changes something therefore writes its number into the database file, and after the commit
+into `<file>.commits`. A database file with a lower number has lost acknowledged transactions.
 
-The number beside the file is not synced, which would double the time of a commit. It survives a kill, but may be
-too low after a power cut.
+`<file>.commits` is not synced, because that would double the time of a commit. It survives a kill, but its number may
+be too low after a power cut.
 
 Source: https://www.sqlite.org/walformat.html#recovery and docs/reference/storage.md#database-of-runs.
 """
@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 
 def changes_of(connection: Connection) -> int:
-    """Returns how many rows a connection has changed since it was opened."""
+    """Returns the number of rows that a connection has changed since it was opened."""
     driver = connection.connection.driver_connection
     assert driver is not None, "an open connection"  # noqa: S101  # callers hold it
     return int(driver.total_changes)
@@ -40,14 +40,14 @@ def lost_transactions(connection: Connection, noted: int) -> int:
     """Returns how many of the newest transactions a file has lost.
 
     Args:
-        connection: to the file.
-        noted: what `noted_beside` returned before the connection was used.
+        connection: a connection to the file.
+        noted: the result of `noted_beside` from before the connection was used.
     """
     return max(0, noted - _stored_in(connection))
 
 
 def noted_beside(path: Path) -> int:
-    """Returns the number that was noted beside a file; 0 if there is none, or it cannot be read."""
+    """Returns the number in `<file>.commits`; 0 if it is missing or cannot be read."""
     note = _note_of(path)
     try:
         text = note.read_bytes()
@@ -62,7 +62,7 @@ def noted_beside(path: Path) -> int:
 
 
 def lost_text(path: Path, lost: int) -> str:
-    """Returns the message of an error."""
+    """Returns the error message about lost transactions."""
     return (
         f"the database of runs `{path}` has lost its {lost} newest transactions: "
         f"`{path.name}-wal` is damaged or missing, or the file is an older copy"
@@ -73,7 +73,7 @@ class CommitCount:
     """The number of the newest transaction of an open file."""
 
     def __init__(self, path: Path) -> None:
-        """Opens the number beside a file, creating it if necessary.
+        """Opens `<file>.commits`, creating it if necessary.
 
         Raises:
             OSError: it cannot be opened.
@@ -95,9 +95,9 @@ class CommitCount:
             self._give_up(error)
 
     def count(self, connection: Connection) -> int:
-        """Writes the number of a transaction that has changed something, and so has the lock of all writers.
+        """Writes the number of a transaction that has changed something and therefore holds the write lock.
 
-        Returns the number, or 0 if numbers cannot be written any more.
+        Returns the number, or 0 if numbers can no longer be written.
         """
         if not self._is_counting:
             return 0
@@ -112,14 +112,14 @@ class CommitCount:
         return self._number
 
     def _give_up(self, error: DatabaseError) -> None:
-        """Counts no more if the number in the file is damaged, which nothing else needs."""
+        """Stops counting if the number in the file is damaged. Nothing else needs it."""
         if isinstance(error, OperationalError):
             raise error
         self._is_counting = False
         _log.error("the number of transactions in the database of runs is damaged: %s", error.orig)
 
     def note(self, number: int) -> None:
-        """Writes the number of a committed transaction beside the file."""
+        """Writes the number of a committed transaction to `<file>.commits`."""
         with self._lock:
             if number <= self._noted:
                 return
@@ -127,16 +127,16 @@ class CommitCount:
             digits = b"%0*d" % (_DIGITS, number)
             try:
                 os.pwrite(self._note, digits + b" " + _checksum(digits), 0)
-            except OSError as error:  # the transaction is committed all the same
+            except OSError as error:  # the transaction is committed anyway
                 _log.warning("a number of transactions cannot be written: %s", error)
 
     def close(self) -> None:
-        """Closes the number beside the file."""
+        """Closes `<file>.commits`."""
         os.close(self._note)
 
 
 def _stored_in(connection: Connection) -> int:
-    """Returns the number in a file; 0 if there is none."""
+    """Returns the number in a file; 0 if it is missing."""
     if connection.exec_driver_sql("SELECT 1 FROM sqlite_schema WHERE name = 'commits'").first() is None:
         return 0
     stored = connection.exec_driver_sql("SELECT max(number) FROM commits").scalar_one()

@@ -1,4 +1,4 @@
-"""What is shown of a row that is not as it was stored: which one it is, and nothing that it says."""
+"""Records for damaged rows. They show the row's identity, and none of its contents."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Record = TypeVar("Record", SessionRecord, RunRecord)
 _log = logging.getLogger(__name__)
 
 EVENT = "Damaged"
-"""The name of an event that stands for a damaged one."""
+"""The name of an event that replaces a damaged one."""
 TEXT = "the stored event is damaged"
 _TEXT, _OBJECT = (str, type(None)), (dict, type(None))
 _TIMES = [("created_at", int), ("updated_at", int)]
@@ -35,9 +35,9 @@ _TYPES: dict[str, list[tuple[str, Any]]] = {
     ],
     "runs": [*_TIMES, ("run_id", str), ("component_id", str), ("message", str), ("result", dict), ("trace", dict)],
 }
-"""The types of columns whose driver or JSON may return any other."""
+"""The types of columns that a driver or JSON may return as another type."""
 _MAX_SECONDS = 253_402_300_799
-"""The end of the year 9999, which is the last that can be shown."""
+"""The end of the year 9999, the last time that can be shown."""
 
 
 def intact(convert: Callable[[Row[Any]], Record], table: Table, row: Row[Any]) -> Record:
@@ -49,7 +49,7 @@ def intact(convert: Callable[[Row[Any]], Record], table: Table, row: Row[Any]) -
         row: all its columns.
 
     Raises:
-        RecordDamagedError: the row is not as it was stored, or no version of this program stores such a row.
+        RecordDamagedError: the row is damaged, or no version of this program stores such a row.
     """
     try:
         record = convert(row)
@@ -62,7 +62,7 @@ def intact(convert: Callable[[Row[Any]], Record], table: Table, row: Row[Any]) -
 
 
 def readable(convert: Callable[[Row[Any]], Record], table: Table, row: Row[Any]) -> Record:
-    """Returns the record of a row, marked if the row is damaged, which is logged. See `intact`."""
+    """Returns the record of a row. A damaged row is logged, and its record is marked. See `intact`."""
     try:
         return intact(convert, table, row)
     except RecordDamagedError as error:
@@ -76,7 +76,7 @@ def damaged_session(values: Mapping[Any, object]) -> SessionRecord:
     """Returns a session that is marked as damaged.
 
     Args:
-        values: the columns of its row, whatever they hold.
+        values: the columns of its row, with any values.
     """
     return SessionRecord(
         session_id=_text(values["session_id"]),
@@ -94,10 +94,10 @@ def damaged_session(values: Mapping[Any, object]) -> SessionRecord:
 
 
 def damaged_run(values: Mapping[Any, object]) -> RunRecord:
-    """Returns a run that is marked as damaged, and cannot be continued.
+    """Returns a run that is marked as damaged and cannot be continued.
 
     Args:
-        values: the columns of its row, whatever they hold.
+        values: the columns of its row, with any values.
     """
     return RunRecord(
         run_id=_text(values["run_id"]),
@@ -118,7 +118,7 @@ def damaged_run(values: Mapping[Any, object]) -> RunRecord:
 
 
 def damaged_event(run_id: str, position: int) -> tuple[int, str, bytes]:
-    """Returns index, name and JSON of an event that stands for a damaged one."""
+    """Returns index, name and JSON of an event that replaces a damaged one."""
     body = {"event": EVENT, "run_id": run_id, "event_index": position, "message": TEXT}
     return position, EVENT, msgspec.json.encode(body)
 

@@ -1,4 +1,4 @@
-"""The table of database errors: the message for callers, and whether the same request may succeed later.
+"""The table of database errors: the message for callers, and whether a retry may succeed.
 
 Sources: PostgreSQL documentation, "PostgreSQL Error Codes"; https://www.sqlite.org/rescode.html.
 """
@@ -55,7 +55,7 @@ _BY_SQLSTATE = {
     "3F000": MISSING,
     "42P01": MISSING,
 }
-"""Messages by SQLSTATE, or by its first characters; the longest match counts."""
+"""Messages by SQLSTATE or a prefix of it. The longest match wins."""
 _DAMAGED_SQLSTATES = ("XX001", "XX002")
 _BY_RESULT_CODE = {
     sqlite3.SQLITE_READONLY: READ_ONLY_FILE,
@@ -69,11 +69,11 @@ _BY_RESULT_CODE = {
 """Messages by primary result code."""
 _DAMAGED_RESULT_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _PRIMARY = 0xFF
-"""The bits of an extended result code that are the primary one."""
+"""The mask of the primary code in an extended result code."""
 
 
 def translated(error: StatementError) -> SpanwiseError | None:
-    """Returns the error that callers get; None for a programming error."""
+    """Returns the error for callers; None for a programming error."""
     cause = error.orig
     if isinstance(cause, SpanwiseError):
         return cause
@@ -86,7 +86,7 @@ def translated(error: StatementError) -> SpanwiseError | None:
 
 def _of_file(error: DBAPIError, cause: sqlite3.Error) -> SpanwiseError | None:
     code = getattr(cause, "sqlite_errorcode", sqlite3.SQLITE_OK) & _PRIMARY
-    if code in _DAMAGED_RESULT_CODES or type(error) is DatabaseError:  # the driver has no class of its own for damage
+    if code in _DAMAGED_RESULT_CODES or type(error) is DatabaseError:  # the driver has no separate class for damage
         return RecordDamagedError(f"the database of runs is damaged: {cause}")
     if code == sqlite3.SQLITE_ERROR and str(cause).startswith("no such table"):
         return UnavailableError(MISSING)
@@ -112,7 +112,7 @@ def _unavailable(error: DBAPIError, message: str | None) -> SpanwiseError | None
 
 
 def opening_error(error: BaseException) -> str:
-    """Returns why a database cannot be opened, on one line: the innermost cause, and the remedy if it is known."""
+    """Returns why a database cannot be opened, on one line: the innermost cause, and the remedy if known."""
     cause = error
     while cause.__cause__ is not None:
         cause = cause.__cause__

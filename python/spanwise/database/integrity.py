@@ -1,4 +1,4 @@
-"""Finds damage in a SQLite file: in its structure by SQLite itself, in its rows by their checksums.
+"""Finds damage in a SQLite file. SQLite checks the structure, checksums check the rows.
 
 Source: https://www.sqlite.org/pragma.html#pragma_integrity_check and docs/store.md.
 """
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Table
 
 MAX_PROBLEMS = 20
-"""Problems that are named; a file with one has often thousands."""
+"""The limit of reported problems, because a damaged file often has thousands."""
 _INDEX_PROBLEMS = ("missing from index", "wrong # of entries in index", "non-unique entry in index")
 
 _log = logging.getLogger(__name__)
 
 
 def keep_undecodable_text(connection: Any) -> None:  # noqa: ANN401  # the driver's connection
-    """Makes a driver's connection return text that is not UTF-8, so that it reaches the checksum of its row."""
+    """Makes a driver's connection return invalid UTF-8, so that the row's checksum can detect it."""
     connection.text_factory = lambda stored: stored.decode("utf-8", "surrogateescape")
 
 
 def rebuild_damaged_indexes(connection: Connection, path: Path) -> None:
-    """Checks the structure of an open file. Indexes are rebuilt from the rows; other problems are logged.
+    """Checks the structure of an open file. Rebuilds damaged indexes from the rows and logs other problems.
 
     Args:
-        connection: the only one that uses the file.
+        connection: the only connection that uses the file.
         path: the file, for messages.
     """
     problems = _structural_problems(connection)
@@ -51,12 +51,12 @@ def rebuild_damaged_indexes(connection: Connection, path: Path) -> None:
 
 
 def check_file(path: Path) -> dict[str, int]:
-    """Returns how many rows each table of a file has, once all of it is verified. The file may be in use.
+    """Verifies a whole file and returns the number of rows of each table. The file may be in use.
 
     Raises:
-        RecordDamagedError: the file is damaged, or is no database of runs; the message names what was found first.
+        RecordDamagedError: the file is damaged, or is not a database of runs; the message names the first problem.
     """
-    noted = noted_beside(path)  # before the file is read, which may grow meanwhile
+    noted = noted_beside(path)  # before the file is read, because the file may grow
     engine = create_engine(f"sqlite:///file:{path}?mode=ro&uri=true", connect_args={"check_same_thread": False})
     event.listen(engine, "connect", lambda connection, _record: keep_undecodable_text(connection))
     try:

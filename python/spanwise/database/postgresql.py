@@ -1,4 +1,4 @@
-"""A database on a PostgreSQL server, given by a libpq connection URI. Needs the extra `postgresql`.
+"""A database on a PostgreSQL server, given by a libpq connection URI. Requires the extra `postgresql`.
 
 Source: PostgreSQL documentation, "Connection URIs", "Explicit Locking".
 """
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from spanwise.database.records import RunRecord
 
 SCHEMA = "spanwise"
-"""The schema of our tables, in the database that the URL names."""
+"""The schema of our tables, in the database of the URL."""
 
 LOCK_KEY = int.from_bytes(b"spanwise", "big")
 """The key of the advisory lock."""
 LOCK_SECONDS = 1.0
-"""How long the server may take to notice that the process before us is gone."""
+"""Seconds that the server may take to notice the end of the previous process."""
 
 _TIMEOUTS = {
     "connect_timeout": 5,
@@ -38,7 +38,7 @@ _TIMEOUTS = {
     "keepalives_count": 3,
     "tcp_user_timeout": 30_000,
 }
-"""Connection parameters that detect a server that stopped responding; the URL may override them."""
+"""Connection parameters that detect an unresponsive server. The URL may override them."""
 
 _STATEMENT_MILLISECONDS = 30_000
 _format = Table("format", MetaData(), Column("version", Integer, nullable=False))
@@ -47,16 +47,16 @@ _format = Table("format", MetaData(), Column("version", Integer, nullable=False)
 class PostgresqlDatabase(SqlDatabase):
     """Sessions, runs and events in the schema `spanwise` of one database.
 
-    There is one connection, which holds an advisory lock while it lives. A connection that replaces a broken one takes
-    the lock again before it is used, so only the service that owns the database ever commits.
+    Its only connection holds an advisory lock for its lifetime. A connection that replaces a broken one acquires the
+    lock again before use. Only the service that owns the database therefore ever commits.
     """
 
     def __init__(self, url: str) -> None:
         """Creates a database without connecting to the server.
 
         Raises:
-            ConfigurationError: the URL is invalid, or the extra is not installed; the message repeats nothing of the
-                URL, which may hold a password.
+            ConfigurationError: the URL is invalid, or the extra is not installed. The message repeats no part of the
+                URL, which may contain a password.
         """
         super().__init__(insert)
         try:
@@ -88,7 +88,7 @@ class PostgresqlDatabase(SqlDatabase):
             raise
 
     def _claim(self) -> None:
-        """Makes the first connection, which acquires the lock, and checks the version of the tables."""
+        """Opens the first connection, which acquires the lock, and checks the version of the tables."""
         deadline = time.monotonic() + LOCK_SECONDS
         while True:
             try:
@@ -105,7 +105,7 @@ class PostgresqlDatabase(SqlDatabase):
         try:
             with connection.transaction():
                 self._configure(connection)
-        except BaseException:  # an interrupted start holds no connection either
+        except BaseException:  # an interrupted start must not keep the connection
             connection.close()
             raise
         return connection
@@ -127,7 +127,7 @@ class PostgresqlDatabase(SqlDatabase):
             if found is None:
                 connection.execute(insert(_format).values(version=FORMAT))
             elif found == UPGRADED_FORMAT:
-                connection.exec_driver_sql("SET LOCAL statement_timeout TO 0")  # of all rows, however many there are
+                connection.exec_driver_sql("SET LOCAL statement_timeout TO 0")  # the statement reads all rows
                 upgrade(connection)
                 connection.execute(update(_format).values(version=FORMAT))
             elif found != FORMAT:
@@ -138,8 +138,8 @@ def _parameters(driver: Any, url: str) -> dict[str, Any]:  # noqa: ANN401  # the
     """Returns the connection parameters of a URL.
 
     Raises:
-        ConfigurationError: the URL is invalid. That includes a password with special characters that are not
-            percent-encoded: it would end up in other parts of the URL.
+        ConfigurationError: the URL is invalid. This includes a password whose special characters are not
+            percent-encoded, because they would end up in other parts of the URL.
     """
     invalid = ConfigurationError(
         "the address of the database cannot be read: expected postgresql://user:password@host:port/name, "
@@ -150,7 +150,7 @@ def _parameters(driver: Any, url: str) -> dict[str, Any]:  # noqa: ANN401  # the
     try:
         found: dict[str, Any] = driver.conninfo.conninfo_to_dict(url)
     except driver.Error:
-        raise invalid from None  # its message repeats parts of the URL
+        raise invalid from None  # the driver's message repeats parts of the URL
     ports = str(found.get("port", "")).replace(",", "")
     if (ports and not ports.isdigit()) or any("@" in str(found.get(name, "")) for name in ("host", "dbname")):
         raise invalid

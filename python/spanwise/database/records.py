@@ -11,16 +11,16 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
 UNFINISHED = ("PENDING", "RUNNING")
-"""The statuses of a run that depends on the process that runs it."""
+"""The statuses of a run that needs its process."""
 STATUSES = (*UNFINISHED, "COMPLETED", "PAUSED", "CANCELLED", "ERROR")
 KINDS = ("agent", "team", "workflow")
 
 
 class SessionKey(NamedTuple):
-    """What identifies a session: every user has session ids of their own.
+    """The key of a session. Session ids are unique per user.
 
     Attributes:
-        owner: the user it belongs to; empty for nobody.
+        owner: the user of the session; empty for sessions without a user.
         session_id: its id among the sessions of that user.
     """
 
@@ -33,17 +33,17 @@ class SessionRecord(Struct, frozen=True, kw_only=True):
 
     Attributes:
         session_id: its id, unique among the sessions of its user.
-        user_id: the user it belongs to; None for nobody.
-        is_first: whether its id was free when it was added, which the database decides; see `unique_session_id`.
+        user_id: its user, if any.
+        is_first: whether its id was free when it was added. The database decides; see `unique_session_id`.
         kind: `agent`, `team` or `workflow`: the kind of component of its first run.
         component_id: the component of its first run; None if it was added without one.
-        name: the beginning of its first message, unless a caller named it.
-        state: what components store in it; None if nobody gave it a state yet, so that a component's own database may
-            have one from before.
-        metadata: what clients note about it.
+        name: the beginning of its first message, or a name from a caller.
+        state: the state that components store in it; None if no state was ever set. A component's own database may then
+            hold an older state.
+        metadata: the metadata that clients store in it.
         created_at: when it was added, in seconds since 1970.
-        updated_at: when its last run ended, or it was changed, in seconds since 1970.
-        is_damaged: whether its row is not as it was stored. Then it has no name, component, state and metadata.
+        updated_at: when its last run ended or it was changed, in seconds since 1970.
+        is_damaged: whether its row is damaged. It then has no name, component, state and metadata.
     """
 
     session_id: str
@@ -60,7 +60,7 @@ class SessionRecord(Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> SessionKey:
-        """Returns what identifies it."""
+        """Returns its key."""
         return SessionKey(self.user_id or "", self.session_id)
 
 
@@ -74,8 +74,8 @@ class SessionPageQuery(Struct, frozen=True, kw_only=True):
         name: sessions whose name contains this text, ignoring case.
         sort_by: the column to sort by, then by session id and user in the same direction.
         descending: whether to sort in descending order.
-        offset: how many sessions to skip.
-        limit: how many sessions the page has at most.
+        offset: the number of sessions to skip.
+        limit: the maximum number of sessions on the page.
     """
 
     user_id: str | None = None
@@ -93,21 +93,21 @@ class RunRecord(Struct, frozen=True, kw_only=True):
 
     Attributes:
         run_id: its id, unique in the database.
-        owner: the user whose session it belongs to; empty for nobody's.
-        session_id: the session it belongs to.
+        owner: the user of its session; empty for a session without a user.
+        session_id: its session.
         user_id: the caller.
-        keeps_session: whether the component has a database of its own, which may keep the session; None if that is not
-            known, because an earlier version stored the run.
+        keeps_session: whether the component has a database of its own, which may store the session; None for a run that
+            an earlier version stored.
         kind: `agent`, `team` or `workflow`.
         component_id: the component.
         status: PENDING, RUNNING, COMPLETED, PAUSED, CANCELLED or ERROR.
         message: the message for the component.
         result: its result, as a JSON object; empty before it ended or paused.
-        paused: what the component needs to resume; None if the run is not paused.
+        paused: the state from which the component resumes; None if the run is not paused.
         trace: the root of its trace, as a JSON object; see `spanwise.traces.recording.origin.TraceOrigin`.
         created_at: when it started, in seconds since 1970.
-        updated_at: when its status changed last, in seconds since 1970.
-        is_damaged: whether its row is not as it was stored. Then it has status ERROR, and neither message nor result.
+        updated_at: when its status last changed, in seconds since 1970.
+        is_damaged: whether its row is damaged. It then has status ERROR and neither message nor result.
     """
 
     run_id: str
@@ -128,18 +128,18 @@ class RunRecord(Struct, frozen=True, kw_only=True):
 
     @property
     def session_key(self) -> SessionKey:
-        """Returns what identifies its session."""
+        """Returns the key of its session."""
         return SessionKey(self.owner, self.session_id)
 
 
 class KeptSession(NamedTuple):
-    """A component that ran in a session, and may keep it in a database of its own.
+    """A component that ran in a session, and may store the session in a database of its own.
 
     Attributes:
         kind: the kind of component.
         component_id: the component.
         user_id: the caller of its runs.
-        is_kept: whether the component has such a database; None if that is not known.
+        is_kept: whether the component has such a database; None if unknown.
     """
 
     kind: str
@@ -152,9 +152,10 @@ class KeptSession(NamedTuple):
 class Database(Protocol):
     """Stores sessions, runs and events. Every method blocks, and is called from one thread at a time.
 
-    The changes of a method are durable when it returns, or at the end of the enclosing block of `together`. A method
-    raises `UnavailableError` while the database cannot be used. Reads mark a damaged record; changes of it raise
+    The changes of a method are durable when it returns, or at the end of an enclosing `together` block. A method raises
+    `UnavailableError` while the database cannot be used. Reads mark damaged records; changes to them raise
     `RecordDamagedError`.
+
     An open database is locked: another process cannot open it.
     """
 
@@ -172,11 +173,11 @@ class Database(Protocol):
         ...
 
     def together(self) -> AbstractContextManager[None]:
-        """Commits the changes of the block at its end, all of them or none."""
+        """Commits all changes of the block at its end. An error in the block discards them."""
         ...
 
     def session(self, key: SessionKey) -> SessionRecord | None:
-        """Returns a session; None if there is none with that key."""
+        """Returns a session; None if it does not exist."""
         ...
 
     def sessions_with_id(self, session_id: str, limit: int) -> list[SessionRecord]:
@@ -188,7 +189,7 @@ class Database(Protocol):
         ...
 
     def add_session(self, session: SessionRecord) -> SessionRecord | None:
-        """Adds a session and returns it as it is stored. Returns None, and changes nothing, if its key is taken."""
+        """Adds a session and returns it as stored. Returns None, and changes nothing, if its key is taken."""
         ...
 
     def change_session(self, session: SessionRecord) -> None:
@@ -196,7 +197,7 @@ class Database(Protocol):
         ...
 
     def delete_session(self, key: SessionKey) -> None:
-        """Deletes a session, its runs and their events. A missing one is a no-op that needs write access."""
+        """Deletes a session, its runs and their events. Requires write access even if the session is missing."""
         ...
 
     def kept_sessions(self, key: SessionKey) -> list[KeptSession]:
@@ -208,7 +209,7 @@ class Database(Protocol):
         ...
 
     def run(self, run_id: str) -> RunRecord | None:
-        """Returns a run; None if there is none with that id."""
+        """Returns a run; None if it does not exist."""
         ...
 
     def runs(self, key: SessionKey) -> list[RunRecord]:
@@ -216,19 +217,19 @@ class Database(Protocol):
         ...
 
     def begin(self, session: SessionRecord, run: RunRecord) -> SessionRecord:
-        """Adds a run, and its session unless there is one with that key. Returns the stored session."""
+        """Adds a run, and its session if it does not exist. Returns the stored session."""
         ...
 
     def move(self, run_id: str, before: Sequence[str], after: str) -> bool:
-        """Changes the status of a run to `after` if it is one of `before`. Returns whether it was."""
+        """Changes the status of a run to `after` if it is in `before`. Returns whether it changed."""
         ...
 
     def end(self, run: RunRecord, session_state: dict[str, Any] | None) -> None:
-        """Stores a run that ended or paused, and the state of its session unless that is None."""
+        """Stores an ended or paused run, and the state of its session. A state of None changes nothing."""
         ...
 
     def add_events(self, added: Sequence[tuple[str, int, str, bytes]]) -> None:
-        """Adds events. Those that exist already are skipped, since a failed commit may have succeeded after all.
+        """Adds events. Existing ones are skipped, because a commit that seemed to fail may have succeeded.
 
         Args:
             added: run id, index, name and JSON of each event.

@@ -1,4 +1,4 @@
-"""The schemes of the URLs of databases; any other location is the path of a SQLite file."""
+"""The URL schemes of databases. Any other location is the path of a SQLite file."""
 
 from __future__ import annotations
 

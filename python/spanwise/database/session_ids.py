@@ -1,4 +1,4 @@
-"""The ids under which components keep sessions in databases of their own, which know nothing of our users.
+"""Session ids for the databases of components, which do not distinguish our users.
 
 See docs/reference/api-sessions.md#session-owners.
 """
@@ -18,12 +18,12 @@ _DERIVED = re.compile(rf"{_SEPARATOR}[0-9a-f]{{{_HASH_DIGITS}}}\Z")
 
 
 def unique_session_id(session: SessionRecord, user_id: str | None) -> str:
-    """Returns the id of a session, or one derived from it, that it shares with no other user's session.
+    """Returns the session's id, or a derived id that no session of another user has.
 
     Args:
         session: the session.
         user_id: the caller of a run. Without authorization, users may run in each other's sessions, but a database of
-            agno keeps a session of one user only.
+            agno stores each session for one user only.
     """
     owner = session.user_id or ""
     is_owners = user_id is None or user_id == owner
@@ -34,5 +34,5 @@ def unique_session_id(session: SessionRecord, user_id: str | None) -> str:
 
 
 def is_derived(session_id: str) -> bool:
-    """Returns whether an id looks like a derived one. Nobody gets it as it is, for it may be somebody else's."""
+    """Returns whether an id looks derived. Such an id is never used unchanged, because another session may own it."""
     return _DERIVED.search(session_id) is not None

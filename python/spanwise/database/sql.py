@@ -41,10 +41,10 @@ class SqlDatabase:
     """Sessions, runs and events in three tables."""
 
     def __init__(self, insert_of: Callable[[Table], postgresql.Insert | sqlite.Insert]) -> None:
-        """Creates a database that is not open.
+        """Creates a database without opening it.
 
         Args:
-            insert_of: returns a statement that inserts into a table, in the dialect of the database.
+            insert_of: returns an insert statement for a table, in the dialect of the database.
         """
         self._insert_of = insert_of
         self._engine: Engine | None = None
@@ -64,7 +64,7 @@ class SqlDatabase:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Commits the changes of the block at its end, all of them or none.
+        """Commits all changes of the block at its end. An error in the block discards them.
 
         Raises:
             UnavailableError: the database does not respond.
@@ -99,11 +99,11 @@ class SqlDatabase:
             if isinstance(found, UnavailableError):
                 self._log_fault(str(found), error)
             raise found from error
-        except UnicodeDecodeError as error:  # of the driver, in a message that quotes a damaged schema
+        except UnicodeDecodeError as error:  # raised by the driver; the message quotes a damaged schema
             raise RecordDamagedError(f"the database of runs is damaged: {error.object!r}") from error
 
     def _log_fault(self, fault: str, error: StatementError) -> None:
-        """Logs a fault with its cause, which callers are not told. A fault that lasts is logged once a minute."""
+        """Logs a fault with its cause, which callers do not see. A lasting fault is logged once a minute."""
         now = time.monotonic()
         if fault != self._fault or now > self._fault_logged_at + FAULT_LOG_SECONDS:
             self._fault, self._fault_logged_at = fault, now
@@ -112,7 +112,8 @@ class SqlDatabase:
     def _create(self) -> list[RunRecord]:
         """Creates missing tables and indexes, and returns the runs that an earlier process left unfinished.
 
-        A table may exist without its indexes: SQLite commits after each statement, and a process may be killed between.
+        A table may exist without its indexes, because SQLite commits after each statement and the process may be
+        killed.
         """
         with self._transaction() as connection:
             tables.create_all(connection)
@@ -121,12 +122,12 @@ class SqlDatabase:
             rows = connection.execute(select(runs).where(runs.c.status.in_(UNFINISHED)).order_by(runs.c.number)).all()
             found = [(row.number, readable(run_of, runs, row)) for row in rows]
             damaged = [number for number, run in found if run.is_damaged]
-            # The rows stay damaged, but no longer keep their sessions from being deleted.
+            # The rows stay damaged, but no longer prevent the deletion of their sessions.
             connection.execute(update(runs).where(runs.c.number.in_(damaged)).values(status="ERROR"))
         return [run for _, run in found if not run.is_damaged]
 
     def session(self, key: SessionKey) -> SessionRecord | None:
-        """Returns a session; None if there is none with that key."""
+        """Returns a session; None if it does not exist."""
         with self._transaction() as connection:
             row = connection.execute(select(sessions).where(*_of(sessions, key))).one_or_none()
         return None if row is None else readable(session_of, sessions, row)
@@ -149,7 +150,7 @@ class SqlDatabase:
             return [readable(session_of, sessions, row) for row in connection.execute(page)], count
 
     def add_session(self, session: SessionRecord) -> SessionRecord | None:
-        """Adds a session and returns it as it is stored. Returns None, and changes nothing, if its key is taken."""
+        """Adds a session and returns it as stored. Returns None, and changes nothing, if its key is taken."""
         with self._transaction() as connection:
             if connection.execute(select(sessions.c.owner).where(*_of(sessions, session.key))).one_or_none():
                 return None
@@ -184,7 +185,7 @@ class SqlDatabase:
             return connection.execute(query).one_or_none() is not None
 
     def run(self, run_id: str) -> RunRecord | None:
-        """Returns a run; None if there is none with that id."""
+        """Returns a run; None if it does not exist."""
         with self._transaction() as connection:
             row = connection.execute(select(runs).where(runs.c.run_id == run_id)).one_or_none()
         return None if row is None else readable(run_of, runs, row)
@@ -196,7 +197,7 @@ class SqlDatabase:
             return [readable(run_of, runs, row) for row in connection.execute(query)]
 
     def begin(self, session: SessionRecord, run: RunRecord) -> SessionRecord:
-        """Adds a run, and its session unless there is one with that key. Returns the stored session."""
+        """Adds a run, and its session if it does not exist. Returns the stored session."""
         with self._transaction() as connection:
             found = connection.execute(select(sessions).where(*_of(sessions, session.key))).one_or_none()
             stored = _insert_session(connection, session) if found is None else intact(session_of, sessions, found)
@@ -204,24 +205,24 @@ class SqlDatabase:
         return stored
 
     def move(self, run_id: str, before: Sequence[str], after: str) -> bool:
-        """Changes the status of a run to `after` if it is one of `before`. Returns whether it was."""
+        """Changes the status of a run to `after` if it is in `before`. Returns whether it changed."""
         movable = (runs.c.run_id == run_id, runs.c.status.in_(before))
         with self._transaction() as connection:
             return _change(connection, runs, movable, {"status": after, "updated_at": int(time.time())})
 
     def end(self, run: RunRecord, session_state: dict[str, Any] | None) -> None:
-        """Stores a run that ended or paused, and the state of its session unless that is None."""
+        """Stores an ended or paused run, and the state of its session. A state of None changes nothing."""
         state = {} if session_state is None else {"state": msgspec.json.encode(session_state)}
         with self._transaction() as connection:
             whole = with_checksum(runs, row_of(run))
             connection.execute(update(runs).where(runs.c.run_id == run.run_id).values(whole))
             try:
                 _change(connection, sessions, _of(sessions, run.session_key), {"updated_at": run.updated_at, **state})
-            except RecordDamagedError as error:  # the run is stored all the same
+            except RecordDamagedError as error:  # the run is stored anyway
                 _log.error("%s; a run in it ended", error)
 
     def add_events(self, added: Sequence[tuple[str, int, str, bytes]]) -> None:
-        """Adds events: run id, index, name and JSON of each. Those that exist already are skipped."""
+        """Adds events: run id, index, name and JSON of each. Existing ones are skipped."""
         names = ("run_id", "position", "name", "body")
         rows = [with_checksum(events, dict(zip(names, each, strict=True))) for each in added]
         with self._transaction() as connection:
@@ -230,7 +231,7 @@ class SqlDatabase:
     def events(self, run_id: str, after: int, limit: int) -> list[tuple[int, str, bytes]]:
         """Returns up to `limit` events of a run with an index greater than `after`: index, name and JSON, in order.
 
-        One that is not as it was stored is marked, and logged.
+        A damaged event is marked and logged.
         """
         query = (
             select(events)
@@ -243,7 +244,7 @@ class SqlDatabase:
 
 
 def _event_of(run_id: str, row: Row[Any]) -> tuple[int, str, bytes] | None:
-    """Returns index, name and JSON of an event, which is marked if it is damaged; None if its index is damaged."""
+    """Returns index, name and JSON of an event. A damaged event is marked. Returns None if its index is damaged."""
     try:
         found = verified(events, row)
     except RecordDamagedError as error:
@@ -258,7 +259,7 @@ def _change(
     """Changes columns of the row that meets the conditions, and its checksum. Returns whether there is such a row.
 
     Raises:
-        RecordDamagedError: the row is not as it was stored.
+        RecordDamagedError: the row is damaged.
     """
     row = connection.execute(select(table).where(*conditions)).one_or_none()
     if row is None:
@@ -269,12 +270,12 @@ def _change(
 
 
 def _of(table: Table, key: SessionKey) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
-    """Returns the conditions that rows are of one session."""
+    """Returns the conditions for rows of one session."""
     return table.c.owner == key.owner, table.c.session_id == key.session_id
 
 
 def _insert_session(connection: Connection, session: SessionRecord) -> SessionRecord:
-    """Adds a session and returns it as it is stored."""
+    """Adds a session and returns it as stored."""
     first = select(sessions.c.owner).where(sessions.c.session_id == session.session_id, sessions.c.is_first)
     is_first = connection.execute(first).first() is None
     stored = msgspec.structs.replace(session, is_first=is_first and not is_derived(session.session_id))

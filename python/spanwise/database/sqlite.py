@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from spanwise.database.records import RunRecord
 
 MAX_CHECKED_BYTES = 1024**3
-"""The largest file whose structure is checked when it is opened: that takes some seconds for each GiB."""
+"""The largest file whose structure is checked on opening. The check takes some seconds per GiB."""
 NEW = 0
 """The version of an empty file."""
 
@@ -57,7 +57,7 @@ class SqliteDatabase(SqlDatabase):
 
         Raises:
             ConfigurationError: the file cannot be opened, or has another version.
-            StoreLockedError: another process, or another service of this one, has it open.
+            StoreLockedError: another process, or another service in this process, has it open.
         """
         if self._is_address:
             raise ConfigurationError(
@@ -92,7 +92,7 @@ class SqliteDatabase(SqlDatabase):
 
     @contextmanager
     def _begun(self) -> Iterator[Connection]:
-        """Begins a transaction, which gets a number if it changes something."""
+        """Begins a transaction. It gets a number if it changes something."""
         number, commits = 0, self._commits
         assert commits is not None, "opened before it is used"  # noqa: S101  # callers open it first
         with super()._begun() as connection:
@@ -103,7 +103,7 @@ class SqliteDatabase(SqlDatabase):
         commits.note(number)
 
     def _acquire_lock(self) -> None:
-        """Locks a file of its own: closing any handle of the database file would release SQLite's locks on it."""
+        """Locks a separate file. Closing any handle of the database file would release SQLite's locks on it."""
         path = self.path.resolve()
         path = path.with_name(f"{path.name}.lock")
         lock = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
@@ -122,10 +122,10 @@ class SqliteDatabase(SqlDatabase):
                     f"the database `{self.path}` has version {found}, this program reads {FORMAT}: "
                     "move it away to begin anew"
                 )
-            # These are the first statements that change the file: a foreign file was rejected above.
+            # These statements are the first to change the file. Foreign files were rejected above.
             connection.exec_driver_sql("PRAGMA journal_mode = WAL")
             if found == UPGRADED_FORMAT:
-                # The driver commits after each statement, unless somebody begins a transaction.
+                # The driver commits after each statement, unless a transaction is open.
                 connection.exec_driver_sql("BEGIN IMMEDIATE")
                 upgrade(connection)
             connection.exec_driver_sql(f"PRAGMA user_version = {FORMAT}")
@@ -136,7 +136,7 @@ class SqliteDatabase(SqlDatabase):
 
 
 def _configure(connection: Any, _record: object) -> None:  # noqa: ANN401  # the driver's connection
-    """Makes commits survive a power cut, and damage be found."""
+    """Makes commits survive a power cut, and enables the detection of damage."""
     keep_undecodable_text(connection)
     for pragma in ("synchronous = FULL", "busy_timeout = 5000"):
         connection.execute(f"PRAGMA {pragma}")

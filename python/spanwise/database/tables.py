@@ -1,4 +1,4 @@
-"""The tables, the same in every database, and the conversion between records and rows."""
+"""The tables, which are the same in every database, and the conversion between records and rows."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from sqlalchemy import Dialect, Row
 
 FORMAT = 3
-"""The version of the tables. One of version 2 is upgraded; any other is rejected, never changed."""
+"""The version of the tables. Version 2 is upgraded. Any other version is rejected and never changed."""
 
 MAX_ID_BYTES = 1024
 
 
 class Id(TypeDecorator[str]):
-    """Text that is compared by code points, whatever the collation of the database."""
+    """Text that is compared by code point, independent of the collation of the database."""
 
     impl = String
     cache_ok = True
@@ -46,7 +46,7 @@ class Id(TypeDecorator[str]):
         return dialect.type_descriptor(String(collation="C") if dialect.name == "postgresql" else String())
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002  # SQLAlchemy's
-        """Rejects what one of the databases cannot hold, so that all of them accept the same texts.
+        """Rejects text that one of the databases cannot hold, so that all databases accept the same text.
 
         Raises:
             BadRequestError: the text is too long, or contains NUL or a lone surrogate.
@@ -60,7 +60,7 @@ class Id(TypeDecorator[str]):
 
 
 class Blob(LargeBinary):
-    """Bytes, as the driver returns them: SQLAlchemy would turn a number, which damage may make of them, into zeros."""
+    """Bytes as the driver returns them. SQLAlchemy would turn a number, which damage may produce, into zeros."""
 
     def result_processor(self, dialect: Dialect, coltype: object) -> None:
         """Returns no conversion."""
@@ -124,16 +124,16 @@ events = Table(
 _JSON = {"state", "metadata", "message", "result", "paused", "trace"}
 """Columns that are encoded as JSON."""
 _INTERNAL = {"number", "folded_name"}
-"""Columns that are no members of a record."""
+"""Columns without a member in the record."""
 
 
 def row_of(record: SessionRecord | RunRecord) -> dict[str, Any]:
-    """Returns the columns of a record, those that only the table has included.
+    """Returns the columns of a record, including columns that only the table has.
 
     The caller adds the checksum.
 
     Raises:
-        RecordDamagedError: the record is damaged; its row stays as it is.
+        RecordDamagedError: the record is damaged; its row stays unchanged.
     """
     values = {name: _stored(name, value) for name, value in msgspec.structs.asdict(record).items()}
     if values.pop("is_damaged"):
@@ -144,26 +144,26 @@ def row_of(record: SessionRecord | RunRecord) -> dict[str, Any]:
 
 
 def session_of(row: Row[Any]) -> SessionRecord:
-    """Returns the session that a row holds.
+    """Returns the session in a row.
 
     Raises:
-        RecordDamagedError: the row is not as it was stored.
+        RecordDamagedError: the row is damaged.
     """
     members = _members(verified(sessions, row))
     return SessionRecord(user_id=members.pop("owner") or None, **members)
 
 
 def run_of(row: Row[Any]) -> RunRecord:
-    """Returns the run that a row holds.
+    """Returns the run in a row.
 
     Raises:
-        RecordDamagedError: the row is not as it was stored.
+        RecordDamagedError: the row is damaged.
     """
     return RunRecord(**_members(verified(runs, row)))
 
 
 def folded(name: str) -> str:
-    """Returns a name in the form in which names are searched, ignoring case."""
+    """Returns the search form of a name, which ignores case."""
     return name.casefold()
 
 

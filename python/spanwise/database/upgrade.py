@@ -1,6 +1,6 @@
-"""The upgrade of a database of version 2: session ids were unique among all users, and rows had no checksums.
+"""The upgrade from version 2, in which session ids were unique across users and rows had no checksums.
 
-The caller runs it in one transaction, so a process that is killed leaves version 2 or the current one.
+The caller runs it in one transaction. A killed process leaves either version 2 or the current version.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ if TYPE_CHECKING:
 
 UPGRADED_FORMAT = 2
 BATCH = 1000
-"""Rows that are in memory at once."""
+"""The number of rows in memory at once."""
 _KEY, _CHECKSUM = "key_", "new_checksum"
 _OLD_SESSIONS = "sessions_2"
 _OLD_INDEXES = ("sessions_by_start", "sessions_by_change", "sessions_by_name", "sessions_by_user", "runs_by_session")
 _COPIED = ("session_id", "kind", "component_id", "name", "folded_name", "state", "metadata", "created_at", "updated_at")
 
-assert FORMAT == UPGRADED_FORMAT + 1  # noqa: S101  # what follows creates the tables as they are now
+assert FORMAT == UPGRADED_FORMAT + 1  # noqa: S101  # the code below creates the current tables
 
 
 def upgrade(connection: Connection) -> None:
-    """Changes the tables of version 2 into the current ones.
+    """Converts the tables of version 2 into the current ones.
 
     The owner of a session becomes part of its key, and every row gets its checksum.
 
-    Tables may be missing: they were created after the version was stored. So may indexes; the
-    caller creates those of the other tables.
+    Tables may be missing, because version 2 stored its version before it created them. Indexes may be missing too. The
+    caller creates the indexes of all tables except `sessions`.
 
     Args:
-        connection: in a transaction.
+        connection: a connection in a transaction.
     """
     existing = set(inspect(connection).get_table_names())
     for name in _OLD_INDEXES:
@@ -46,7 +46,7 @@ def upgrade(connection: Connection) -> None:
     if "sessions" in existing:
         connection.exec_driver_sql(f"ALTER TABLE sessions RENAME TO {_OLD_SESSIONS}")
     connection.execute(CreateTable(sessions))
-    for index in sessions.indexes:  # the runs look their sessions up by id
+    for index in sessions.indexes:  # runs look up their sessions by id
         index.create(connection)
     if "sessions" in existing:
         _copy_sessions(connection)
@@ -59,7 +59,7 @@ def upgrade(connection: Connection) -> None:
 
 
 def _copy_sessions(connection: Connection) -> None:
-    """Copies the sessions to the new table, since a primary key cannot be changed in place everywhere."""
+    """Copies the sessions to the new table, because some databases cannot change a primary key in place."""
     old = table(_OLD_SESSIONS, column("user_id"), *map(column, _COPIED))
     rows = select(func.coalesce(old.c.user_id, literal("")), true(), literal(0), *(old.c[name] for name in _COPIED))
     connection.execute(insert(sessions).from_select(["owner", "is_first", CHECKSUM, *_COPIED], rows))
@@ -80,7 +80,7 @@ def _add_columns(connection: Connection, changed: Table, names: Sequence[str]) -
 
 
 def _add_checksums(connection: Connection, changed: Table) -> None:
-    """Stores the checksum of every row, a batch at a time in the order of the primary key."""
+    """Stores the checksum of every row, in batches ordered by primary key."""
     keys = list(changed.primary_key.columns)
     is_row = [key == bindparam(f"{_KEY}{key.name}") for key in keys]
     changing = update(changed).where(*is_row).values({CHECKSUM: bindparam(_CHECKSUM)})

@@ -1,7 +1,7 @@
 """The domains of the demo, with their agents, teams, workflows, tools and words.
 
-Each file in `domains/` is one `Domain`. Its texts are templates: `{city}` is replaced by one of the words of the
-domain, and the slots of `scene.draw_words` (`{count}`, `{amount}`, `{day}`, ...) by numbers and dates.
+Each file in `domains/` is one `Domain`. Its texts are templates. `{city}` stands for one of the domain's words. The
+slots of `scene.draw_words` (`{count}`, `{amount}`, `{day}`, ...) stand for numbers and dates.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class DemoStep(msgspec.Struct, frozen=True):
 
 
 class DemoWorkflow(msgspec.Struct, frozen=True):
-    """Steps that run one after another, each on the output of the one before."""
+    """Steps that run in order. Each gets the output of the step before it."""
 
     name: str
     description: str
@@ -67,7 +67,7 @@ class DemoWorkflow(msgspec.Struct, frozen=True):
 
 
 class Domain(msgspec.Struct, frozen=True):
-    """A field of work, with all components and texts for it."""
+    """A field of work, with all its components and texts."""
 
     service: str
     words: dict[str, list[str]]

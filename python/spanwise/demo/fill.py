@@ -1,7 +1,7 @@
 """Fills a store with the traces of the demo exactly once, resuming after an interruption.
 
-`demo.json` in the data folder records which traces they are and whether all of them are stored. After an interruption
-the same spans are sent again from the beginning; sending a span twice has no effect.
+`demo.json` in the data folder records the traces and whether all of them are stored. After an interruption, the same
+spans are sent again from the beginning. Sending a span twice has no effect.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ TRACES = 20_000
 SEED = 7
 
 _SENDERS = 4
-"""Concurrent requests, which become durable together."""
+"""Concurrent requests. They become durable together."""
 _ATTEMPTS = 10
 _RETRY_SECONDS = 0.2
 
 
 class FillPlan(msgspec.Struct, frozen=True):
-    """What to fill a store with: generated traces of the 30 days before `now`."""
+    """The generated traces for a store, within the 30 days before `now`."""
 
     traces: int
     seed: int
@@ -100,7 +100,7 @@ def fill(store: Store, plan: FillPlan, advance: Callable[[int], None]) -> int:
 
 
 def _requests(plan: FillPlan) -> Iterator[tuple[bytes, str, str | None, int]]:
-    """Yields the body, content type and content encoding of each request, and how many traces it completes."""
+    """Yields the body, content type, content encoding and number of completed traces of each request."""
     for export in export_requests(plan.traces, plan.seed, plan.now):
         yield export.body, CONTENT_TYPE, None, export.traces
     for capture in captures():
@@ -108,7 +108,7 @@ def _requests(plan: FillPlan) -> Iterator[tuple[bytes, str, str | None, int]]:
 
 
 def _send(store: Store, body: bytes, content_type: str, content_encoding: str | None) -> int:
-    """Ingests one request, retrying while the store is busy; returns the number of rejected spans."""
+    """Ingests one request, retrying while the store is busy. Returns the number of rejected spans."""
     attempts = 0
     while True:
         try:

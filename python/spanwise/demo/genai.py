@@ -62,7 +62,7 @@ class _Conversation:
         self.common = common
 
     def write(self, run: DemoRun) -> list[_GenAiMessage]:
-        """Writes the model and tool calls of `run`; returns the messages, including the answer."""
+        """Writes the model and tool calls of `run`. Returns the messages, including the answer."""
         messages = [_text("user", run.question)]
         for use in run.uses:
             call = _Part("tool_call", id=use.call_id, name=use.tool.name, arguments=Raw(use.arguments.encode()))
@@ -119,7 +119,7 @@ class _Conversation:
 
 
 def write_pydantic_agent(writer: TraceWriter, run: DemoRun, identity: TraceIdentity) -> None:
-    """Writes the run of a pydantic-ai agent, whose user id is only in `metadata`."""
+    """Writes the run of a pydantic-ai agent. Its user id is only in `metadata`."""
     name = slug(run.agent.name, "_")
     call_id = str(UUID(int=writer.rng.getrandbits(128), version=4))
     common: Attributes = {"gen_ai.agent.name": name, "gen_ai.agent.call.id": call_id}
@@ -184,7 +184,7 @@ def _close_genai(writer: TraceWriter, span: Span, answer: str, failure: Failure 
 
 
 def write_function(writer: TraceWriter, scene: Scene, function: str, identity: TraceIdentity) -> None:
-    """Writes an application function that calls a model; only its own span has session and user id."""
+    """Writes an application function that calls a model. Only its own span has session and user id."""
     named = {"session.id": identity.session_id, "user.id": identity.user_id}
     attributes: Attributes = {key: value for key, value in named.items() if value is not None}
     attributes |= {"http.request.method": "POST", "http.route": f"/{function.replace('_', '-')}"}

@@ -1,4 +1,4 @@
-"""The components that the demo hosts: agents, a team, a workflow and a factory, made of plain functions."""
+"""The components that the demo hosts: agents, a team, a workflow and a factory, all made of plain functions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Taste(Struct):
 
 
 def weather(city: str) -> tuple[str, int]:
-    """Returns a made-up sky and temperature in degrees Celsius, always the same for a city."""
+    """Returns made-up weather for a city: the sky, and the temperature in degrees Celsius. It never changes."""
     drawn = crc32(city.strip().casefold().encode())
     return SKIES[drawn % len(SKIES)], 4 + drawn // len(SKIES) % 27
 
@@ -58,21 +58,21 @@ async def guide(city: str, call: Call) -> AsyncIterator[str]:
 
 
 def pack(city: str, call: Call) -> str:
-    """Says what to pack, and counts the calls in the session state."""
+    """Returns a packing list, and counts the calls in the session state."""
     _, degrees = look_up(city, call)
     call.session_state["lists"] = call.session_state.get("lists", 0) + 1
     return "Pack a coat." if degrees < COLD else "Pack light."
 
 
 def find_room(city: str, sky: str) -> str:
-    """Returns a room. Hotels in fog do not answer."""
+    """Returns a room. Hotels in fog do not respond."""
     if sky == "fog":
         raise ConnectionError(f"the hotel in {city} does not answer")
     return "room 7"
 
 
 def book(city: str, call: Call) -> str | Pause:
-    """Books a room once somebody approved it; where there is fog, the tool fails."""
+    """Books a room after approval. The tool fails in fog."""
     if not call.is_continued:
         return Pause([{"question": f"Book a room in {city}?"}])
     if not call.answers[0].get("confirmation"):

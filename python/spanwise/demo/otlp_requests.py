@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from spanwise.demo.spans import Scope, Span
 
 CONTENT_TYPE = "application/json"
-"""The content type of all request bodies, which are not compressed."""
+"""The content type of all request bodies. They are not compressed."""
 
 _MAX_SPANS = 200
 _MAX_BYTES = 1 << 20

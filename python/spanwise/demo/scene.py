@@ -54,7 +54,7 @@ class ToolUse(NamedTuple):
 
 
 class DemoRun(NamedTuple):
-    """A run of an agent. With a `failure`, its last model call failed and there is no answer."""
+    """A run of an agent. If it has a `failure`, its last model call failed and there is no answer."""
 
     domain: Domain
     agent: DemoAgent
@@ -72,7 +72,7 @@ class DemoRun(NamedTuple):
 
 
 def draw_words(rng: Random, domain: Domain, moment: datetime) -> Words:
-    """Draws a value for each slot, for a trace that starts at `moment`."""
+    """Draws a value for each slot of a trace that starts at `moment`."""
     words: Words = {slot: rng.choice(choices) for slot, choices in domain.words.items()}
     words["count"] = rng.randint(2, 40)
     words["number"] = rng.randint(1_000, 99_999)
@@ -84,7 +84,7 @@ def draw_words(rng: Random, domain: Domain, moment: datetime) -> Words:
 
 
 def fill(template: Template, words: Words) -> Template:
-    """Returns `template` with its slots filled; a template that is a single slot keeps the type of its value."""
+    """Returns `template` with its slots filled. A template that is a single slot keeps the type of its value."""
     if isinstance(template, list):
         return [str(fill(part, words)) for part in template]
     if not isinstance(template, str) or "{" not in template:
@@ -98,7 +98,7 @@ def _fill_json(templates: dict[str, Template], words: Words) -> str:
 
 
 def use_tool(rng: Random, tool: DemoTool, words: Words, *, failing: bool) -> ToolUse:
-    """Returns a call of `tool`; the result of a failing one is its error message."""
+    """Returns a call of `tool`. The result of a failing call is its error message."""
     failure = None
     if failing:
         kind, message = rng.choice(tool.failures)
@@ -127,7 +127,7 @@ class Scene:
         self._failing = failing
 
     def run(self, agent: DemoAgent, question: str = "", *, max_uses: int = 6) -> DemoRun:
-        """Draws a run of `agent` for `question`, by default that of the scene. The first run fails, if one does."""
+        """Draws a run of `agent` for `question`, by default the scene's. In a failing scene, the first run fails."""
         rng = self.rng
         tools = self.domain.tools_of(agent)
         model = rng.choices(MODELS, _MODEL_WEIGHTS)[0]

@@ -1,4 +1,4 @@
-"""The schedule of the generated traces: their users, sessions and start times, and what they run."""
+"""The schedule of the generated traces: users, sessions, start times and components."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ERROR_SHARE = 0.05
 _ANONYMOUS_SHARE = 0.04
 _ASYNCHRONOUS_SHARE = 0.4
 _SIDE_SHARE = 0.15
-"""How often a trace runs something other than the main component of its session."""
+"""The share of traces that run something other than the main component of their session."""
 _WORKING_HOURS = range(7, 18)
 _WAKING_HOURS = range(5, 22)
 _WEEKEND = (6, 7)
@@ -42,7 +42,7 @@ _LAST = (
 
 
 class CatalogEntry(NamedTuple):
-    """Something that a user can call: an agent, a team, a workflow, or a function by name."""
+    """A callable entry of the demo: an agent, a team, a workflow, or a function by name."""
 
     kind: Kind
     domain: Domain
@@ -54,10 +54,10 @@ class ScheduledTrace(NamedTuple):
 
     Attributes:
         start: its start time.
-        entry: what it runs.
+        entry: the component or function that it runs.
         identity: its session and user.
         method: the agno method: `run`, or `arun` in asynchronous code.
-        failing: whether something in it fails.
+        failing: whether a part of it fails.
         seed: the seed of all its other contents.
     """
 
@@ -110,7 +110,7 @@ def _users(count: int) -> list[str]:
 
 
 def _moment(rng: Random, earliest: datetime, latest: datetime) -> datetime:
-    """Draws a time between both; working hours on weekdays are most likely."""
+    """Draws a time between both. Working hours on weekdays are the most likely."""
     while True:
         moment = earliest + rng.random() * (latest - earliest)
         busy = 1.0 if moment.hour in _WORKING_HOURS else 0.35 if moment.hour in _WAKING_HOURS else 0.12

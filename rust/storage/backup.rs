@@ -1,16 +1,17 @@
-//! Backup: a store is copied while another process writes to it.
+//! Backup: copies a store while another process writes to it.
 //!
-//! Why the copy is one state of the store, with everything that was acknowledged before the backup began:
+//! The copy is one consistent state of the store. It contains everything that was acknowledged before the
+//! backup began:
 //!
-//! 1. The newest manifest is read. It names every segment, and the WAL number up to which the WAL is contained in them.
-//!    Objects never change.
-//! 2. The segments' files are opened, and only then the WAL after that number is listed and read. What was acknowledged
-//!    before the listing is in it, or in the segments.
-//! 3. An object is deleted only after a newer manifest is durable. So if one is missing and there is a newer
-//!    manifest, the backup begins again with that one; if there is none, the missing object is damage. Open objects
-//!    stay readable, so from here on the writer may do anything.
-//! 4. Everything is written and verified on the way, the manifest last: without it an unfinished copy cannot be opened
-//!    as a store.
+//! 1. Read the newest manifest. It names every segment, and the WAL checkpoint: segments contain the WAL up
+//!    to this number. Objects never change.
+//! 2. Open the files of the segments. Only then list and read the WAL after the checkpoint. Everything
+//!    acknowledged before the listing is in the WAL or in the segments.
+//! 3. A writer deletes an object only after a newer manifest is durable. If an object is missing and a newer
+//!    manifest exists, the backup restarts with that manifest. Without a newer manifest, the missing object
+//!    is damage. Open objects stay readable, so later deletions do no harm.
+//! 4. Write and verify everything, and write the manifest last. Without a manifest an unfinished copy cannot
+//!    be opened as a store.
 
 use std::fs;
 use std::sync::Arc;
@@ -27,30 +28,30 @@ use crate::storage::options::Options;
 use crate::storage::segment::verify::verify_size;
 use crate::storage::wal;
 
-/// What a backup has copied.
+/// The result of a backup.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct BackupReport {
-    /// The number of the manifest that was copied.
+    /// The number of the copied manifest.
     pub manifest: u64,
-    /// Segments. Quarantined ones are not copied.
+    /// The number of segments. Quarantined segments are not copied.
     pub segments: u64,
-    /// WAL objects that are not contained in segments.
+    /// The number of WAL objects after the checkpoint.
     pub wal_objects: u64,
-    /// Everything that was acknowledged up to this WAL number is in the backup.
+    /// The last WAL number in the backup. Everything acknowledged up to it is included.
     pub wal_through: u64,
-    /// Objects of indexes.
+    /// The number of index objects.
     pub indexes: u64,
-    /// Bytes copied.
+    /// The number of copied bytes.
     pub bytes: u64,
 }
 
-/// Copies the store in `source` to `target`, a folder that is created if need be, or a bucket. With `indexes` the objects of
-/// indexes are copied, too; one that is missing or damaged is left out, for it can be made of the rest. `progress` counts the
-/// bytes that are read of `source`.
+/// Copies the store in `source` to `target`, a bucket or a folder that is created if missing. With `indexes`,
+/// index objects are copied too. A missing or damaged one is skipped because it can be rebuilt. `progress`
+/// counts the bytes that are read from `source`.
 ///
 /// # Errors
-/// [`Error::Damage`] found in the source, [`Error::Options`] if there is no store or `target` is not
-/// empty, [`Error::Busy`] if the store changes faster than it can be read, [`Error::Storage`].
+/// [`Error::Damage`] found in the source, [`Error::Options`] if there is no store or `target` is not empty,
+/// [`Error::Busy`] if the store changes faster than it can be read, [`Error::Storage`].
 pub(crate) fn backup(
     source: &dyn Objects,
     target: &StoreLocation,
@@ -98,12 +99,12 @@ fn expect_empty(target: &StoreLocation) -> Result<()> {
 /// An object to copy: its path, size and checksum.
 type BackupFile = (String, FileRecord, Arc<dyn ObjectReader>);
 
-/// The opened objects to copy, which stay readable whatever their writer does.
+/// The opened objects to copy. They stay readable if the writer deletes them.
 struct BackupSource {
-    /// Names no indexes.
+    /// The manifest of the copy, without indexes.
     manifest: Manifest,
     files: Vec<BackupFile>,
-    /// The objects of indexes, and the position of the segment of each.
+    /// The index objects, each with the position of its segment.
     indexes: Vec<(usize, BackupFile)>,
     /// The WAL objects after the checkpoint, in order, and their numbers.
     wal: Vec<(u64, Bytes)>,
@@ -135,7 +136,8 @@ impl BackupSource {
         let wal = (manifest.wal_checkpoint + 1..=through).filter_map(|number| {
             let content = match manifest.quarantined_wal(number) {
                 None => wal::content(source, number).map(Some),
-                // What is left of a damaged object is salvaged from the copy as it was here.
+                // The copy keeps the damaged object, so that its readable requests can be salvaged there as
+                // well.
                 Some(_) => source.get(&wal::path(number)),
             };
             content.map(|content| Some((number, content?))).transpose()
@@ -188,7 +190,7 @@ fn create(target: &dyn Objects, path: &str, content: &PutPayload) -> Result<()> 
     }
 }
 
-/// Copies a file piece by piece and compares the content with its record. Returns its size in bytes.
+/// Copies a file in chunks and compares the content with its record. Returns the size in bytes.
 fn copy_file((path, record, object): &BackupFile, target: &dyn Objects) -> Result<u64> {
     const PIECE: usize = 1 << 20;
     verify_size(path, object.as_ref(), *record)?;

@@ -1,17 +1,18 @@
-//! Which traces requests have changed since the store was opened, for readers that follow it.
+//! The traces that requests have changed since the store was opened, for readers that follow it.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::otlp::TraceId;
 
-/// The most changes that are remembered, 16 bytes each: half a minute of 2,000 traces a second.
+/// The maximum number of changes that are kept, 16 bytes each: 30 seconds at 2,000 traces per second.
 pub const MAX_CHANGES: usize = 65_536;
 
-/// The traces that requests have changed, the most recent last. A position counts the changes since the store was
-/// opened: [`crate::storage::Snapshot::changes`] is the position up to which a snapshot contains them.
+/// The traces that requests have changed, the most recent last. A position is the number of changes since the
+/// store was opened: [`crate::storage::Snapshot::changes`] is the position up to which a snapshot contains
+/// them.
 ///
-/// What changes no trace by a request is not in it: flushes, compactions, deletions, and bulk loads.
+/// Flushes, compactions, deletions and bulk loads are not recorded.
 #[derive(Debug, Default)]
 pub struct Changes {
     recent: Mutex<Recent>,
@@ -31,8 +32,9 @@ impl Recent {
 }
 
 impl Changes {
-    /// Returns the traces that changed after position `after` up to position `through`, in order, and the position
-    /// before the first of them: it is later than `after` if the changes in between are forgotten.
+    /// Returns the traces that changed after position `after` and up to position `through`, in order, and the
+    /// position before the first of them. That position is later than `after` if older changes have been
+    /// dropped.
     pub fn between(&self, after: u64, through: u64) -> (u64, Vec<TraceId>) {
         let recent = self.recent();
         let after = after.max(recent.first);
@@ -42,7 +44,7 @@ impl Changes {
         (after, recent.traces.range(start.min(end)..end).copied().collect())
     }
 
-    /// Adds traces that changed, and returns the position after them.
+    /// Adds changed traces, and returns the position after them.
     pub(crate) fn append(&self, traces: &[TraceId]) -> u64 {
         let mut recent = self.recent();
         recent.traces.extend(traces);
@@ -52,7 +54,7 @@ impl Changes {
         recent.position()
     }
 
-    /// Forgets all traces, because some have changed that are not known.
+    /// Drops all changes, because some changed traces are unknown.
     pub(crate) fn forget(&self) {
         let mut recent = self.recent();
         recent.first = recent.position() + 1;

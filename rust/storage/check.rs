@@ -1,5 +1,5 @@
-//! Checking a store: every object that the newest manifest names is read and verified, and indexes are compared with what is
-//! read; nothing is written.
+//! Checking a store: reads and verifies every object that the newest manifest names, and compares indexes
+//! with the data. Writes nothing.
 
 use serde::Serialize;
 
@@ -13,39 +13,39 @@ use crate::storage::segment::verify::verify_content;
 use crate::storage::segment::{Segment, read_deletion_vector};
 use crate::storage::wal;
 
-/// What a check has read.
+/// The result of a check.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct CheckReport {
     /// The number of the newest manifest.
     pub manifest: u64,
-    /// Live segments.
+    /// The number of live segments.
     pub segments: u64,
-    /// Live rows of the segments.
+    /// The number of live rows in segments.
     pub sealed_traces: u64,
-    /// Deleted rows of the segments.
+    /// The number of deleted rows in segments.
     #[serde(rename = "hidden_rows")]
     pub deleted_rows: u64,
-    /// WAL objects that are not contained in segments.
+    /// The number of WAL objects after the checkpoint.
     pub wal_objects: u64,
-    /// Bytes read.
+    /// The number of bytes read.
     pub bytes: u64,
-    /// Indexes that are what the store would build: objects, and files of the cache of a store in a folder.
+    /// The number of indexes that match a fresh build: index objects, and cache files of a store in a folder.
     pub indexes: u64,
-    /// The paths of indexes that are not, as damaged ones and those of another version: what does not match is built anew.
+    /// The paths of the other indexes, which are damaged or of another version. They are rebuilt.
     pub other_indexes: Vec<String>,
-    /// Damaged segments that no search returns; they are not read.
+    /// Damaged segments, which are excluded from searches and not read.
     #[serde(rename = "aside")]
     pub quarantined: Vec<QuarantinedSegment>,
-    /// Damaged objects of the write-ahead log, of which requests may be lost.
+    /// Damaged WAL objects, whose requests may be lost.
     #[serde(rename = "wal_aside")]
     pub quarantined_wal: Vec<QuarantinedWal>,
 }
 
-/// Each byte of rows and documents is read to verify it, and again to compare indexes with it.
+/// Rows and documents are read twice: to verify them, and to compare the indexes with them.
 const READS: u64 = 2;
 
-/// Reads and verifies a store. If another process changes it meanwhile, it is read again. `progress` counts the bytes that
-/// are read of `objects`.
+/// Reads and verifies a store. If another process changes it meanwhile, it is read again. `progress` counts
+/// the bytes that are read from `objects`.
 ///
 /// # Errors
 /// The first damage found; [`Error::Options`] if there is no store.

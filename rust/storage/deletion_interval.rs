@@ -1,15 +1,15 @@
-//! The time between deletions in a loop, which otherwise would have requests wait all the time.
+//! The interval between repeated deletions, which would otherwise make requests wait continuously.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How many times as long as a deletion took, the next one waits if requests had to wait for it: requests then have two
-/// thirds of the time of the committer.
+/// The ratio of the wait to the duration of a deletion, if requests had to wait for it. Requests then get two
+/// thirds of the committer's time.
 const WAIT_FACTOR: u32 = 2;
-/// The longest wait.
+/// The maximum wait.
 const MAX_WAIT: Duration = Duration::from_secs(1);
 
-/// When the next deletion may begin.
+/// Limits the rate of deletions.
 #[derive(Debug)]
 pub(crate) struct DeletionInterval {
     due: Mutex<Instant>,
@@ -22,7 +22,7 @@ impl Default for DeletionInterval {
 }
 
 impl DeletionInterval {
-    /// Calls `delete` once it is due, one caller at a time. `are_requests_waiting` is asked after it.
+    /// Calls `delete` when it is due. Callers take turns. `are_requests_waiting` is checked afterwards.
     pub(crate) fn run<T>(
         &self,
         delete: impl FnOnce() -> T,

@@ -1,10 +1,10 @@
-//! Global ordinals of sessions: one number per session, an id with its owner, across all segments.
+//! Global ordinals of sessions: one number per session (an id with its owner) across all segments.
 //!
-//! Each segment has its own session codes. Global ordinals are computed once for a set of segments, by merging their
-//! sorted sessions, so that a search compares sessions by number instead of by id. When segments are added or removed,
-//! the remaining ones keep their ordinals, and the sessions of a new segment are looked up in the others. Most
-//! sessions occur in one segment only. Those that do not are marked, so that a search counts the others by the
-//! segment's own codes.
+//! Each segment has its own session codes. Global ordinals are computed once for a set of segments, by
+//! merging their sorted sessions. Searches then compare sessions by number instead of by id. When segments
+//! are added or removed, the other segments keep their ordinals, and the sessions of a new segment are looked
+//! up in the others. Most sessions occur in one segment only. The shared ones are marked, so that a search
+//! counts the others by the codes of their segment.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -20,14 +20,14 @@ pub type KnownSessions = Arc<[Option<(usize, u32)>]>;
 /// The ordinals of the sessions of some segments.
 #[derive(Debug)]
 pub struct GlobalOrdinals {
-    /// Distinguishes these ordinals from any others.
+    /// A unique id of these ordinals.
     id: u64,
     segments: Vec<Arc<Index>>,
     /// For each segment, the ordinal of every code.
     by_code: Vec<Arc<[u32]>>,
     /// For each segment, a bit per code that is set if another segment has the session as well.
     shared: Vec<Vec<u64>>,
-    /// Greater than all ordinals.
+    /// An exclusive upper bound of all ordinals.
     end: u32,
     /// The number of sessions; some ordinals below `end` may be unused.
     count: u32,
@@ -40,7 +40,7 @@ pub(crate) struct PreviousOrdinals {
     end: u32,
 }
 
-/// A placeholder for an ordinal that is not assigned yet.
+/// A placeholder for an unassigned ordinal.
 const UNASSIGNED: u32 = u32::MAX;
 
 impl GlobalOrdinals {
@@ -98,7 +98,7 @@ impl GlobalOrdinals {
         &self.by_code[segment]
     }
 
-    /// Returns a bit per code of a segment: whether another segment has the session as well.
+    /// Returns a bit per code of a segment, which is set if another segment has the session as well.
     pub fn shared(&self, segment: usize) -> &[u64] {
         &self.shared[segment]
     }
@@ -118,7 +118,8 @@ impl GlobalOrdinals {
 }
 
 impl PreviousOrdinals {
-    /// Returns the ordinals of every segment and their end, or `None` if too few sessions have one already.
+    /// Returns the ordinals of every segment and their end; `None` if too few sessions have an ordinal
+    /// already.
     fn extend(&self, segments: &[Arc<Index>], texts: &[&Texts]) -> Option<(Vec<Arc<[u32]>>, u32)> {
         let known = |index: &Arc<Index>| {
             let is_it = |(known, _): &&(Weak<Index>, _)| std::ptr::eq(known.as_ptr(), Arc::as_ptr(index));
@@ -127,7 +128,7 @@ impl PreviousOrdinals {
         let mut by_code: Vec<Option<Arc<[u32]>>> = segments.iter().map(known).collect();
         let all: usize = texts.iter().map(|texts| texts.distinct() as usize).sum();
         let old: usize = by_code.iter().flatten().map(|ordinals| ordinals.len()).sum();
-        // The ordinals of removed segments are not reused, so too many may be unused by now.
+        // The ordinals of removed segments are not reused, so too many may be unused.
         if 2 * old < all || self.end as usize > 2 * all {
             return None;
         }
@@ -147,8 +148,8 @@ impl PreviousOrdinals {
     }
 }
 
-/// Returns the ordinal of every session of a segment that one of the others has as well, and [`UNASSIGNED`] for the
-/// rest.
+/// Returns the ordinal of every session of a segment that another segment has as well, and [`UNASSIGNED`] for
+/// the others.
 fn look_up_common(own: &Texts, others: &[(&Texts, &[u32])]) -> Vec<u32> {
     let found = others.par_iter().map(|(texts, ordinals)| {
         let common = common(own, texts).into_iter();

@@ -1,4 +1,4 @@
-//! Ingest into a store: a request is decoded, made durable by the committer, and reported.
+//! Ingest into a store: decodes a request, makes it durable through the committer, and reports the result.
 
 use crate::error::Result;
 use crate::ingest::{DecodePermits, RequestFragments, RequestPart, RequestSpans};
@@ -8,19 +8,19 @@ use crate::storage::state::merge_spans::{GroupedRequest, IngestOutcome};
 use crate::storage::store::{StoreInner, TraceStore};
 use crate::time::now_micros;
 
-/// What became of the spans of one request.
+/// The result of storing the spans of one request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IngestReport {
-    /// Spans that are durable now.
+    /// The number of spans that are durable now.
     pub accepted: u64,
-    /// Spans that were rejected.
+    /// The number of rejected spans.
     pub rejected: u64,
-    /// Why the first of them was rejected, or empty.
+    /// The reason for the first rejection, or empty.
     pub reason: String,
 }
 
 impl IngestReport {
-    /// Returns the report of a request once the store has taken what was accepted of it.
+    /// Returns the report of a request after the store has accepted its valid part.
     fn after(self, outcome: IngestOutcome) -> Self {
         let IngestOutcome { accepted, rejected, reason } = outcome;
         let reason = if self.reason.is_empty() { reason } else { self.reason };
@@ -28,21 +28,21 @@ impl IngestReport {
     }
 }
 
-/// What became of a request with log records.
+/// The result of storing the log records of one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogIngestReport {
-    /// What became of the records that carry content of a span.
+    /// The result for records that carry the content of a span.
     pub stored: IngestReport,
-    /// Records that carry none.
+    /// The number of other records.
     pub dropped: u64,
 }
 
 impl TraceStore {
-    /// Decodes the body of an OTLP request, stores its spans, and returns once they are durable and searchable.
-    /// `content_type` and `content_encoding` are the headers of the request.
+    /// Decodes the body of an OTLP request and stores its spans. Returns after they are durable and
+    /// searchable. `content_type` and `content_encoding` are the headers of the request.
     ///
     /// # Errors
-    /// As [`crate::otlp::decode`] and [`TraceStore::ingest`].
+    /// The errors of [`crate::otlp::decode`] and [`TraceStore::ingest`].
     pub fn ingest_body(
         &self,
         body: &[u8],
@@ -53,17 +53,19 @@ impl TraceStore {
         self.append(request, Some(permits))
     }
 
-    /// Stores the spans of a decoded request and returns once they are durable and searchable.
+    /// Stores the spans of a decoded request. Returns after they are durable and searchable. Spans of a
+    /// damaged trace are rejected individually.
     ///
     /// # Errors
-    /// [`crate::error::Error::Busy`]: nothing was stored, try again later. [`crate::error::Error::Stopped`]: reopen the
-    /// store first. [`crate::error::Error::Storage`]: spans belong to a trace that could not be read; nothing was stored.
-    /// [`crate::error::Error::Closed`]. Spans of a damaged trace are rejected by themselves.
+    /// [`crate::error::Error::Busy`]: nothing was stored, retry later. [`crate::error::Error::Stopped`]:
+    /// reopen the store first. [`crate::error::Error::Storage`]: spans belong to a trace that could not be
+    /// read; nothing was stored. [`crate::error::Error::Closed`].
     pub fn ingest(&self, request: DecodedRequest) -> Result<IngestReport> {
         self.append(RequestSpans::new(now_micros(), request)?, None)
     }
 
-    /// Stores the spans of a request. The permits are released once its bytes count as waiting to be written.
+    /// Stores the spans of a request. The permits are released after its bytes count as waiting to be
+    /// written.
     fn append(&self, request: RequestSpans, permits: Option<DecodePermits<'_>>) -> Result<IngestReport> {
         self.inner.expect_open()?;
         let RequestSpans { received, spans, encoded, rejected, reason } = request;
@@ -75,11 +77,12 @@ impl TraceStore {
         self.inner.ingest(request, permits).map(|outcome| report.after(outcome))
     }
 
-    /// Decodes the body of an OTLP request with log records, stores those that carry content of a span, and returns
-    /// once they are durable. `content_type` and `content_encoding` are the headers of the request.
+    /// Decodes the body of an OTLP request with log records, and stores the records that carry the content of
+    /// a span. Returns after they are durable. `content_type` and `content_encoding` are the headers of the
+    /// request.
     ///
     /// # Errors
-    /// As [`crate::otlp::decode_logs`] and [`TraceStore::ingest`].
+    /// The errors of [`crate::otlp::decode_logs`] and [`TraceStore::ingest`].
     pub fn ingest_log_body(
         &self,
         body: &[u8],
@@ -91,11 +94,12 @@ impl TraceStore {
         self.append_fragments(request, Some(permits))
     }
 
-    /// Stores a part of a request that was decoded, checked and split elsewhere, and returns once it is durable and
-    /// searchable. `received` is when the request was received there, in microseconds since 1970.
+    /// Stores a part of a request that was decoded, checked and split by another process. Returns after it is
+    /// durable and searchable. `received` is the time when that process received the request, in microseconds
+    /// since 1970.
     ///
     /// # Errors
-    /// [`crate::error::Error::Decode`] if it is no such part; as [`TraceStore::ingest`].
+    /// [`crate::error::Error::Decode`] if `part` is malformed; the errors of [`TraceStore::ingest`].
     pub fn ingest_part(&self, received: i64, part: &[u8]) -> Result<IngestReport> {
         self.inner.expect_open()?;
         let (part, permits) = self.inner.decoder.read_part(received, part)?;
@@ -107,10 +111,10 @@ impl TraceStore {
         self.inner.ingest(request, Some(permits)).map(|outcome| IngestReport::default().after(outcome))
     }
 
-    /// Stores the fragments of a decoded request and returns once they are durable.
+    /// Stores the fragments of a decoded request. Returns after they are durable.
     ///
     /// # Errors
-    /// As [`TraceStore::ingest`].
+    /// The errors of [`TraceStore::ingest`].
     pub fn ingest_logs(&self, logs: DecodedLogs) -> Result<LogIngestReport> {
         self.append_fragments(RequestFragments::new(now_micros(), logs), None)
     }
@@ -133,7 +137,7 @@ impl TraceStore {
 }
 
 impl StoreInner {
-    /// Makes a request durable. Its permits are released once its bytes count as waiting to be written.
+    /// Makes a request durable. Its permits are released after its bytes count as waiting to be written.
     fn ingest(&self, request: GroupedRequest, permits: Option<DecodePermits<'_>>) -> Result<IngestOutcome> {
         let _waiting = self.admit(request.encoded.len() as u64)?;
         drop(permits);

@@ -6,8 +6,8 @@ use std::collections::binary_heap::PeekMut;
 
 use crate::index::{Boundary, Texts, sort_key};
 
-/// Splits the values of all segments into a few contiguous ranges, to be merged in parallel. Returns the first code of
-/// every segment in each range, and the codes after the last range.
+/// Splits the values of all segments into a few contiguous ranges for parallel merging. Returns the first
+/// code of every segment in each range, and the codes after the last range.
 pub(crate) fn range_bounds(texts: &[&Texts]) -> Vec<Vec<u32>> {
     const RANGES: u32 = 8;
     let largest = texts.iter().max_by_key(|texts| texts.distinct());
@@ -21,8 +21,8 @@ pub(crate) fn range_bounds(texts: &[&Texts]) -> Vec<Vec<u32>> {
     first.chain(between).chain(last).collect()
 }
 
-/// Calls `visit` with every segment and code from the codes `from` up to the codes `to`, in order of the values, and
-/// with whether the value differs from the one before.
+/// Calls `visit` with every segment and code from the codes `from` up to the codes `to`, in value order. The
+/// third argument is true if the value differs from the previous one.
 pub(crate) fn merge(texts: &[&Texts], from: &[u32], to: &[u32], mut visit: impl FnMut(usize, u32, bool)) {
     let common = common_prefix(texts, from, to);
     let next = |segment: usize, code: u32| {
@@ -44,7 +44,7 @@ pub(crate) fn merge(texts: &[&Texts], from: &[u32], to: &[u32], mut visit: impl 
     }
 }
 
-/// Returns the codes of the values that two segments have, one pair per value, ascending.
+/// Returns the codes of the values that both segments have, one pair per value, ascending.
 pub(crate) fn common(one: &Texts, other: &Texts) -> Vec<(u32, u32)> {
     let swapped = other.distinct() < one.distinct();
     let (smaller, larger) = if swapped { (other, one) } else { (one, other) };

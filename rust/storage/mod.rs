@@ -1,26 +1,26 @@
-//! The storage engine: traces in a write-ahead log, a head in memory, and immutable segments.
+//! The storage engine: traces in a write-ahead log, an in-memory head, and immutable segments.
 //!
-//! Each trace is in exactly one live row of a [`Snapshot`]: a row of the head, or a row of a sealed segment. The head
-//! is rebuilt from the write-ahead log (`wal.rs`): a request is acknowledged once its spans are durable there. A
-//! segment is two immutable files, the rows and the documents, and is live once a manifest names it. When spans
-//! come for a stored trace, the whole trace moves to a new row, and the old row is deleted.
+//! Each trace has exactly one live row in a [`Snapshot`], either in the head or in a segment. The head is
+//! rebuilt from the write-ahead log (`wal.rs`): a request is acknowledged after its spans are durable there.
+//! A segment consists of two immutable files, the rows and the documents. It is live when a manifest names
+//! it. When spans arrive for a stored trace, the whole trace moves to a new row, and the old row is deleted.
 //!
-//! After a crash the store is what the newest manifest names, and the log after the manifest's checkpoint. So a
-//! deletion vector may become durable only together with the segment that supersedes its rows: rows that are
-//! superseded by the head are deleted in memory alone, and a replay finds their traces in the old rows, merges, and
-//! deletes them again.
+//! After a crash, the newest manifest and the log after its checkpoint define the store. Therefore a deletion
+//! vector may only become durable together with the segment that supersedes its rows. Rows superseded by the
+//! head are deleted in memory only. A replay finds their traces in the old rows, merges them, and deletes the
+//! rows again.
 //!
 //! ```text
 //! ingest -> merge_spans -> group_commit (WAL put, publish) -> head
-//! head -> cut -> flush (a segment's files) -> manifest_commit, publish -> segments
+//! head -> rotate -> flush (a segment's files) -> manifest_commit, publish -> segments
 //! segments -> compaction_picker -> compact (a segment's files) -> manifest_commit, publish -> segments
 //! import -> bulk_load (a segment's files) -> manifest_commit, publish -> segments
 //! delete (deletion vectors) -> manifest_commit, publish -> segments
 //! open -> claim, fence, replay, sweep
 //! ```
 //!
-//! Everything durable is created once, never changed, and checksummed ([`objects`]). Whatever differs from what was
-//! written is reported as damage; no result silently comes from a smaller store.
+//! Every durable object is created once, never changed, and checksummed ([`objects`]). Any difference from
+//! the written content is reported as damage. No result is silently computed from an incomplete store.
 
 mod backup;
 mod changes;

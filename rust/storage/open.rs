@@ -1,34 +1,34 @@
-//! Opening a store: it is claimed, swept, and its state recovered.
+//! Opening a store: claims it, recovers its state, and sweeps it.
 //!
-//! 1. The newest manifest is read, its segments are opened, and the WAL after its checkpoint is replayed in order. A
-//!    replay rejects nothing: what is written was validated. Damage and newer formats are rejected here, before
-//!    anything is written.
-//! 2. The next manifest is created with a fresh writer id, then the next WAL object as a fence. From here on any
-//!    earlier writer finds its next number taken and stops. If it wrote while we read, a newer manifest makes us
-//!    begin again, and the WAL is replayed up to the fence.
-//! 3. Objects that the manifest does not name are deleted, or left to be deleted once they have lingered.
+//! 1. The newest manifest is read, its segments are opened, and the WAL after its checkpoint is replayed in
+//!    order. A replay rejects nothing, because everything was validated before it was written. Damage and
+//!    newer formats are rejected here, before anything is written.
+//! 2. The next manifest is created with a fresh writer id, then the next WAL object as a fence. From here on,
+//!    any earlier writer finds its next number taken and stops. If it wrote during our read, we restart with
+//!    the newer manifest, and the WAL is replayed up to the fence.
+//! 3. Objects that the manifest does not name are deleted at once, or after the linger time.
 //!
 //! # Why there is one writer, without a lock
 //!
-//! The storage must guarantee two things only: a conditional create happens once, and what exists is read and listed by
-//! later requests. No clock is trusted, and a request may arrive any time after it was sent, whether or not its sender
-//! has given it up. See `docs/reference/storage.md#one-writer`.
+//! The storage must guarantee two things only: a conditional create succeeds once, and later reads and
+//! listings return existing objects. No clock is trusted. A request may arrive any time after it was sent,
+//! even if its sender has given up. See `docs/reference/storage.md#one-writer`.
 //!
-//! - **WAL.** A writer puts one number at a time. Of two claims the later one lists the WAL after its manifest is
-//!   there: either it finds what the writer before has put, and replays it, or its fence has that very number. So the
-//!   next number of every replaced writer is a fence. Fences are kept for ever (56 bytes for each opening), so a put
-//!   that was sent before two claims, or twenty, still finds its number taken. What was acknowledged is therefore
-//!   below a fence of the next claim, which replays it.
-//! - **Manifests.** The newest manifest is never deleted, and a new one only follows the newest. Older claims may be
-//!   deleted, so the number of a replaced writer may be free again. Whoever has put a manifest therefore checks that
-//!   it is the newest ([`crate::storage::committer`]) before acting on it. If it was, any later claim builds on it;
-//!   if not, nothing was deleted because of it.
-//! - **Deletions.** A sweep first lists, then reads the number of the newest manifest: what a later claim creates is
-//!   not in its list. The name of a segment or of a deletion vector is never used twice, so a late deletion by name
-//!   never hits what another writer has created since.
-//! - **Overlapping openings.** An opening that finds a newer claim gives up. It may have put its fence after the newer
-//!   claim did; that one finds the fence at its next number and steps over it, because an opening that was overtaken
-//!   never acknowledged anything.
+//! - **WAL.** A writer puts one number at a time. The later of two claims lists the WAL after its manifest
+//!   exists. It either finds the last put of the earlier writer and replays it, or its fence takes that
+//!   number. So the next number of every replaced writer is a fence. Fences are kept forever (56 bytes per
+//!   opening), so a put that was sent before several claims still finds its number taken. Therefore
+//!   everything acknowledged is below a fence of the next claim, which replays it.
+//! - **Manifests.** The newest manifest is never deleted, and a new one only follows the newest. Older claims
+//!   may be deleted, so the number of a replaced writer may be free again. Therefore a writer that has put a
+//!   manifest checks that it is the newest ([`crate::storage::committer`]) before acting on it. If it is the
+//!   newest, any later claim builds on it. If it is not, nothing was deleted because of it.
+//! - **Deletions.** A sweep first lists objects, then reads the number of the newest manifest, so its list
+//!   has no object of a later claim. The name of a segment or of a deletion vector is never reused. So a late
+//!   deletion by name never hits an object that another writer has created since.
+//! - **Overlapping openings.** An opening that finds a newer claim gives up. It may have put its fence after
+//!   the fence of the newer claim. The newer claim finds that fence at its next number and steps over it,
+//!   because an opening that was overtaken never acknowledged anything.
 
 use std::collections::BTreeSet;
 
@@ -48,14 +48,14 @@ use crate::storage::state::replay::replay;
 use crate::storage::state::sweep::sweep_manifests;
 use crate::storage::wal;
 
-/// How many other writers may take a number between our listing and our put.
+/// The maximum number of other writers that may take a number between our listing and our put.
 const MAX_TRIES: usize = 64;
 
-/// Claims the store and returns its state. `is_locked`: the operating system keeps other writers out.
+/// Claims the store and returns its state. `is_locked`: the operating system excludes other writers.
 ///
 /// # Errors
-/// [`Error::Damage`] naming the object that is missing or not what was written, [`Error::Options`] for a newer format
-/// or a storage without conditional create, [`Error::Locked`] if others claim the store meanwhile, [`Error::Storage`].
+/// [`Error::Damage`] with the missing or changed object, [`Error::Options`] for a newer format or a storage
+/// without conditional create, [`Error::Locked`] if others claim the store meanwhile, [`Error::Storage`].
 pub(crate) fn recover(
     objects: &dyn Objects,
     options: &Options,
@@ -70,7 +70,7 @@ pub(crate) fn recover(
         };
         let mut state = match read_state(objects, newest.clone(), options) {
             Ok(state) => state,
-            // The writer before us may have sealed and deleted what is missing.
+            // The previous writer may have flushed and deleted the missing object.
             Err(_) if newest.is_superseded(objects) => continue,
             Err(error) => return Err(error),
         };
@@ -86,11 +86,11 @@ pub(crate) fn recover(
             PutOutcome::NotCreated(error) | PutOutcome::Unknown(error) => return Err(error),
         }
         let claimed = state.manifest.clone();
-        // The number was free again: others have used it and gone on since the newest manifest was read.
+        // The number was free again, because other writers have used it since the newest manifest was read.
         if claimed.is_superseded(objects) {
             continue;
         }
-        // With a newer claim, whatever is missing now was deleted by it.
+        // If there is a newer claim, it has deleted the missing object.
         return take_over(objects, state, writer, options, is_locked)
             .map_err(|error| if claimed.is_superseded(objects) { claim::superseded() } else { error });
     }
@@ -121,8 +121,9 @@ fn take_over(
     Ok((claim, state))
 }
 
-/// Rejects a storage that creates an object although one of its name exists: it could not tell two writers apart. The
-/// content that is put is the one that is there already.
+/// Rejects a storage that overwrites an existing object in a conditional create, because it cannot
+/// distinguish two writers. The put has the same content as the existing object, so an overwrite does no
+/// harm.
 fn expect_conditional_create(objects: &dyn Objects, claimed: &Manifest) -> Result<()> {
     match objects.put_new(&manifest::path(claimed.number), claimed.encode().into()) {
         Err(PutError::Exists) => Ok(()),
@@ -135,11 +136,11 @@ fn expect_conditional_create(objects: &dyn Objects, claimed: &Manifest) -> Resul
     }
 }
 
-/// Returns the present state of a store that another process may be writing to, and writes nothing.
+/// Returns the current state of a store that another process may be writing to. Writes nothing.
 ///
 /// # Errors
-/// As [`recover`]; [`Error::Options`] if there is no store, [`Error::Busy`] if the store changes faster than it can be
-/// read.
+/// The errors of [`recover`]; [`Error::Options`] if there is no store, [`Error::Busy`] if the store changes
+/// faster than it can be read.
 pub(crate) fn open_read_only(objects: &dyn Objects, options: &Options) -> Result<Snapshot> {
     for _ in 0..MAX_TRIES {
         let newest = Manifest::newest_of_store(objects)?;
@@ -152,7 +153,7 @@ pub(crate) fn open_read_only(objects: &dyn Objects, options: &Options) -> Result
     Err(Error::Busy("the store changes faster than it can be read".into()))
 }
 
-/// Returns the state that `manifest` and the WAL after it describe, and writes nothing.
+/// Returns the state of `manifest` and the WAL after it. Writes nothing.
 fn read_state(objects: &dyn Objects, mut manifest: Manifest, options: &Options) -> Result<StoreState> {
     options.progress.begin(manifest.segments.len() as u64);
     let segments = open_segments(objects, &mut manifest, options, &[])?;
@@ -163,14 +164,14 @@ fn read_state(objects: &dyn Objects, mut manifest: Manifest, options: &Options) 
     Ok(state)
 }
 
-/// Takes the next WAL number with an object that holds nothing.
+/// Takes the next WAL number with an empty object.
 fn put_fence(objects: &dyn Objects, writer: Ulid, wal_through: u64) -> Result<u64> {
     let first = wal::newest(objects, wal_through)? + 1;
     for number in first..first + MAX_TRIES as u64 {
         let path = wal::path(number);
         match put_verified(objects, &path, &wal::encode(number, writer, &[])) {
             PutOutcome::Created => return Ok(number),
-            // The writer before us has put it in the meantime; it is replayed like any other.
+            // The previous writer has put it in the meantime. It is replayed like any other object.
             PutOutcome::Conflict => {}
             PutOutcome::NotCreated(error) | PutOutcome::Unknown(error) => return Err(error),
         }

@@ -8,24 +8,24 @@ use serde::Deserialize;
 use crate::error::{Error, Result};
 use crate::progress::Progress;
 
-/// What a store makes of the documents of its segments in the background.
+/// The indexes that are built from the documents of segments in the background.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum IndexKind {
-    /// The table of spans, which conditions on spans are answered by.
+    /// The span table, for conditions on spans.
     Spans,
-    /// The index of texts, which conditions on what was said are answered by.
+    /// The text index, for conditions on texts.
     Texts,
-    /// The index of attributes, which conditions on them are answered by, and their keys are listed by. Conditions need the
-    /// table of spans, too.
+    /// The attribute index, for conditions on attributes and for the list of their keys. Conditions also need
+    /// the span table.
     Attributes,
 }
 
 impl IndexKind {
-    /// All kinds.
+    /// All index kinds.
     pub const ALL: [Self; 3] = [Self::Spans, Self::Texts, Self::Attributes];
 
-    /// Returns the name of its file.
+    /// Returns the name of the index file.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Spans => "spans",
@@ -35,68 +35,73 @@ impl IndexKind {
     }
 }
 
-/// The options a store is opened with: when it seals, when it rejects spans, and how large its segments become.
+/// The options of a store: when the head is flushed, when spans are rejected, and how large segments become.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Options {
-    /// A generation of the head is cut at this many bytes of WAL objects.
+    /// The size of WAL objects in bytes at which a generation of the head is rotated.
     pub seal_bytes: u64,
-    /// A generation is cut at this many WAL objects.
+    /// The number of WAL objects at which a generation is rotated.
     pub seal_objects: u64,
-    /// A generation is cut this many seconds after its first trace.
+    /// The age of a generation's first trace in seconds at which the generation is rotated.
     pub seal_seconds: u64,
-    /// Spans are rejected while more bytes of WAL objects than this are unsealed.
+    /// The maximum size of unflushed WAL objects in bytes. Spans are rejected above it.
     pub max_unsealed_bytes: u64,
-    /// Spans are rejected while the head takes more bytes of memory than this; a generation is cut at a quarter of it.
+    /// The maximum memory of the head in bytes. Spans are rejected above it. A generation is rotated at a
+    /// quarter of it.
     pub max_head_bytes: u64,
-    /// Spans are rejected while more WAL objects than this are unsealed.
+    /// The maximum number of unflushed WAL objects. Spans are rejected above it.
     pub max_unsealed_objects: u64,
-    /// Requests are rejected while more bytes than this wait to be written.
+    /// The maximum size of unwritten requests in bytes. Requests are rejected above it.
     pub max_waiting_bytes: u64,
-    /// Requests wait while decoding other requests takes more bytes of memory than this.
+    /// The maximum memory for decoding requests in bytes. Further requests wait.
     pub max_decoding_bytes: u64,
-    /// Merges produce segments of at most about this many traces.
+    /// The approximate maximum number of traces in a merged segment.
     pub max_segment_traces: u64,
-    /// Merges produce segments of at most about this many bytes of documents.
+    /// The approximate maximum size of the documents in a merged segment, in bytes.
     pub max_segment_bytes: u64,
-    /// With this many segments the smallest are merged before another is sealed, however large they become.
+    /// The maximum number of segments. At the limit, the smallest segments are merged before the next flush,
+    /// even into a segment above the size limits.
     pub max_segments: u64,
-    /// Traces that started more than this many seconds ago are deleted, soon after they are that old.
+    /// The maximum age of a trace in seconds, measured from its start. Older traces are deleted soon after.
     pub retain_seconds: Option<u64>,
-    /// The oldest traces are deleted while the stored documents of sealed traces have more bytes than this.
+    /// The maximum stored size of flushed documents in bytes. The oldest traces are deleted above it.
     pub retain_bytes: Option<u64>,
-    /// Fragments of a trace of which no span has come are deleted this many seconds after the first was received.
+    /// The maximum age in seconds of a trace that has fragments but no span, measured from the first
+    /// fragment. Older ones are deleted.
     pub retain_fragment_seconds: u64,
-    /// Spans are rejected while the disk of a local store has fewer free bytes than this; 0 never rejects.
+    /// The minimum free space on the disk of a local store in bytes. Spans are rejected below it; 0 never
+    /// rejects.
     pub min_free_bytes: u64,
-    /// The folder of cached segment indexes, which belongs to this store alone. By default `cache` in a local store's
-    /// own folder. Everything in it can be rebuilt.
+    /// The folder of cached segment indexes, which must not be shared between stores. Default: `cache` in a
+    /// local store's folder. All of its content can be rebuilt.
     pub cache_dir: Option<PathBuf>,
-    /// What is indexed in the background, so that fewer searches read documents.
+    /// The indexes to build in the background. They reduce the number of documents that searches read.
     pub indexes: Vec<IndexKind>,
-    /// An index that takes more bytes of memory while it is made is given up: documents decide instead. Writing it takes
-    /// as much again.
+    /// The maximum memory in bytes for building an index. A larger index is abandoned, and documents are
+    /// checked instead. Writing an index takes the same memory again.
     pub max_index_bytes: u64,
-    /// For a store in a bucket, how many bytes of recently read documents are cached there.
+    /// The size of the cache of recently read documents in bytes. Only used for buckets.
     pub cache_bytes: u64,
-    /// Objects that are not needed any more are kept this many seconds for readers that follow the store and may still hold
-    /// them. By default 60 in a bucket, and 0 in a folder, where an open file stays readable.
+    /// The time in seconds that superseded objects are kept for followers that may still need them. Default:
+    /// 60 in a bucket; 0 in a folder, where open files stay readable.
     pub linger_seconds: Option<u64>,
-    /// A store that is followed is looked at this many milliseconds after the last look.
+    /// The polling interval of a follower in milliseconds.
     pub follow_milliseconds: u64,
-    /// Whether opening an address without a store fails; otherwise a store is created there.
+    /// True if opening fails for an address without a store. Otherwise a store is created there.
     pub existing: bool,
-    /// Whether opening quarantines damaged segments instead of failing.
+    /// True if opening quarantines damaged segments. Otherwise it fails.
     pub recover: bool,
-    /// Whether the cache belongs to another process, so that it is only read.
+    /// True if the cache belongs to another process. Then it is only read.
     #[serde(skip)]
     pub is_cache_foreign: bool,
-    /// How far what a caller waits for has come: opening the store, counted in objects; deleting and compacting, in traces.
+    /// Progress of calls that a caller waits for: opening counts objects; deleting and compacting count
+    /// traces.
     #[serde(skip)]
     pub progress: Progress,
 }
 
-/// Which indexes are made of the documents of a segment, and the memory that one may take.
+/// The document indexes to build, and the memory limit of each.
 #[derive(Debug, Clone)]
 pub(crate) struct Indexing {
     pub(crate) kinds: Vec<IndexKind>,
@@ -105,14 +110,14 @@ pub(crate) struct Indexing {
 }
 
 impl Indexing {
-    /// Whether every condition on the contents of traces has its index.
+    /// Returns `true` if all index kinds are enabled.
     pub(crate) fn has_all_kinds(&self) -> bool {
         IndexKind::ALL.iter().all(|kind| self.kinds.contains(kind))
     }
 }
 
 impl Options {
-    /// Returns how long superseded objects linger.
+    /// Returns the linger time of superseded objects.
     pub(crate) fn linger(&self) -> Duration {
         Duration::from_secs(self.linger_seconds.unwrap_or(0))
     }
@@ -160,10 +165,10 @@ const SUPPORTED: &str = "a folder, or an address that begins with `file://`, `s3
 #[cfg(not(feature = "cloud"))]
 const SUPPORTED: &str = "a folder or a `file://` address";
 
-/// Returns the folder that an address names: a path, or `file://` and an absolute path.
+/// Returns the folder of an address: a path, or `file://` and an absolute path.
 ///
 /// # Errors
-/// [`Error::Options`] for any other scheme. The message repeats nothing that may be a secret.
+/// [`Error::Options`] for any other scheme. The message contains nothing that may be a secret.
 pub(crate) fn folder_of(url: &str) -> Result<PathBuf> {
     let Some((scheme, rest)) = url.split_once("://") else {
         if url.is_empty() {

@@ -1,14 +1,14 @@
-//! What operating systems do differently with local files.
+//! Differences between operating systems in the handling of local files.
 //!
-//! Stores in folders need Unix: they lock folders, sync them, and read at an offset. Other systems compile, keep caches as
-//! far as they can, and open no store in a folder.
+//! Stores in folders need Unix, because they lock and sync folders and read at an offset. On other systems
+//! the crate compiles and keeps caches as far as possible, but opens no store in a folder.
 
 #[cfg(not(unix))]
 pub(crate) use other::*;
 #[cfg(unix)]
 pub(crate) use unix::*;
 
-/// Whether stores can be kept in local folders.
+/// True if stores can be kept in local folders.
 pub(crate) const HAS_LOCAL_STORES: bool = cfg!(unix);
 
 #[cfg(unix)]
@@ -22,12 +22,12 @@ mod unix {
     use rustix::fs::{FlockOperation, OFlags, flock, fstatvfs};
     use rustix::io::Errno;
 
-    /// Lets only the owner read and write a file that is created.
+    /// Makes a new file readable and writable for its owner only.
     pub(crate) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
         options.mode(0o600)
     }
 
-    /// Returns a builder of folders that only their owner may enter.
+    /// Returns a builder of folders that only their owner can access.
     pub(crate) fn private_folder() -> DirBuilder {
         let mut builder = DirBuilder::new();
         builder.mode(0o700);
@@ -41,28 +41,28 @@ mod unix {
         options.custom_flags(no_follow)
     }
 
-    /// Whether a file could not be opened because its name is a symbolic link.
+    /// Returns `true` if opening a file failed because its name is a symbolic link.
     pub(crate) fn is_symbolic_link(error: &io::Error) -> bool {
         error.raw_os_error() == Some(Errno::LOOP.raw_os_error())
     }
 
-    /// Whether the disk cannot read what was written to it.
+    /// Returns `true` if the disk failed to read written data.
     pub(crate) fn is_unreadable(error: &io::Error) -> bool {
         error.raw_os_error() == Some(Errno::IO.raw_os_error())
     }
 
-    /// Returns the device and inode of a file or folder, which identify it whatever its name is.
+    /// Returns the device and inode of a file or folder, which identify it after a rename.
     pub(crate) fn identity(metadata: &Metadata) -> (u64, u64) {
         (metadata.dev(), metadata.ino())
     }
 
-    /// Fills `buffer` from a file, from `offset` on.
+    /// Fills `buffer` with the bytes of a file at `offset`.
     pub(crate) fn read_exact_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<()> {
         file.read_exact_at(buffer, offset)
     }
 
-    /// Has the system fetch bytes of a file into its cache meanwhile, where it can be asked to. Whether they can be read is said
-    /// to who reads them.
+    /// Prefetches bytes of a file into the system's cache, on systems that support it. Errors are ignored
+    /// here, because the later read reports them.
     #[cfg(target_os = "linux")]
     pub(crate) fn will_read(file: &File, offset: u64, length: u64) {
         let _ = rustix::fs::fadvise(file, offset, NonZeroU64::new(length), rustix::fs::Advice::WillNeed);
@@ -71,7 +71,7 @@ mod unix {
     #[cfg(not(target_os = "linux"))]
     pub(crate) fn will_read(_file: &File, _offset: u64, _length: u64) {}
 
-    /// Locks a file or folder; returns whether nobody else holds its lock.
+    /// Locks a file or folder. Returns `false` if another process holds the lock.
     pub(crate) fn try_lock(file: &File) -> io::Result<bool> {
         match flock(file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(true),
@@ -80,12 +80,11 @@ mod unix {
         }
     }
 
-    /// Releases a lock.
     pub(crate) fn unlock(file: &File) -> io::Result<()> {
         Ok(flock(file, FlockOperation::Unlock)?)
     }
 
-    /// Returns how many bytes may still be written to the file system of a file or folder.
+    /// Returns the free space in bytes on the file system of a file or folder.
     pub(crate) fn free_bytes(file: &File) -> io::Result<u64> {
         let found = fstatvfs(file)?;
         Ok(found.f_bavail.saturating_mul(found.f_frsize))

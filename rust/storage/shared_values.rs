@@ -1,9 +1,9 @@
-//! The values of a text column that several segments have.
+//! The values of a text column that several segments share.
 //!
-//! Each segment has its own codes for values. To count a value over all segments, a search must know which codes of
-//! different segments stand for the same value. Such values get a number. Most values of a column with many of them,
-//! such as sessions, are in one segment only and need none. Numbers are computed once for a set of segments, and
-//! extended when segments are added.
+//! Each segment has its own codes for values. To count a value over all segments, a search must know which
+//! codes of different segments stand for the same value. Shared values get a number. In a column with many
+//! values, such as sessions, most values occur in one segment only and need no number. Numbers are computed
+//! once for a set of segments, and extended when segments are added.
 
 use std::sync::{Arc, Weak};
 
@@ -13,7 +13,7 @@ use super::merged_texts::{common, merge, range_bounds};
 use crate::index::{Index, Texts};
 use crate::schema::Field;
 
-/// The codes of one segment whose values other segments have too.
+/// The codes of one segment whose values other segments also have.
 #[derive(Debug, Default)]
 pub struct SharedCodes {
     /// The codes, ascending.
@@ -22,20 +22,20 @@ pub struct SharedCodes {
     pub numbers: Vec<u32>,
 }
 
-/// The values of a column that several segments have. Equal values have equal numbers.
+/// The values of a column that several segments share. Equal values have equal numbers.
 #[derive(Debug)]
 pub struct SharedValues {
-    /// In the order of the snapshot. Removed segments are not kept alive.
+    /// One entry per segment, in the order of the snapshot. Removed segments are not kept alive.
     by_segment: Vec<(Weak<Index>, Arc<SharedCodes>)>,
     end: u32,
 }
 
-/// A placeholder for a number that is not assigned yet.
+/// A placeholder for an unassigned number.
 const UNASSIGNED: u32 = u32::MAX;
 
 impl SharedValues {
-    /// Numbers the values of the column of `field`, which must be verified, in `segments`. Extends the numbers of
-    /// `previous` segments if these have most of the values.
+    /// Numbers the values of the column of `field`, which must be verified, in `segments`. Extends the
+    /// numbers of `previous` segments if they cover most of the values.
     pub(crate) fn new(field: Field, segments: &[Arc<Index>], previous: Option<&Self>) -> Self {
         let texts: Vec<&Texts> =
             segments.iter().filter_map(|index| index.texts(field).map(Arc::as_ref)).collect();
@@ -51,13 +51,13 @@ impl SharedValues {
         &self.by_segment[segment].1
     }
 
-    /// Returns a number greater than those of all values.
+    /// Returns a number greater than the numbers of all values.
     pub fn end(&self) -> u32 {
         self.end
     }
 
-    /// Returns the shared codes of every segment and the end of the numbers, or `None` if too few values are numbered
-    /// already.
+    /// Returns the shared codes of every segment and the end of the numbers; `None` if too few values have a
+    /// number.
     fn extend(&self, segments: &[Arc<Index>], texts: &[&Texts]) -> Option<(Vec<SharedCodes>, u32)> {
         let known = |index: &Arc<Index>| {
             let is_it = |(known, _): &&(Weak<Index>, _)| std::ptr::eq(known.as_ptr(), Arc::as_ptr(index));
@@ -68,7 +68,7 @@ impl SharedValues {
             (0..texts.len()).filter(|at| of(*at)).map(|at| texts[at].distinct() as usize).sum()
         };
         let (all, old) = (distinct(&|_| true), distinct(&|at| by_segment[at].is_some()));
-        // The numbers of values that are in removed segments only are not reused, so too many may be unused by now.
+        // The numbers of values that only removed segments have are not reused, so too many may be unused.
         if 2 * old < all || self.end as usize > 2 * all {
             return None;
         }
@@ -91,7 +91,7 @@ impl SharedCodes {
         self.codes.binary_search(&code).ok().map(|at| self.numbers[at])
     }
 
-    /// Adds codes that are not in it yet, with their numbers.
+    /// Adds new codes with their numbers.
     fn insert(&mut self, added: Vec<(u32, u32)>) {
         if added.is_empty() {
             return;
@@ -109,7 +109,8 @@ impl SharedCodes {
     }
 }
 
-/// Returns the shared codes of a new segment, and adds those of the numbered ones that it has in common with them.
+/// Returns the shared codes of a new segment. Also adds the newly shared codes of the other segments to their
+/// sets.
 fn add(
     texts: &[&Texts],
     by_segment: &mut [Option<SharedCodes>],
@@ -131,7 +132,8 @@ fn add(
             if let Some(theirs) = known.number(other) {
                 *number = theirs;
             } else {
-                // No numbered segment before this one has the value: they would share it.
+                // The value is new among the numbered segments before this one; otherwise they would share
+                // it.
                 (*number, *end) = (*end, *end + 1);
                 added.push((other, *number));
             }
@@ -141,7 +143,7 @@ fn add(
     SharedCodes::of_numbers(&numbers)
 }
 
-/// Returns the shared codes of every segment, numbered in the order of the values, and their end.
+/// Returns the shared codes of every segment and the end of the numbers. Values are numbered in value order.
 fn merge_all(texts: &[&Texts]) -> (Vec<SharedCodes>, u32) {
     let bounds = range_bounds(texts);
     let ranges = bounds.par_windows(2).map(|pair| merge_range(texts, &pair[0], &pair[1]));
@@ -158,7 +160,7 @@ fn merge_all(texts: &[&Texts]) -> (Vec<SharedCodes>, u32) {
     (by_segment, end)
 }
 
-/// As [`merge_all`] for the codes of every segment from `from` up to `to`.
+/// Like [`merge_all`], but only for the codes of every segment from `from` up to `to`.
 fn merge_range(texts: &[&Texts], from: &[u32], to: &[u32]) -> (Vec<SharedCodes>, u32) {
     let mut by_segment: Vec<SharedCodes> = texts.iter().map(|_| SharedCodes::default()).collect();
     let (mut count, mut first) = (0, None);

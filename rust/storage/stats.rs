@@ -9,74 +9,74 @@ use crate::storage::snapshot::published::Published;
 /// Counts, sizes and errors of a store.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Stats {
-    /// Live traces, which a search without a filter finds.
+    /// The number of live traces, which a search without a filter finds.
     pub traces: u64,
-    /// Sealed segments.
+    /// The number of segments.
     pub segments: u64,
-    /// Bytes of the objects of sealed segments.
+    /// The size of segment objects in bytes.
     pub segment_bytes: u64,
-    /// Bytes of their indexes, in the cache.
+    /// The size of cached indexes in bytes.
     pub index_bytes: u64,
-    /// Sealed segments that have no span table yet: conditions on spans read their documents.
+    /// The number of segments without a span table. Conditions on spans read their documents.
     pub segments_without_spans: u64,
-    /// Sealed segments that have no index of texts yet: conditions on what was said read their documents.
+    /// The number of segments without a text index. Conditions on texts read their documents.
     pub segments_without_texts: u64,
-    /// Sealed segments that have no index of attributes yet: conditions on attributes read their documents, and keys of
-    /// attributes are not counted there.
+    /// The number of segments without an attribute index. Conditions on attributes read their documents, and
+    /// their attribute keys are not counted.
     pub segments_without_attributes: u64,
-    /// Generations of the head, the open one included.
+    /// The number of generations of the head, including the open one.
     pub generations: u64,
-    /// Bytes of WAL objects that are not contained in segments.
+    /// The size of WAL objects after the checkpoint, in bytes.
     pub unsealed_bytes: u64,
-    /// WAL objects that are not contained in segments.
+    /// The number of WAL objects after the checkpoint.
     pub unsealed_objects: u64,
-    /// Bytes of requests that wait to be written.
+    /// The size of unwritten requests in bytes.
     pub waiting_bytes: u64,
     /// The number of the newest WAL object.
     pub wal_through: u64,
-    /// WAL objects up to this number are contained in segments.
+    /// The WAL checkpoint: segments contain the WAL up to this number.
     #[serde(rename = "wal_folded_through")]
     pub wal_checkpoint: u64,
     /// The number of the newest manifest.
     pub manifest: u64,
-    /// Whether spans are acknowledged at all.
+    /// True if spans are acknowledged.
     pub is_acknowledging: bool,
-    /// Why they are not, until the store is opened again.
+    /// The reason why no spans are acknowledged until the store is reopened.
     pub stopped: Option<String>,
-    /// Why searches are rejected: another process holds the store, or that is not known.
+    /// The reason why searches are rejected: another process owns the store, or the ownership is unknown.
     #[serde(rename = "holding_fault")]
     pub holding_error: Option<String>,
-    /// Of a reader: up to when everything is known that was acknowledged, in microseconds since 1970.
+    /// Followers only: the time through which the state is complete, in microseconds since 1970.
     pub as_of: Option<i64>,
-    /// Of a reader: how long ago that was.
+    /// Followers only: the age of the state in seconds.
     pub lag_seconds: Option<f64>,
-    /// Of a reader: why the last look at the store failed; it is retried.
+    /// Followers only: the error of the last poll, which is retried.
     #[serde(rename = "following_fault")]
     pub following_error: Option<String>,
-    /// Why the last seal failed; it is retried.
+    /// The error of the last flush, which is retried.
     #[serde(rename = "seal_fault")]
     pub seal_error: Option<String>,
-    /// Whether segments are being merged.
+    /// True if segments are being merged.
     pub is_merging: bool,
-    /// Why the last merge failed; it is retried, and nothing is lost.
+    /// The error of the last merge, which is retried. No data is lost.
     #[serde(rename = "merge_fault")]
     pub merge_error: Option<String>,
-    /// Why a segment could not be indexed last; it is retried.
+    /// The last error of indexing, which is retried.
     #[serde(rename = "indexing_fault")]
     pub indexing_error: Option<String>,
-    /// Why retention failed last; it is retried.
+    /// The last error of retention, which is retried.
     #[serde(rename = "retention_fault")]
     pub retention_error: Option<String>,
-    /// Damaged segments that no search returns.
+    /// Damaged segments, which are excluded from searches.
     #[serde(rename = "aside")]
     pub quarantined: Vec<QuarantinedSegment>,
-    /// Damaged objects of the write-ahead log, of which requests may be lost.
+    /// Damaged objects of the write-ahead log, whose requests may be lost.
     #[serde(rename = "wal_aside")]
     pub quarantined_wal: Vec<QuarantinedWal>,
 }
 
 impl Stats {
-    /// Returns the statistics of what was published; `is_running` tells whether the committer runs.
+    /// Returns the statistics of the published state. `is_running`: the committer is running.
     pub(crate) fn of(published: &Published, waiting_bytes: u64, is_running: bool) -> Self {
         let progress = published.progress.load_full();
         let snapshot = published.snapshot.load_full();

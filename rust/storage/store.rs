@@ -1,4 +1,4 @@
-//! The trace store as its users see it.
+//! The public interface of the trace store.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,7 +32,7 @@ use crate::storage::threads::Threads;
 use crate::storage::workers::index::IndexMaker;
 use crate::trace::Trace;
 
-/// A durable store of traces with one writer. Clones are the same store.
+/// A durable store of traces with one writer. Clones share the same store.
 #[derive(Debug, Clone)]
 pub struct TraceStore {
     pub(super) inner: Arc<StoreInner>,
@@ -54,7 +54,7 @@ pub(super) struct StoreInner {
     running: Mutex<Option<RunningStore>>,
 }
 
-/// What ends when the store is closed.
+/// The parts that end when the store is closed.
 #[derive(Debug)]
 struct RunningStore {
     threads: Threads,
@@ -62,22 +62,23 @@ struct RunningStore {
 }
 
 impl TraceStore {
-    /// Opens the store at `url`, creating it if there is none: in a folder (a path, or a `file://` address) or, with
-    /// the feature `cloud`, in a bucket (`s3://`, `gs://`, `az://`).
+    /// Opens the store at `url`, and creates it if it does not exist. `url` is a folder (a path or a
+    /// `file://` address) or, with the feature `cloud`, a bucket (`s3://`, `gs://`, `az://`).
     ///
     /// # Errors
-    /// [`Error::Options`] for an unsupported address or a store of a newer format, [`Error::Locked`] if another process
-    /// holds the store, [`Error::Damage`] if an object is missing or not what was written, [`Error::Storage`].
+    /// [`Error::Options`] for an unsupported address or a store of a newer format, [`Error::Locked`] if
+    /// another process owns the store, [`Error::Damage`] if an object is missing or changed,
+    /// [`Error::Storage`].
     pub fn open(url: &str, mut options: Options) -> Result<Self> {
         let location = StoreLocation::parse(url)?;
         let objects = location.open_or_create(&mut options)?;
         Self::start(objects, location.lock()?, options)
     }
 
-    /// Opens the store that is kept in `objects`. Only its claim keeps other writers out.
+    /// Opens the store in `objects`. Only its claim excludes other writers.
     ///
     /// # Errors
-    /// As [`TraceStore::open`].
+    /// The errors of [`TraceStore::open`].
     pub fn open_in(objects: Arc<dyn Objects>, options: Options) -> Result<Self> {
         Self::start(objects, None, options)
     }
@@ -109,19 +110,20 @@ impl TraceStore {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// Returns the present state of the store at `url`, which another process may be writing to, and writes nothing.
-    /// Everything that was acknowledged before the call is in it.
+    /// Returns the current state of the store at `url`, which another process may be writing to. It contains
+    /// everything acknowledged before the call. Writes nothing.
     ///
-    /// # Errors [`Error::Options`] if there is no store or it has a newer format, [`Error::Damage`], [`Error::Busy`]
+    /// # Errors
+    /// [`Error::Options`] if there is no store or it has a newer format, [`Error::Damage`], [`Error::Busy`]
     /// if the store changes faster than it can be read, [`Error::Storage`].
     pub fn open_read_only(url: &str) -> Result<Arc<Snapshot>> {
         Self::open_read_only_watched(url, &Progress::default())
     }
 
-    /// As [`TraceStore::open_read_only`]; `progress` counts the objects that are read.
+    /// Like [`TraceStore::open_read_only`]; `progress` counts the objects that are read.
     ///
     /// # Errors
-    /// As [`TraceStore::open_read_only`].
+    /// The errors of [`TraceStore::open_read_only`].
     pub fn open_read_only_watched(url: &str, progress: &Progress) -> Result<Arc<Snapshot>> {
         let location = StoreLocation::parse(url)?;
         let cache_dir = location.folder().map(|folder| folder.join("cache"));
@@ -130,32 +132,34 @@ impl TraceStore {
         open::open_read_only(location.open_existing()?.as_ref(), &options).map(Arc::new)
     }
 
-    /// Follows the store at `url`, which another process writes to, and writes nothing there. What is acknowledged is found
-    /// soon after ([`Options::follow_milliseconds`]). If there is no store yet, the reader waits for it.
+    /// Follows the store at `url`, which another process writes to. Writes nothing there. Acknowledged data
+    /// is found shortly after ([`Options::follow_milliseconds`]). If the store does not exist yet, the reader
+    /// waits for it.
     ///
     /// # Errors
-    /// As [`TraceStore::open_read_only`], but not that there is no store; [`Error::Locked`] if another reader has the same
-    /// [`Options::cache_dir`].
+    /// The errors of [`TraceStore::open_read_only`], except that a missing store is no error;
+    /// [`Error::Locked`] if another reader has the same [`Options::cache_dir`].
     pub fn follow(url: &str, options: Options) -> Result<Follower> {
         Follower::start(FollowedStore::At(StoreLocation::parse(url)?), options)
     }
 
-    /// Follows the store that is kept in `objects`.
+    /// Follows the store in `objects`.
     ///
     /// # Errors
-    /// As [`TraceStore::follow`].
+    /// The errors of [`TraceStore::follow`].
     pub fn follow_in(objects: Arc<dyn Objects>, options: Options) -> Result<Follower> {
         Follower::start(FollowedStore::In(objects), options)
     }
 
-    /// Stores whole traces past the head and the WAL, as a segment of their own. Each is merged with what is stored
-    /// of it as [`TraceStore::ingest`] would, but keeps the earlier `created_at`. They are durable and searchable
-    /// once this returns, together with how far the import `source` has come: `so_far`, or `None` to forget it.
-    /// Returns how many spans were left out because their trace has too many.
+    /// Stores whole traces as a segment of their own, without the head and the WAL. Each is merged with its
+    /// stored spans like in [`TraceStore::ingest`], but keeps the earlier `created_at`. When this returns,
+    /// the traces are durable and searchable, and `so_far` is the durable progress of the import `source`;
+    /// `None` removes its record. Returns the number of spans over the limit of their trace, which are not
+    /// stored.
     ///
     /// # Errors
-    /// [`Error::Damage`]: a stored trace cannot be read. [`Error::Storage`]. Nothing was stored then. Otherwise as
-    /// [`TraceStore::ingest`].
+    /// [`Error::Damage`] if a stored trace cannot be read, or [`Error::Storage`]; nothing was stored in both
+    /// cases. Otherwise the errors of [`TraceStore::ingest`].
     pub fn bulk_load(&self, traces: Vec<Trace>, source: &str, so_far: Option<ImportRecord>) -> Result<u64> {
         self.inner.expect_open()?;
         let import = match so_far {
@@ -172,23 +176,23 @@ impl TraceStore {
         Ok(surplus)
     }
 
-    /// Returns how far the import `source` had come when it was interrupted, if it was.
+    /// Returns the progress of the import `source` when it was interrupted, if it was.
     pub fn import_so_far(&self, source: &str) -> Option<ImportRecord> {
         let progress = self.inner.published.progress.load();
         progress.imports.iter().find(|record| record.source == source).cloned()
     }
 
-    /// Returns the state as this process knows it, whoever holds the store.
+    /// Returns the state that this process knows, even if another process owns the store.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.inner.published.snapshot.load_full()
     }
 
-    /// Returns the present state, unless it may not be the present one any more because another process holds the store.
-    /// Waits for a look at the storage if the last one began more than 2 s ago.
+    /// Returns the current state, after confirming that this process still owns the store. Waits for a check
+    /// of the claim if the last one started more than 2 s ago.
     ///
     /// # Errors
-    /// [`Error::Stopped`] if another process holds the store, or its folder was moved; [`Error::Busy`] if that cannot
-    /// be told in time.
+    /// [`Error::Stopped`] if another process owns the store, or its folder was moved; [`Error::Busy`] if this
+    /// cannot be checked in time.
     pub fn present(&self) -> Result<Arc<Snapshot>> {
         if !self.inner.is_closed.load(Ordering::Acquire) {
             self.inner.published.holding.expect()?;
@@ -196,28 +200,29 @@ impl TraceStore {
         Ok(self.snapshot())
     }
 
-    /// Returns which traces requests have changed since the store was opened.
+    /// Returns the traces that requests have changed since the store was opened.
     pub fn changes(&self) -> Arc<Changes> {
         self.inner.published.changes.clone()
     }
 
-    /// Seals the whole head now.
+    /// Flushes the whole head now.
     ///
     /// # Errors
-    /// [`Error::Storage`] if that failed, which loses nothing; otherwise as [`TraceStore::ingest`].
+    /// [`Error::Storage`] if the flush failed, which loses no data; otherwise the errors of
+    /// [`TraceStore::ingest`].
     pub fn flush(&self) -> Result<()> {
         self.inner.expect_open()?;
         self.inner.execute(Command::Flush)
     }
 
-    /// Deletes the traces that `filter` matches and returns how many; with `dry_run` only counts them.
+    /// Deletes the traces that `filter` matches and returns their number; with `dry_run` only counts them.
     ///
-    /// Matching traces that were acknowledged before the call are in no result once it returns, nor after a crash.
-    /// Spans of a deleted trace that come later begin a new trace. The bytes of deleted traces stay on disk until their
-    /// segments are compacted.
+    /// When this returns, matching traces that were acknowledged before the call are in no result, even after
+    /// a crash. Later spans of a deleted trace start a new trace. The bytes of deleted traces stay on disk
+    /// until their segments are compacted.
     ///
     /// # Errors
-    /// [`Error::Storage`]: nothing was deleted, try again later. Otherwise as [`TraceStore::ingest`].
+    /// [`Error::Storage`]: nothing was deleted, retry later. Otherwise the errors of [`TraceStore::ingest`].
     pub fn delete(&self, filter: &Filter, dry_run: bool) -> Result<u64> {
         self.inner.expect_open()?;
         let snapshot = self.present()?;
@@ -238,21 +243,23 @@ impl TraceStore {
         )
     }
 
-    /// Seals the head, then merges segments into as few as their sizes allow, and returns once that is done. Ingest and
-    /// searches go on meanwhile.
+    /// Flushes the head, then merges segments into as few as their size limits allow. Returns after the
+    /// merges. Ingest and searches continue meanwhile.
     ///
-    /// With `purge` nothing is left on disk of what was deleted or superseded before the call: every segment with
-    /// deleted rows is rebuilt, its dictionary trained anew, and objects that no manifest needs are deleted.
+    /// With `purge`, no data that was deleted or superseded before the call remains on disk: every segment
+    /// with deleted rows is rebuilt, its dictionary is trained again, and objects that no manifest needs are
+    /// deleted.
     ///
     /// # Errors
-    /// [`Error::Storage`] or [`Error::Damage`] if a merge or a deletion of objects failed, which loses nothing;
-    /// otherwise as [`TraceStore::ingest`].
+    /// [`Error::Storage`] or [`Error::Damage`] if a merge or a deletion of objects failed, which loses no
+    /// data; otherwise the errors of [`TraceStore::ingest`].
     pub fn compact(&self, purge: bool) -> Result<()> {
         self.flush()?;
         self.inner.execute(|reply| Command::Compact { purge, reply })
     }
 
-    /// Makes now what the store would index in the background, [`Options::indexes`] of its head and of its segments.
+    /// Builds the indexes of [`Options::indexes`] for the head and the segments now, instead of in the
+    /// background.
     ///
     /// # Errors
     /// [`Error::Storage`] if a document cannot be read, or an index would be too large; [`Error::Closed`].
@@ -269,7 +276,7 @@ impl TraceStore {
             commands: Some(self.inner.commands.clone()),
         };
         self.snapshot().sealed().iter().try_for_each(|(segment, _)| match maker.make(segment, &|| false) {
-            // It was merged or deleted meanwhile.
+            // The segment was merged or deleted meanwhile.
             Err(Error::Cancelled) => Ok(()),
             made => made,
         })
@@ -277,7 +284,7 @@ impl TraceStore {
 
     /// Returns counts, sizes and errors.
     pub fn stats(&self) -> Stats {
-        // The lock is held by whoever closes the store.
+        // Another thread holds the lock while it closes the store.
         let running = self.inner.running.try_lock().ok();
         let is_running =
             running.is_some_and(|running| running.as_ref().is_some_and(|store| store.threads.are_running()));
@@ -285,8 +292,8 @@ impl TraceStore {
         Stats::of(&self.inner.published, waiting_bytes, is_running)
     }
 
-    /// Ends the store's threads and releases its lock. Requests that wait are still written; snapshots stay readable.
-    /// Closing again does nothing.
+    /// Ends the store's threads and releases its lock. Waiting requests are still written. Snapshots stay
+    /// readable. Closing a closed store does nothing.
     ///
     /// # Errors
     /// [`Error::Stopped`] if a thread of the store had died.
@@ -294,7 +301,7 @@ impl TraceStore {
         self.inner.close()
     }
 
-    /// Reads every object of the store at `url` and verifies it, and writes nothing.
+    /// Reads and verifies every object of the store at `url`. Writes nothing.
     ///
     /// # Errors
     /// The first damage found; [`Error::Options`] if there is no store.
@@ -302,10 +309,10 @@ impl TraceStore {
         Self::check_watched(url, &Progress::default())
     }
 
-    /// As [`TraceStore::check`]; `progress` counts the bytes that are read.
+    /// Like [`TraceStore::check`]; `progress` counts the bytes that are read.
     ///
     /// # Errors
-    /// As [`TraceStore::check`].
+    /// The errors of [`TraceStore::check`].
     pub fn check_watched(url: &str, progress: &Progress) -> Result<CheckReport> {
         let location = StoreLocation::parse(url)?;
         let folder = location.folder().map(|folder| folder.join("cache"));
@@ -313,21 +320,22 @@ impl TraceStore {
         check::check(&objects, &IndexCache::foreign(folder), progress)
     }
 
-    /// Copies the store at `url`, which another process may be writing to, to `target`, an empty folder or bucket.
-    /// Everything that was acknowledged before is in the copy, which opens like any store. With `indexes` the copy has the
-    /// objects of indexes, so that it opens sooner; otherwise it is smaller, and they are made again.
+    /// Copies the store at `url`, which another process may be writing to, to `target`, an empty folder or
+    /// bucket. The copy contains everything acknowledged before the call, and opens like any store. With
+    /// `indexes` the copy includes the index objects, so that it opens faster. Without them it is smaller,
+    /// and the indexes are rebuilt.
     ///
     /// # Errors
-    /// [`Error::Damage`] found on the way, [`Error::Options`] if there is no store or `target` is not empty,
-    /// [`Error::Busy`] if the store changes faster than it can be read, [`Error::Storage`].
+    /// [`Error::Damage`] found in the source, [`Error::Options`] if there is no store or `target` is not
+    /// empty, [`Error::Busy`] if the store changes faster than it can be read, [`Error::Storage`].
     pub fn backup(url: &str, target: &str, indexes: bool) -> Result<BackupReport> {
         Self::backup_watched(url, target, indexes, &Progress::default())
     }
 
-    /// As [`TraceStore::backup`]; `progress` counts the bytes that are read.
+    /// Like [`TraceStore::backup`]; `progress` counts the bytes that are read.
     ///
     /// # Errors
-    /// As [`TraceStore::backup`].
+    /// The errors of [`TraceStore::backup`].
     pub fn backup_watched(
         url: &str,
         target: &str,
@@ -352,7 +360,7 @@ impl StoreInner {
         })
     }
 
-    /// Counts bytes as waiting until the returned value is dropped. One request alone is always admitted.
+    /// Counts bytes as waiting until the returned value is dropped. A single request is always admitted.
     pub(super) fn admit(&self, bytes: u64) -> Result<WaitingBytes<'_>> {
         let before = self.waiting_bytes.fetch_add(bytes, Ordering::AcqRel);
         let admitted = WaitingBytes { total: &self.waiting_bytes, bytes };
@@ -376,7 +384,7 @@ impl Drop for StoreInner {
     }
 }
 
-/// The bytes of a request that wait to be written.
+/// The unwritten bytes of a request.
 pub(super) struct WaitingBytes<'a> {
     total: &'a AtomicU64,
     bytes: u64,

@@ -1,6 +1,7 @@
 //! The threads of a store: started when it is opened, joined when it is closed.
 //!
-//! The committer alone changes the store. The others write files or send commands, and report to it.
+//! Only the committer changes the store. The other threads write files or send commands, and report to the
+//! committer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,15 +23,15 @@ use crate::storage::workers::{
     claim_watch, compact, flush, head_index, index, reclaim, retention, wal_writer,
 };
 
-/// What runs until the store is closed.
+/// The threads of an open store.
 #[derive(Debug)]
 pub(crate) struct Threads {
     committer: JoinHandle<()>,
-    /// The threads that end by themselves once the committer has.
+    /// The threads that end after the committer has ended.
     others: Vec<JoinHandle<()>>,
-    /// Makes the merging thread abandon its merge.
+    /// Makes the merge thread abort its merge.
     is_closing: Arc<AtomicBool>,
-    /// Ends the threads that look at what is published when dropped.
+    /// The threads that watch the published state end when this is dropped.
     watching: Sender<()>,
 }
 
@@ -38,7 +39,7 @@ impl Threads {
     /// Publishes the state of a store and starts its threads. Also returns the channel to the committer.
     ///
     /// # Errors
-    /// [`Error::Storage`] if the operating system starts no more threads.
+    /// [`Error::Storage`] if the operating system cannot start a thread.
     pub(crate) fn start(
         objects: Arc<dyn Objects>,
         options: Options,
@@ -92,19 +93,19 @@ impl Threads {
         Ok((Self { committer, others: others.collect(), is_closing, watching }, commands))
     }
 
-    /// Whether the committer still executes commands.
+    /// Returns `true` if the committer still executes commands.
     pub(crate) fn are_running(&self) -> bool {
         !self.committer.is_finished()
     }
 
-    /// Ends the threads: what waits is still written, a running merge is abandoned.
+    /// Ends the threads. Waiting requests are still written, and a running merge is aborted.
     ///
     /// # Errors
-    /// [`Error::Stopped`] if one of them had died.
+    /// [`Error::Stopped`] if a thread had died.
     pub(crate) fn end(self, commands: &Sender<Command>) -> Result<()> {
         self.is_closing.store(true, Ordering::Relaxed);
         drop(self.watching);
-        // A committer that has died takes no command; joining it reports that.
+        // A committer that has died takes no command. Joining it reports that.
         let _died = commands.send(Command::Close);
         let threads = [self.committer].into_iter().chain(self.others);
         let ended: Vec<_> = threads.map(JoinHandle::join).collect();

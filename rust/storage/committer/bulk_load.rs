@@ -1,9 +1,9 @@
-//! Committing a bulk load: its segment becomes live in one manifest, past the head and the WAL.
+//! Committing a bulk load: one manifest makes its segment live, without the head and the WAL.
 //!
-//! The segment was written against one snapshot ([`BulkLoad::prepare`]). The head is sealed first, so that every
-//! trace is in some segment. One manifest then adds the new segment, deletes the rows it replaces, and records how
-//! far the import is. Traces that changed between the snapshot and the commit are merged again, into a small segment
-//! of their own.
+//! The segment was written against one snapshot ([`BulkLoad::prepare`]). First the head is flushed, so that
+//! every trace is in a segment. Then one manifest adds the new segment, deletes the rows that it replaces,
+//! and records the progress of the import. Traces that changed between the snapshot and the commit are merged
+//! again, into a small segment of their own.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as MapEntry;
@@ -26,17 +26,17 @@ use crate::storage::state::command::Command;
 use crate::storage::state::live_segment::LiveSegment;
 use crate::trace::Trace;
 
-/// The manifest remembers this many imports that were begun and never ended.
+/// The maximum number of unfinished imports that the manifest keeps.
 const MAX_IMPORT_RECORDS: usize = 64;
 
-/// The loaded traces whose stored rows are not those of the snapshot any more.
+/// The loaded traces whose stored rows have changed since the snapshot.
 type Conflicts = HashMap<TraceId, Trace>;
 
 impl Committer {
     /// Makes a bulk load live and durable. Other commands are deferred.
     ///
     /// # Errors
-    /// As [`Committer::commit_manifest`]; [`crate::error::Error::Busy`] if the disk is too full.
+    /// The errors of [`Committer::commit_manifest`]; [`crate::error::Error::Busy`] if the disk is too full.
     pub(super) fn bulk_load(&mut self, load: BulkLoad, commands: &Receiver<Command>) -> Result<()> {
         let record = load.segment.as_ref().map(|segment| segment.record.clone());
         let outcome = match self.rejection() {
@@ -67,7 +67,8 @@ impl Committer {
         outcome.map(|()| self.publish())
     }
 
-    /// Merges conflicting traces with what `segments` hold of them, deletes them there, and writes the merged traces.
+    /// Merges conflicting traces with their rows in `segments`, deletes these rows, and writes the merged
+    /// traces.
     fn resolve(&self, segments: &mut [LiveSegment], conflicts: &Conflicts) -> Result<Option<NewSegment>> {
         let mut entries = Vec::with_capacity(conflicts.len());
         for loaded in conflicts.values() {
@@ -91,7 +92,7 @@ impl Committer {
         write_segment((self.objects.as_ref(), &self.index_cache()), &entries, None, false).map(Some)
     }
 
-    /// Returns the import records once `progress` is committed.
+    /// Returns the import records after `progress` is committed.
     fn imports_after(&self, progress: &ImportProgress) -> Vec<ImportRecord> {
         let mut imports = self.state.manifest.imports.clone();
         let (source, reached) = match progress {
@@ -107,7 +108,7 @@ impl Committer {
     }
 }
 
-/// Deletes the rows that the load replaces, and returns the loaded traces of which the stored row is another by now.
+/// Deletes the rows that the load replaces. Returns the loaded traces whose stored row has changed.
 fn delete_replaced(
     segments: &mut [LiveSegment],
     load: &mut BulkLoad,
@@ -118,7 +119,7 @@ fn delete_replaced(
         let searched = &load.searched[segment];
         match segments.iter_mut().find(|live| Arc::ptr_eq(&live.segment, searched)) {
             Some(live) if !live.deletion_vector.contains(row) => live.delete(&RoaringBitmap::from([row])),
-            // Superseded, merged into another segment, or deleted.
+            // The row was superseded, compacted into another segment, or deleted.
             _ => drop(conflicts.insert(loaded.trace_id, loaded)),
         }
     }
@@ -133,7 +134,7 @@ fn delete_replaced(
     Ok(conflicts)
 }
 
-/// Returns the live traces of `live` that are in `loaded` too.
+/// Returns the live traces of `live` that are also in `loaded`.
 fn shared_traces(live: &LiveSegment, loaded: &Segment) -> Result<Vec<TraceId>> {
     let rows = u32::try_from(live.record.rows).unwrap_or(u32::MAX);
     let rows = (0..rows).into_par_iter().filter(|row| !live.deletion_vector.contains(*row));

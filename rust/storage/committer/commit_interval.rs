@@ -1,8 +1,8 @@
-//! The shortest time between two group commits, where each put costs money and time.
+//! The minimum time between two group commits, for storage where each put costs money and time.
 
 use std::time::{Duration, Instant};
 
-/// When the next group may be written.
+/// A limit on the rate of group commits.
 #[derive(Debug)]
 pub(super) struct CommitInterval {
     interval: Duration,
@@ -10,7 +10,7 @@ pub(super) struct CommitInterval {
 }
 
 impl CommitInterval {
-    /// Allows one commit in each `interval`; the first may come at once.
+    /// Allows one commit per `interval`. The first commit need not wait.
     pub(super) fn new(interval: Duration) -> Self {
         Self { interval, due: Instant::now() }
     }

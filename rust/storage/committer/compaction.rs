@@ -1,7 +1,7 @@
-//! Compaction: the committer decides what is merged, and commits what the merging thread wrote.
+//! Compaction: the committer picks the segments to merge, and commits the output of the merge thread.
 //!
-//! The store goes on while a merge runs. At its commit, rows that were superseded or deleted since the merge began are
-//! deleted from the new segment, by trace id.
+//! The store accepts requests while a merge runs. Rows that were superseded or deleted since its start are
+//! deleted from the new segment by trace id when the merge is committed.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -22,15 +22,15 @@ use crate::storage::state::sweep::sweep;
 use crate::storage::wal;
 use crate::storage::workers::compact::{MergeInput, MergeTask};
 
-/// How long a failed merge waits before it is retried: it may have read a gibibyte.
+/// The delay before a failed merge is retried. It may have read a gibibyte.
 const RETRY_DELAY: Duration = Duration::from_secs(600);
 
-/// By how much compression is expected to shrink documents: fourfold is common, and if it is less, a segment is larger than
-/// it was to be.
+/// The divisor that estimates the compressed size of uncompressed documents. A ratio of 4 is common. With a
+/// worse ratio the new segment is larger than planned.
 const DEFERRED_RATIO: u64 = 3;
 
 impl Committer {
-    /// Queues a compaction of all segments, and replies once it is done.
+    /// Queues a compaction of all segments, and replies after it is done.
     pub(super) fn compact(&mut self, purge: bool, reply: Reply<()>) {
         match &self.stopped {
             Some(reason) => {
@@ -40,7 +40,7 @@ impl Committer {
         }
     }
 
-    /// Hands the merging thread the next merge that is due, if it is free. Manual compactions come first.
+    /// Sends the next due merge to the merge thread if the thread is free. Manual compactions come first.
     pub(super) fn merge_next(&mut self) {
         while self.is_merger_free() && !self.compaction.manual.is_empty() {
             if !self.continue_manual() {
@@ -59,7 +59,7 @@ impl Committer {
             }
             let high_until = self.ingest_rate.high_until();
             if high_until.is_none() {
-                // What merges will be compressed, so that its size does not keep segments apart.
+                // The merge compresses these segments, so their uncompressed size must not prevent it.
                 let deferred = sizes.iter_mut().filter(|size| size.awaits_compression);
                 deferred.for_each(|size| size.bytes /= DEFERRED_RATIO);
             }
@@ -76,7 +76,7 @@ impl Committer {
         self.stopped.is_none() && self.compaction.running.is_none()
     }
 
-    /// Continues the first manual compaction; returns whether it is finished.
+    /// Continues the first manual compaction. Returns `true` if it is finished.
     fn continue_manual(&mut self) -> bool {
         let Some(mut compaction) = self.compaction.manual.pop_front() else { return false };
         let mut groups = compaction.groups.take().unwrap_or_else(|| self.merge_groups(compaction.purge));
@@ -97,7 +97,8 @@ impl Committer {
         let published = self.published.clone();
         let written = written_indexes(&published).filter(|_| !self.is_sealing);
         let Some(mut written) = written else {
-            // No manifest names the files of the seal or the objects of indexes yet, so a sweep would delete them.
+            // No manifest names the files of a running flush or new index objects yet, so a sweep would
+            // delete them.
             compaction.groups = Some(groups);
             self.compaction.manual.push_front(compaction);
             return false;
@@ -139,7 +140,7 @@ impl Committer {
         ranges.into_iter().map(|range| positions[range].iter().map(id).collect()).collect()
     }
 
-    /// Returns the positions of the segments in the order of time, and their sizes.
+    /// Returns the positions of the segments in time order, and their sizes.
     fn by_time(&self) -> (Vec<usize>, Vec<SegmentSize>) {
         let mut positions: Vec<usize> = (0..self.state.segments.len()).collect();
         positions.sort_by_key(|position| self.state.segments[*position].segment.start_time(0));
@@ -163,7 +164,7 @@ impl Committer {
         (self.compaction.deferred_until, self.compaction.retry_at) = (None, None);
         let is_manual = self.compaction.is_manual();
         let defer_compression = self.ingest_rate.high_until().is_some();
-        // Nobody waits for a background merge.
+        // A background merge has no caller to report progress to.
         let progress = if is_manual { self.options.progress.clone() } else { Progress::default() };
         if self.workers.merges.send(MergeTask { inputs, is_manual, defer_compression, progress }).is_err() {
             self.merge_failed(Error::storage("segments", "the merging thread has died"));
@@ -171,7 +172,7 @@ impl Committer {
         self.publish_progress();
     }
 
-    /// Returns an error if the disk has no space for a merge, during which both copies exist.
+    /// Returns an error if the disk lacks space for a merge, during which both copies exist.
     fn merge_disk_shortage(&self, positions: &[usize]) -> Option<Error> {
         let records = positions.iter().map(|position| &self.state.segments[*position].record);
         let needed: u64 = records.map(|record| record.documents.bytes + record.traces.bytes).sum();
@@ -184,7 +185,7 @@ impl Committer {
         }
     }
 
-    /// Commits what the merging thread wrote.
+    /// Commits the output of the merge thread.
     pub(super) fn finish_merge(&mut self, merged: Result<Option<NewSegment>>) {
         let inputs = self.compaction.running.take().unwrap_or_default();
         set_being_merged(&inputs, false);
@@ -214,7 +215,7 @@ impl Committer {
         outcome
     }
 
-    /// Reports the error and merges nothing for a while. Nothing is lost: the segments stay as they are.
+    /// Reports the error and delays the next merge. No data is lost, because the inputs stay live.
     fn merge_failed(&mut self, error: Error) {
         let inputs = self.compaction.running.take().unwrap_or_default();
         set_being_merged(&inputs, false);
@@ -235,7 +236,7 @@ fn set_being_merged(inputs: &[MergeInput], is_merged: bool) {
     }
 }
 
-/// Returns the size that a merge of this segment has to deal with.
+/// Returns the size of a segment for the compaction picker.
 fn size_of(live: &LiveSegment) -> SegmentSize {
     let deleted_rows = live.durable_deletion_vector.len();
     let rows = live.record.rows - deleted_rows;
@@ -246,15 +247,16 @@ fn size_of(live: &LiveSegment) -> SegmentSize {
     SegmentSize {
         rows,
         bytes: share(live.record.documents.bytes),
-        // Of the whole segment, because its dictionaries may be needed as a whole. The columns take about as much
-        // memory as the index.
+        // The whole segment counts, because its dictionaries may be needed as a whole. The columns take about
+        // as much memory as the index.
         memory: live.segment.row_index_bytes(),
         deleted_rows,
         awaits_compression: live.record.awaits_compression,
     }
 }
 
-/// Returns the segments of `state` once `inputs` are merged: the new segment is at the position of the first of them.
+/// Returns the segments of `state` after `inputs` are merged. The new segment takes the position of the first
+/// input.
 fn with_merged(
     state: &StoreState,
     inputs: &[MergeInput],
@@ -281,7 +283,7 @@ fn with_merged(
     Ok(segments)
 }
 
-/// Deletes from `merged` what was deleted from an input since the merge began.
+/// Deletes from `merged` the rows that were deleted from an input since the merge began.
 fn repeat_deletions(state: &StoreState, input: &MergeInput, merged: &mut LiveSegment) -> Result<()> {
     let in_merged = |rows: &RoaringBitmap| -> Result<RoaringBitmap> {
         let mut found = RoaringBitmap::new();
@@ -294,7 +296,7 @@ fn repeat_deletions(state: &StoreState, input: &MergeInput, merged: &mut LiveSeg
         let present = &state.segments[position];
         (in_merged(&present.durable_deletion_vector)?, in_merged(&present.deletion_vector)?)
     } else {
-        // The input is gone, because all its rows were deleted.
+        // The input is gone because all of its rows were deleted.
         let all: RoaringBitmap = (0..input.segment.count()).collect();
         (in_merged(&all)?, RoaringBitmap::new())
     };

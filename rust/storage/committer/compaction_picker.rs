@@ -1,34 +1,34 @@
-//! Picking the segments to merge next (size-tiered compaction).
+//! Picks the segments to merge next (size-tiered compaction).
 //!
-//! Neighbours in time are merged, eight or more of about one size into one of the next size, so that a row is rewritten
-//! few times before its segment is as large as segments become.
+//! Eight or more segments that are adjacent in time and of similar size become one segment of the next size.
+//! Thus a row is rewritten only a few times before its segment reaches the maximum size.
 
 use std::ops::Range;
 
 use crate::storage::options::Options;
 
-/// How many segments of about one size are merged; the next size is this many times larger.
+/// The number of similar segments per merge, and the ratio between two sizes.
 const FAN_IN: usize = 8;
 
-/// A merge holds its columns in memory, and a text column of Arrow has at most 2 GiB.
+/// A merge holds its columns in memory, and an Arrow text column has at most 2 GiB.
 const MAX_MEMORY: u64 = 1 << 30;
 
-/// The size of a live segment, without the rows that a merge leaves out.
+/// The size of a live segment, without the rows that a merge drops.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct SegmentSize {
     pub(super) rows: u64,
-    /// Bytes of its documents, as they are stored.
+    /// The stored size of its documents in bytes.
     pub(super) bytes: u64,
-    /// Bytes of its columns in memory.
+    /// The memory of its columns in bytes.
     pub(super) memory: u64,
-    /// Rows that a merge leaves out.
+    /// The number of rows that a merge drops.
     pub(super) deleted_rows: u64,
-    /// Whether compression of its documents was deferred.
+    /// True if the compression of its documents was deferred.
     pub(super) awaits_compression: bool,
 }
 
 impl SegmentSize {
-    /// The size of a segment that fits into no merge.
+    /// The size of a segment that is too large for any merge.
     pub(super) const UNMERGEABLE: Self = Self {
         rows: u64::MAX,
         bytes: u64::MAX,
@@ -41,11 +41,11 @@ impl SegmentSize {
 /// Picks merges within the limits of the options.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CompactionPicker {
-    /// Rows that a segment has at most.
+    /// The maximum number of rows in a segment.
     rows: u64,
-    /// Bytes of documents that a segment has at most.
+    /// The maximum size of a segment's documents in bytes.
     bytes: u64,
-    /// Segments that there are at most.
+    /// The maximum number of segments.
     segments: usize,
 }
 
@@ -58,8 +58,8 @@ impl CompactionPicker {
         }
     }
 
-    /// Returns the range of neighbours to merge next, if any; `sizes` are in the order of time. Deferred compression is
-    /// due only with `compress_deferred`.
+    /// Returns the range of adjacent segments to merge next, if any. `sizes` are in time order. Deferred
+    /// compression is only due with `compress_deferred`.
     pub(super) fn pick(self, sizes: &[SegmentSize], compress_deferred: bool) -> Option<Range<usize>> {
         let alone = |is_due: fn(&SegmentSize) -> bool| {
             let found = sizes.iter().position(is_due);
@@ -71,8 +71,8 @@ impl CompactionPicker {
             .or_else(|| alone(|size| size.awaits_compression).filter(|_| compress_deferred))
     }
 
-    /// Returns the ranges that a compaction of everything merges: neighbours that fit into one segment together, and
-    /// segments that `is_rebuilt` selects alone.
+    /// Returns the ranges that a full compaction merges: adjacent segments that fit into one segment, and
+    /// single segments that `is_rebuilt` selects.
     pub(super) fn pick_all(
         self,
         sizes: &[SegmentSize],
@@ -90,7 +90,7 @@ impl CompactionPicker {
         ranges
     }
 
-    /// Returns neighbours of about one size, the smallest size first.
+    /// Returns adjacent segments of similar size, from the smallest tier that has enough of them.
     fn similar(self, sizes: &[SegmentSize]) -> Option<Range<usize>> {
         let mut tiers: Vec<u32> = sizes.iter().map(|size| self.tier(size)).collect();
         tiers.sort_unstable();
@@ -99,7 +99,7 @@ impl CompactionPicker {
         starts.find_map(|(tier, start)| self.run_of(tier, start, sizes))
     }
 
-    /// Returns the segments from `start` on that are no larger than `tier` and worth a merge.
+    /// Returns the run of segments from `start` that are at most of `tier` and worth a merge.
     fn run_of(self, tier: u32, start: usize, sizes: &[SegmentSize]) -> Option<Range<usize>> {
         let is_small = |size: &&SegmentSize| self.tier(size) <= tier;
         let small = sizes[start..].iter().take_while(is_small).count();
@@ -107,12 +107,12 @@ impl CompactionPicker {
         let run = &sizes[start..start + fitting];
         let total = self.total_weight(run);
         let largest = run.iter().map(|size| self.weight(size)).max()?;
-        // If the next one does not fit any more, those that do make a full segment.
+        // If the next segment does not fit, the run makes up a full segment.
         let is_enough = fitting >= FAN_IN || (fitting < small && total >= self.bytes / 2);
         (is_enough && fitting > 1 && total >= 2 * largest).then_some(start..start + fitting)
     }
 
-    /// Returns the smallest neighbours if there are as many segments as the options allow.
+    /// Returns the smallest adjacent segments if the number of segments is at its limit.
     fn smallest(self, sizes: &[SegmentSize]) -> Option<Range<usize>> {
         if sizes.len() < self.segments.max(2) {
             return None;
@@ -124,7 +124,7 @@ impl CompactionPicker {
                 .min_by_key(|range| self.total_weight(&sizes[range.clone()]))
         };
         let fitting = (2..=FAN_IN).rev().find_map(|count| of_count(count, &|run| self.fits(run)));
-        // A segment that is too large is better than one too many.
+        // One segment above the size limit is better than exceeding the number of segments.
         fitting.or_else(|| of_count(2, &|run| run.iter().map(|size| size.memory).sum::<u64>() <= MAX_MEMORY))
     }
 
@@ -135,7 +135,8 @@ impl CompactionPicker {
             && sum(|size| size.memory) <= MAX_MEMORY
     }
 
-    /// Returns how full a segment is, in bytes of documents: by traces or by bytes, whichever is more.
+    /// Returns the weight of a segment in bytes of documents. The fill level by rows counts if it is higher
+    /// than the one by bytes.
     fn weight(self, size: &SegmentSize) -> u64 {
         size.rows.saturating_mul(self.bytes / self.rows.max(1)).max(size.bytes).max(1)
     }
@@ -144,7 +145,8 @@ impl CompactionPicker {
         run.iter().map(|size| self.weight(size)).fold(0, u64::saturating_add)
     }
 
-    /// Returns the tier of a segment; each tier is [`FAN_IN`] times as heavy as the one before.
+    /// Returns the tier of a segment. Segments of each tier are [`FAN_IN`] times heavier than those one tier
+    /// below.
     fn tier(self, size: &SegmentSize) -> u32 {
         self.weight(size).ilog2() / FAN_IN.ilog2()
     }
@@ -157,7 +159,7 @@ mod tests {
     use super::{CompactionPicker, SegmentSize};
     use crate::storage::Options;
 
-    /// Merges until nothing is due; returns how many rows were rewritten.
+    /// Merges until no merge is due. Returns the number of rewritten rows.
     fn settle(picker: CompactionPicker, sizes: &mut Vec<SegmentSize>) -> u64 {
         let mut rewritten = 0;
         while let Some(due) = picker.pick(sizes, true) {

@@ -1,4 +1,5 @@
-//! What the committer remembers between merges: the one that is running, when the next may begin, and who waits.
+//! The state of compaction between merges: the running merge, the earliest start of the next one, and waiting
+//! callers.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Instant;
@@ -9,37 +10,37 @@ use crate::storage::state::command::Reply;
 use crate::storage::state::live_segment::LiveSegment;
 use crate::storage::workers::compact::MergeInput;
 
-/// The running merge and those that may follow.
+/// The running merge and the pending ones.
 pub(super) struct CompactionQueue {
-    /// What the merging thread is merging.
+    /// The inputs of the running merge.
     pub(super) running: Option<Vec<MergeInput>>,
-    /// Whether segments changed since the picker found nothing to merge.
+    /// True if segments have changed since the picker last found no merge.
     pub(super) may_be_due: bool,
-    /// When segments that await compression may be due, if compression was deferred.
+    /// The time when segments that await compression may be due, if compression was deferred.
     pub(super) deferred_until: Option<Instant>,
-    /// No background merge begins before this.
+    /// The earliest start of the next background merge.
     pub(super) retry_at: Option<Instant>,
-    /// Why the last merge failed, if it did.
+    /// The error of the last merge, if it failed.
     pub(super) error: Option<Error>,
-    /// The segments that a merge could not read, by their ids.
+    /// The segments that a merge failed to read, by id.
     unreadable: HashMap<String, UnreadableSegment>,
-    /// The compactions that callers asked for, in order.
+    /// Manual compactions, in request order.
     pub(super) manual: VecDeque<ManualCompaction>,
 }
 
-/// A segment that a merge could not read.
+/// A segment that a merge failed to read.
 struct UnreadableSegment {
     error: Error,
-    /// How many of its rows were deleted then. Once more are, what could not be read may be among them.
+    /// The number of deleted rows at that time. Later deletions may include the unreadable rows.
     deleted_rows: u64,
 }
 
-/// A compaction of all segments that a caller waits for.
+/// A full compaction with a waiting caller.
 pub(super) struct ManualCompaction {
-    /// Whether nothing may be left on disk of what was deleted.
+    /// True if no deleted data may remain on disk.
     pub(super) purge: bool,
     pub(super) reply: Reply<()>,
-    /// The segments that are still to be merged, by their ids; `None` until the compaction begins.
+    /// The ids of the segments still to be merged, by group; `None` until the compaction starts.
     pub(super) groups: Option<VecDeque<Vec<String>>>,
 }
 
@@ -58,12 +59,12 @@ impl Default for CompactionQueue {
 }
 
 impl CompactionQueue {
-    /// Whether the first manual compaction has begun, so that the running merge is one of its merges.
+    /// Returns `true` if the first manual compaction has started. Then the running merge belongs to it.
     pub(super) fn is_manual(&self) -> bool {
         self.manual.front().is_some_and(|compaction| compaction.groups.is_some())
     }
 
-    /// Remembers the segment of `inputs` that `error` says is damaged; returns whether there is one.
+    /// Excludes the segment of `inputs` that `error` reports as damaged. Returns `true` if there is one.
     pub(super) fn exclude_damaged(&mut self, inputs: &[MergeInput], error: &Error) -> bool {
         let Error::Damage { object, .. } = error else { return false };
         let is_within = |input: &&MergeInput| object.split('/').any(|name| name == input.segment_id);
@@ -73,13 +74,13 @@ impl CompactionQueue {
         true
     }
 
-    /// Whether a background merge leaves the segment out, so that it does not keep the others from being merged.
+    /// Returns `true` if background merges skip this segment. Otherwise it would block merges of the others.
     pub(super) fn is_excluded(&self, live: &LiveSegment) -> bool {
         let unreadable = self.unreadable.get(&live.record.id);
         unreadable.is_some_and(|unreadable| unreadable.deleted_rows == live.durable_deletion_vector.len())
     }
 
-    /// Records that a merge succeeded, after which the error is that of a segment which is still left out, if any.
+    /// Records a successful merge. The error of a segment that is still excluded becomes the current error.
     pub(super) fn succeeded(&mut self, state: &StoreState) {
         self.unreadable.retain(|id, _| state.position_of(id).is_some());
         self.error = self.unreadable.values().next().map(|unreadable| unreadable.error.clone());

@@ -1,12 +1,13 @@
-//! Deletion: rows are deleted durably, in one manifest.
+//! Deletion: deletes rows durably, in one manifest.
 //!
-//! What a WAL object holds comes back when it is replayed, so only rows of segments can be deleted. Whoever deletes
-//! flushes the head first if it has a matching trace ([`crate::storage::TraceStore::delete`]); requests go on meanwhile.
-//! What the head has by the time the deletion is executed came later. It stays, unless it is more of a trace that the
-//! deletion has to delete: then the rest of the head is sealed too, while requests wait.
+//! Replay restores the content of a WAL object, so only rows of segments can be deleted. The caller first
+//! flushes the head if it has a matching trace ([`crate::storage::TraceStore::delete`]). Requests continue
+//! meanwhile. Traces that are in the head when the deletion runs came later and stay. The exception is a
+//! matching trace that also has an earlier row in a segment: then the rest of the head is flushed too, while
+//! requests wait.
 //!
-//! So no WAL object that will be replayed holds a span of a deleted trace: every trace of such an object has a row in the
-//! head ([`crate::storage::state::merge_spans`]). Spans that come later find no trace to join.
+//! So no WAL object that will be replayed holds a span of a deleted trace: every trace of such an object has
+//! a row in the head ([`crate::storage::state::merge_spans`]). Later spans start a new trace.
 
 use crossbeam_channel::Receiver;
 use rayon::prelude::*;
@@ -19,11 +20,11 @@ use crate::storage::snapshot::{RowKind, SnapshotPart};
 use crate::storage::state::command::Command;
 
 impl Committer {
-    /// Deletes the rows of a kind that segments have and the filter matches, and returns how many. Other commands are
-    /// deferred.
+    /// Deletes the rows of `kind` in segments that match the filter, and returns their number. Other commands
+    /// are deferred.
     ///
     /// # Errors
-    /// As [`Committer::seal_head`] and [`Committer::commit_manifest`].
+    /// The errors of [`Committer::seal_head`] and [`Committer::commit_manifest`].
     pub(super) fn delete(
         &mut self,
         filter: &Filter,
@@ -51,7 +52,7 @@ impl Committer {
         Ok(count)
     }
 
-    /// Whether the head has a matching trace of which a segment has an earlier row.
+    /// Returns `true` if the head has a matching trace with an earlier row in a segment.
     fn has_more_of_a_match(&self, filter: &Filter, kind: RowKind) -> Result<bool> {
         for part in self.state.generations.iter().flat_map(|generation| &generation.parts) {
             let rows = SnapshotPart::head(part.batch.clone(), part.deletion_vector.clone());

@@ -1,4 +1,4 @@
-//! The committer's loop: waits for commands, groups requests, and starts background work that is due.
+//! The event loop of the committer: waits for commands, groups requests, and starts due background work.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -9,35 +9,36 @@ use crate::storage::committer::Committer;
 use crate::storage::state::command::{Command, Reply, reject_all};
 use crate::storage::state::merge_spans::{GroupedRequest, IngestOutcome, TraceLimits, merge_group};
 
-/// A group is written once it has this many bytes, however many requests still wait.
+/// The size in bytes at which a group is written, even if more requests wait.
 const MAX_GROUP_BYTES: usize = 16 << 20;
 
-/// While another group is being written, a group that is smaller than this waits for more requests.
+/// The minimum size in bytes of a group. A smaller group waits for more requests while another group is being
+/// written.
 const MIN_GROUP_BYTES: usize = 1 << 20;
 
-/// The longest time the committer sleeps when nothing is scheduled.
+/// The maximum sleep time when no work is scheduled.
 const MAX_IDLE: Duration = Duration::from_secs(3_600);
 
 /// Requests that are committed together.
 #[derive(Default)]
 struct CommitGroup {
     requests: Vec<(GroupedRequest, Reply<IngestOutcome>)>,
-    /// The bytes of their spans.
+    /// The size of their spans in bytes.
     bytes: usize,
 }
 
-/// What the committer was waiting for.
+/// The reason for a wakeup.
 enum Wakeup {
     Command(Command),
-    /// The writing thread has finished a group.
+    /// The WAL writer has finished a group.
     GroupFinished,
     Timeout,
-    /// Nobody is left to send commands.
+    /// All senders of commands are gone.
     Disconnected,
 }
 
 impl Committer {
-    /// Executes commands until it is told to close, or nobody is left to send one.
+    /// Executes commands until a close command, or until all senders are gone.
     pub(crate) fn run(mut self, commands: &Receiver<Command>) {
         loop {
             if self.may_have_work || self.is_cut_due() || self.idle_time().is_zero() {
@@ -64,7 +65,7 @@ impl Committer {
         }
     }
 
-    /// Adds a request to the group, or executes any other command after what came before it.
+    /// Adds a request to the group. Any other command is executed after the requests before it.
     fn execute(
         &mut self,
         command: Command,
@@ -123,13 +124,13 @@ impl Committer {
         self.quiesce();
     }
 
-    /// Waits until no group is being written, so that something else may change the store.
+    /// Waits until no group is being written. Only then may another operation change the store.
     pub(super) fn quiesce(&mut self) {
         let _requests_have_been_replied_to = self.wait_for_pending();
         self.may_have_work = true;
     }
 
-    /// Returns the next command, or `None` if the group, which has this many bytes, is to be committed now.
+    /// Returns the next command. `None` if the group, which has `bytes` bytes, must be committed now.
     fn next_of_group(&mut self, commands: &Receiver<Command>, bytes: usize) -> Option<Command> {
         loop {
             let timeout = match bytes {
@@ -146,7 +147,7 @@ impl Committer {
         }
     }
 
-    /// Waits for a command, or until the group that is being written is finished.
+    /// Waits for a command, or until the pending group is finished.
     fn wait(&mut self, commands: &Receiver<Command>, timeout: Duration) -> Wakeup {
         if let Some(command) = self.deferred.pop_front() {
             return Wakeup::Command(command);
@@ -165,7 +166,7 @@ impl Committer {
         }
     }
 
-    /// Returns how long there is nothing to do unless a command comes.
+    /// Returns the time until scheduled work is due.
     fn idle_time(&self) -> Duration {
         if self.stopped.is_some() {
             return MAX_IDLE;
@@ -186,7 +187,7 @@ impl Committer {
         scheduled.min(cut.map_or(MAX_IDLE, until))
     }
 
-    /// Starts to make a group durable; its requests are replied to whatever happens.
+    /// Starts to make a group durable. Its requests get a reply in every case.
     fn commit(&mut self, group: CommitGroup) {
         if group.requests.is_empty() {
             return;
@@ -199,8 +200,8 @@ impl Committer {
         }
     }
 
-    /// Commits the seal that is running, records the end of the log, and ends. Whoever waits for a reply learns that the
-    /// committer has ended.
+    /// Commits the running flush, records the end of the log, and ends. Waiting callers are told that the
+    /// store is closed.
     fn close(mut self, commands: &Receiver<Command>) {
         while self.is_sealing {
             match commands.recv() {

@@ -1,7 +1,7 @@
-//! Flushing the head: generations are cut and sealed, and their WAL objects deleted.
+//! Flushing the head: generations are rotated, written as segments, and their WAL objects deleted.
 //!
-//! Until the manifest with the new segment is durable ([`crate::storage::committer::manifest_commit`]), a crash replays
-//! the generation from the WAL.
+//! Until the manifest with the new segment is durable ([`crate::storage::committer::manifest_commit`]), a
+//! crash replays the generation from the WAL.
 
 use std::time::{Duration, Instant};
 
@@ -14,12 +14,12 @@ use crate::storage::segment::builder::{NewSegment, discard};
 use crate::storage::state::command::{Command, Reply};
 use crate::storage::workers::flush::SealTask;
 
-/// How long a failed seal waits before it is retried.
+/// The delay before a failed flush is retried.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 impl Committer {
-    /// Cuts the open generation if it is large or old enough, has its settled rows indexed, records indexes that have waited, and
-    /// starts the next merge and the next seal. No group is being written.
+    /// Starts due background work while no group is being written: rotates a large or old generation, indexes
+    /// settled rows, records delayed indexes, and starts the next merge and the next flush.
     pub(super) fn start_due_work(&mut self) {
         if self.stopped.is_some() {
             return;
@@ -32,15 +32,15 @@ impl Committer {
             let _tried_again_later = self.commit_index_records();
         }
         self.merge_next();
-        // With the maximum of segments, the smallest are merged before another one is sealed.
+        // At the maximum number of segments, the smallest are merged before the next flush.
         let is_at_limit = self.state.segments.len() as u64 >= self.options.max_segments;
         if !(is_at_limit && self.compaction.running.is_some()) {
             self.seal_next();
         }
     }
 
-    /// Cuts the open generation. If it is large, the time it took to fill measures the ingest rate; what questions looked at meanwhile,
-    /// whether it may count as high.
+    /// Rotates the open generation. The fill time of a large generation measures the ingest rate. The
+    /// document checks of that period decide if the rate may count as high.
     fn cut(&mut self) {
         let open = self.state.open_generation();
         if open.is_large(&self.options) {
@@ -53,7 +53,7 @@ impl Committer {
         self.publish_progress();
     }
 
-    /// Whether the open generation is large or old enough to be cut.
+    /// Returns `true` if the open generation is large or old enough to be rotated.
     pub(super) fn is_cut_due(&self) -> bool {
         let options = &self.options;
         self.newest_state().generations.last().is_some_and(|open| {
@@ -63,7 +63,7 @@ impl Committer {
         })
     }
 
-    /// Cuts the open generation and replies once everything before is sealed.
+    /// Rotates the open generation, and replies after everything before is flushed.
     pub(super) fn flush(&mut self, reply: Reply<()>) {
         let rejection = self.stopped.clone().map(Error::Stopped);
         if !self.state.open_generation().parts.is_empty() {
@@ -82,10 +82,10 @@ impl Committer {
         }
     }
 
-    /// Seals the whole head before it returns. Other commands are deferred.
+    /// Flushes the whole head before it returns. Other commands are deferred.
     ///
     /// # Errors
-    /// [`Error::Storage`] if a seal failed, [`Error::Stopped`], [`Error::Closed`].
+    /// [`Error::Storage`] if a flush failed, [`Error::Stopped`], [`Error::Closed`].
     pub(super) fn seal_head(&mut self, commands: &Receiver<Command>) -> Result<()> {
         if self.state.open_generation().objects > 0 {
             self.cut();
@@ -111,7 +111,7 @@ impl Committer {
         }
     }
 
-    /// Hands the oldest cut generation to the sealing thread, if that is free.
+    /// Sends the oldest rotated generation to the flush thread if the thread is free.
     fn seal_next(&mut self) {
         while self.stopped.is_none() && !self.is_sealing && self.state.generations.len() > 1 {
             if self.seal_retry_at.is_some_and(|instant| instant > Instant::now()) {
@@ -129,14 +129,14 @@ impl Committer {
                         self.stop("the sealing thread has died".into());
                     }
                 }
-                // It holds nothing but fences.
+                // The generation holds only fences.
                 _ => self.commit_seal_or_retry(None),
             }
         }
     }
 
-    /// Waits a moment for a seal or a merge if requests would soon have to be rejected. Both have a low priority: senders without
-    /// pause must leave them the time they need.
+    /// Waits briefly for a flush or a merge if requests would soon be rejected. Both run at low priority, and
+    /// continuous senders would starve them.
     pub(super) fn let_background_catch_up(&mut self, commands: &Receiver<Command>) {
         const MAX_WAIT: Duration = Duration::from_secs(1);
         let deadline = Instant::now() + MAX_WAIT;
@@ -156,7 +156,7 @@ impl Committer {
     }
 
     fn is_background_late(&self) -> bool {
-        // At the limit of segments nothing is sealed until a merge has ended, which may be a large one.
+        // At the maximum number of segments, flushes wait for the end of a merge, which may be large.
         let is_nearly = |count: u64, limit: u64| count.saturating_mul(4) > limit.saturating_mul(3);
         let has_many_segments = is_nearly(self.state.segments.len() as u64, self.options.max_segments);
         (self.is_sealing && self.is_head_nearly_full())
@@ -168,7 +168,7 @@ impl Committer {
             || self.state.head_memory() > self.options.max_head_bytes / 4 * 3
     }
 
-    /// Commits what the sealing thread wrote.
+    /// Commits the output of the flush thread.
     pub(super) fn finish_seal(&mut self, sealed: Result<NewSegment>) {
         self.is_sealing = false;
         match sealed {
@@ -192,7 +192,7 @@ impl Committer {
         }
     }
 
-    /// Makes the segment of the oldest generation live; without one, only advances the WAL checkpoint.
+    /// Makes the segment of the oldest generation live. Without a segment, only the WAL checkpoint advances.
     fn commit_seal(&mut self, sealed: Option<NewSegment>) -> Result<()> {
         let segments = self.state.with_sealed(sealed)?;
         self.commit_manifest(segments, self.state.generations[0].wal_through)?;
@@ -200,7 +200,7 @@ impl Committer {
         Ok(())
     }
 
-    /// Replies to the callers for whom everything is sealed.
+    /// Replies to the flush callers whose data is flushed.
     fn reply_to_flushes(&mut self) {
         let checkpoint = self.state.manifest.wal_checkpoint;
         let waiters = std::mem::take(&mut self.flush_waiters).into_iter();
@@ -211,7 +211,7 @@ impl Committer {
         }
     }
 
-    /// Reports the error and retries later. Until then the generation stays as it is.
+    /// Reports the error and schedules a retry. Until then the generation is unchanged.
     fn retry_seal_later(&mut self, error: &Error) {
         self.seal_retry_at = Some(Instant::now() + RETRY_DELAY);
         self.seal_error = Some(error.clone());

@@ -1,11 +1,11 @@
-//! Group commit: one group is written while the next one is merged on top of it.
+//! Group commit: one group is written while the next group is merged on top of it.
 //!
-//! [`Committer::state`] is what is durable. The next group is merged into the state that the pending group will leave,
-//! and is written once that one is durable. So there is one put at a time, and WAL numbers have no gaps. Whatever else
-//! changes the store waits until no group is pending.
+//! [`Committer::state`] is the durable state. The next group is merged into the state that the pending group
+//! will leave. It is written after that state is durable. So there is one put at a time, and WAL numbers have
+//! no gaps. Any other change of the store waits until no group is pending.
 //!
-//! If a put fails, the state of its group is dropped, and the next group, merged on top of it, is rejected too: nothing
-//! was published of either.
+//! If a put fails, the state of its group is dropped. The next group, merged on top of it, is rejected too.
+//! Neither was published.
 
 use std::time::Instant;
 
@@ -19,12 +19,12 @@ use crate::storage::wal::{self, WalEntry};
 use crate::storage::workers::wal_writer::{WalWrite, WalWriteResult};
 
 impl Committer {
-    /// Starts to write a group that was merged into the newest state, once that state is durable. Its requests are
-    /// replied to whatever happens.
+    /// Waits until the newest state is durable, and then starts to write a group that was merged into it. Its
+    /// requests get a reply in every case.
     pub(super) fn write_group(&mut self, group: MergedGroup, replies: Vec<Reply<IngestOutcome>>) {
         let MergedGroup { outcomes, entries, updates } = group;
         if entries.is_empty() {
-            // The spans are known already, but must be durable before the reply.
+            // The spans are stored already, but must be durable before the reply.
             return match self.wait_for_pending() {
                 Ok(()) => reply_all(&replies, outcomes),
                 Err(error) => reject_all(&replies, &error),
@@ -52,8 +52,8 @@ impl Committer {
     /// Waits until no group is pending.
     ///
     /// # Errors
-    /// [`Error::Busy`] or [`Error::Stopped`] if the pending group did not become durable as the next number, so that
-    /// what was merged on top of it cannot be written.
+    /// [`Error::Busy`] or [`Error::Stopped`] if the pending group did not become durable at the next number.
+    /// Changes merged on top of it must then be dropped.
     pub(super) fn wait_for_pending(&mut self) -> Result<()> {
         if self.pending.is_none() {
             return Ok(());
@@ -64,10 +64,10 @@ impl Committer {
         }
     }
 
-    /// Takes over the state of the pending group, or retries its write where that is safe.
+    /// Makes the state of the pending group current, or retries its write if that is safe.
     ///
     /// # Errors
-    /// As [`Committer::wait_for_pending`].
+    /// The errors of [`Committer::wait_for_pending`].
     pub(super) fn finish_pending(&mut self, result: WalWriteResult) -> Result<()> {
         let Some(PendingGroup { entries, updates, state }) = self.pending.take() else { return Ok(()) };
         let WalWriteResult { put, outcomes, replies } = result;
@@ -75,7 +75,7 @@ impl Committer {
             let had_rows = self.state.open_generation().since.is_some();
             self.state = state;
             if !had_rows {
-                // The ingest rate does not count the time of the put.
+                // The ingest rate excludes the time of the put.
                 self.state.open_generation().since = Some(Instant::now());
             }
             return Ok(());
@@ -94,10 +94,10 @@ impl Committer {
         }
     }
 
-    /// Writes a group again, under the next free number, if its put as `number` certainly did not happen.
+    /// Writes a group again, at the next free number, if its put at `number` certainly failed.
     ///
     /// # Errors
-    /// [`Error::Busy`] if the write did not happen, [`Error::Stopped`] if it may have.
+    /// [`Error::Busy`] if the write certainly failed, [`Error::Stopped`] if the outcome is unknown.
     fn retry_write(
         &mut self,
         mut outcome: PutOutcome,
@@ -112,7 +112,7 @@ impl Committer {
                     return Err(Error::Busy(format!("nothing was stored: {error}")));
                 }
                 PutOutcome::Conflict => self.step_over(number)?,
-                // If it did happen, the next put finds it at its number and steps over it.
+                // If the put did succeed, the next put finds the object at its number and steps over it.
                 PutOutcome::Unknown(error) if self.objects.reads_are_durable() => {
                     return Err(Error::Busy(format!("it is not known whether it was stored: {error}")));
                 }
@@ -129,7 +129,7 @@ impl Committer {
         Ok(())
     }
 
-    /// Stops, because the group that was pending may or may not be durable.
+    /// Stops, because it is unknown if the pending group is durable.
     pub(super) fn wal_writer_died(&mut self) -> Error {
         self.pending = None;
         self.stop("the writing thread has died".into())

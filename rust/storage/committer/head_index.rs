@@ -1,6 +1,7 @@
-//! Indexing the head: traces that have not changed for a moment are moved to batches with indexes.
+//! Indexing the head: moves traces that have settled to batches with indexes.
 //!
-//! A search for a text would otherwise look at each trace of the head, and a flush merges these indexes instead of making them.
+//! Otherwise a text search would check the document of each trace in the head. A flush merges these indexes
+//! instead of building them.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,26 +11,27 @@ use crate::storage::committer::Committer;
 use crate::storage::head::batch::HeadBatch;
 use crate::storage::state::command::HeadIndexer;
 
-/// A trace that has not changed for so long is taken for complete. If spans come all the same, they are found in its new row.
+/// The time without changes after which a trace counts as complete. Later spans move the trace to a new row,
+/// where searches find them.
 const SETTLED: Duration = Duration::from_millis(200);
-/// Traces that take so many bytes of memory are indexed together: a look at each takes some ten milliseconds, and a generation
-/// has few such batches.
+/// The memory of a batch in bytes. Checking its documents takes about ten milliseconds, and a generation has
+/// only a few batches.
 const BATCH_BYTES: u64 = 8 << 20;
-/// How long after a look at what has settled the next one is due.
+/// The delay between two checks for settled traces.
 const INTERVAL: Duration = Duration::from_millis(200);
-/// How long the head is left alone after its rows could not be indexed. Their flush tries it again, too.
+/// The delay after an indexing error. The flush also builds the indexes.
 const RETRY: Duration = Duration::from_secs(60);
 
 impl Committer {
-    /// Returns when what has settled in the open generation is to be looked at; `None` if that is too little.
+    /// Returns the time of the next check for settled traces; `None` if the open generation has too few rows.
     pub(super) fn next_head_index(&self) -> Option<Instant> {
         let is_idle = !self.is_indexing_head && !self.options.indexes.is_empty();
         let unindexed = self.newest_state().generations.last().map_or(0, |open| open.unindexed_memory);
         (is_idle && unindexed >= BATCH_BYTES).then_some(self.head_index_due)
     }
 
-    /// Hands what has settled in the open generation to the thread that indexes it, if it is due and enough. At a high rate it is
-    /// left to be indexed later, as all else.
+    /// Sends the settled rows of the open generation to the indexing thread if they are due and enough. At a
+    /// high ingest rate all indexing is deferred.
     pub(super) fn index_head(&mut self) {
         let now = Instant::now();
         if self.next_head_index().is_none_or(|due| due > now) {
@@ -49,7 +51,7 @@ impl Committer {
         }
     }
 
-    /// Puts an indexed batch in the place of its rows. Rows that have been sealed or superseded meanwhile are left out.
+    /// Replaces rows by an indexed batch. Rows that have been flushed or superseded meanwhile are skipped.
     pub(super) fn finish_head_index(&mut self, indexed: Result<Arc<HeadBatch>>, by: HeadIndexer) {
         let moved = indexed.map(|indexed| {
             if self.state.generations.iter_mut().any(|generation| generation.move_to(&indexed)) {

@@ -1,7 +1,7 @@
-//! Recording the objects of indexes in manifests.
+//! Recording index objects in manifests.
 //!
-//! They are no part of the truth, so they wait for the next manifest that is needed anyway, but not for long: machines
-//! that open the store meanwhile make them again.
+//! Index objects can be rebuilt, so their records wait for the next manifest that is needed anyway. The wait
+//! is limited, because machines that open the store meanwhile build the indexes again.
 
 use std::sync::{MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
@@ -11,12 +11,12 @@ use crate::storage::committer::Committer;
 use crate::storage::manifest::IndexRecord;
 use crate::storage::snapshot::published::Published;
 
-/// How long what is to be recorded waits for a manifest.
+/// The maximum delay before index objects are recorded in a manifest.
 const MAX_DELAY: Duration = Duration::from_secs(10);
 
 impl Committer {
-    /// Takes over what was written of indexes, unless more is being written now: then
-    /// [`crate::storage::state::command::Command::Indexed`] comes once it is.
+    /// Takes over the written indexes, unless more are being written now. In that case
+    /// [`crate::storage::state::command::Command::Indexed`] follows.
     pub(super) fn take_index_records(&mut self) {
         let published = self.published.clone();
         if let Some(mut written) = written_indexes(&published) {
@@ -24,15 +24,15 @@ impl Committer {
         }
     }
 
-    /// Waits until what is being written of indexes is there or was given up, as it is while the store closes, and takes over
-    /// what was written: nothing comes after it.
+    /// Waits until running index writes finish or are cancelled by the close, and takes over the written
+    /// indexes. No writes follow.
     pub(super) fn take_last_index_records(&mut self) {
         let published = self.published.clone();
         let mut written = published.index_records.lock().unwrap_or_else(PoisonError::into_inner);
         self.add_index_records(&mut written);
     }
 
-    /// Takes over what was written of indexes.
+    /// Takes over the written indexes.
     pub(super) fn add_index_records(&mut self, written: &mut Vec<IndexRecord>) {
         let mut unneeded = Vec::new();
         for record in written.drain(..) {
@@ -44,7 +44,7 @@ impl Committer {
             };
             let own = &mut self.state.segments[position].record;
             let replaced = own.record_index(record.index, record.object);
-            // What the present manifest names is removed with the next one.
+            // Objects that the current manifest names are deleted after the next manifest.
             let named = self.state.manifest.segments.get(position).map(|named| &named.files);
             let is_named = |name: &String| named.is_some_and(|files| files.contains_key(name));
             unneeded.extend(replaced.filter(|name| !is_named(name)).map(|name| own.file_path(&name)));
@@ -55,15 +55,15 @@ impl Committer {
         }
     }
 
-    /// Returns when a manifest is put for indexes alone, if any are to be recorded.
+    /// Returns the time by which a manifest must record the indexes, if any are waiting.
     pub(super) fn index_records_due(&self) -> Option<Instant> {
         self.index_records_since.and_then(|since| since.checked_add(MAX_DELAY))
     }
 
-    /// Puts a manifest for what is to be recorded of indexes, if there is anything.
+    /// Writes a manifest that records the waiting indexes, if any.
     ///
     /// # Errors
-    /// As [`Committer::commit_manifest`]; it is tried again later.
+    /// The errors of [`Committer::commit_manifest`]. The write is retried later.
     pub(super) fn commit_index_records(&mut self) -> Result<()> {
         if self.index_records_since.is_none() {
             return Ok(());
@@ -75,8 +75,8 @@ impl Committer {
     }
 }
 
-/// Returns what was written of indexes and is not recorded yet; `None` if more is being written now. While the returned
-/// value is held, nothing is.
+/// Returns the written indexes that are not recorded yet; `None` if more are being written now. The returned
+/// guard blocks further writes.
 pub(super) fn written_indexes(published: &Published) -> Option<MutexGuard<'_, Vec<IndexRecord>>> {
     match published.index_records.try_lock() {
         Ok(written) => Some(written),

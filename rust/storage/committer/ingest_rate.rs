@@ -1,36 +1,41 @@
-//! The ingest rate: while it is high, documents are stored as they are, and compressed and indexed later.
+//! The ingest rate: while it is high, documents are stored uncompressed, and compressed and indexed later.
 //!
-//! To compress documents is a third of the work of ingest, and to index them is as much as all of it. At a high rate both decide how
-//! much can be received, and growing segments are compressed again anyway: so they are deferred.
+//! Compression is a third of the work of ingest, and indexing costs as much as all other work. At a high rate
+//! both limit the throughput. Growing segments are compressed again anyway, so both are deferred.
 //!
-//! But not while questions look at traces one by one, for want of an index, faster than traces come in: what they take of the
-//! processor is lost to ingest too, and more with each trace that has no index.
+//! Indexing is not deferred while searches without an index check documents faster than traces arrive. These
+//! checks also take processor time from ingest, and more with each unindexed trace.
 
 use std::time::{Duration, Instant};
 
 use crate::storage::objects::Objects;
 use crate::storage::options::Options;
 
-/// Bytes a second for each core that are a high rate: to receive, compress and index them takes nearly all of the core's time.
+/// A high rate, in bytes per second and core: receiving, compressing and indexing it would take nearly all of
+/// the core's time.
 const HIGH_BYTES_PER_SECOND_AND_CORE: f64 = 28.0 * 1024.0 * 1024.0;
 
-/// How long the rate counts as high after it was last measured to be. While it is, that is measured every second or two.
+/// The time that the rate counts as high after the last high measurement. While it is high, it is measured
+/// every one or two seconds.
 const HOLD: Duration = Duration::from_secs(4);
 
-/// How long everything is indexed after questions last looked at so many traces: as long as a question takes at most.
+/// The time that indexing is not deferred after searches made many document checks. It equals the maximum
+/// duration of a search.
 const ASKED_HOLD: Duration = Duration::from_secs(10);
 
-/// When the ingest rate was high last.
+/// Tracks when the ingest rate was last high.
 #[derive(Debug)]
 pub(super) struct IngestRate {
-    /// Bytes a second that are a high rate; `None` where bytes count more than time.
+    /// The threshold of a high rate in bytes per second; `None` for stores where size matters more than
+    /// speed.
     high_bytes_per_second: Option<f64>,
     last_high: Option<Instant>,
     last_asked: Option<Instant>,
 }
 
 impl IngestRate {
-    /// Starts with a low rate. It is never high in a bucket, nor where retention counts bytes.
+    /// Starts with a low rate. The rate never counts as high in a bucket, or if retention is limited by
+    /// bytes.
     pub(super) fn new(options: &Options, objects: &dyn Objects) -> Self {
         let is_local = objects.read_concurrency() < 2;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -40,7 +45,7 @@ impl IngestRate {
         Self { high_bytes_per_second, last_high: None, last_asked: None }
     }
 
-    /// Records that `bytes` came in the `time` before now.
+    /// Records the arrival of `bytes` in the last `time`.
     pub(super) fn record(&mut self, bytes: u64, time: Duration) {
         #[allow(clippy::cast_precision_loss, reason = "to compare")]
         let bytes = bytes as f64;
@@ -49,14 +54,14 @@ impl IngestRate {
         }
     }
 
-    /// Records that questions looked at so many traces that await an index, while `traces` came in.
+    /// Records the number of document checks on unindexed traces while `traces` traces arrived.
     pub(super) fn record_looks(&mut self, looks: u64, traces: u64) {
         if looks > traces {
             self.last_asked = Some(Instant::now());
         }
     }
 
-    /// Returns until when the rate counts as high; `None` if it does not.
+    /// Returns the time until which the rate counts as high; `None` if it is not high.
     pub(super) fn high_until(&self) -> Option<Instant> {
         let now = Instant::now();
         let is_asked = self.last_asked.is_some_and(|last| last + ASKED_HOLD > now);

@@ -1,8 +1,8 @@
 //! The step from one manifest to the next.
 //!
-//! One manifest changes everything at once: which segments are live, which of their rows are deleted, and up to which
-//! number the WAL is contained in them. Before it is durable the old manifest is the store; after, objects that only
-//! the old one named are deleted. So adding rows and deleting those they replace is one step.
+//! One manifest changes everything at once: the live segments, their deleted rows, and the WAL checkpoint.
+//! The old manifest defines the store until the new one is durable. After that, objects that only the old one
+//! named are deleted. So adding rows and deleting the rows that they replace is one atomic step.
 
 use std::collections::HashSet;
 
@@ -16,23 +16,23 @@ use crate::storage::state::deletion_vectors::write_deletion_vectors;
 use crate::storage::state::live_segment::LiveSegment;
 use crate::storage::wal;
 
-/// How often a request is sent whose outcome must be known before anything else can be done. Each takes seconds.
+/// The maximum number of attempts for a request whose outcome must be known. Each attempt takes seconds.
 const MAX_TRIES: usize = 12;
 
 impl Committer {
-    /// Makes `segments` the live segments, which contain the WAL up to `wal_checkpoint`, durably. A segment whose rows
-    /// are all deleted is left out. Nothing is published yet.
+    /// Makes `segments` the live segments, which contain the WAL up to `wal_checkpoint`, durably. A segment
+    /// whose rows are all deleted is dropped. Does not publish a snapshot.
     ///
     /// # Errors
-    /// [`Error::Storage`] if nothing changed, [`Error::Stopped`] if that is not known.
+    /// [`Error::Storage`] if nothing changed, [`Error::Stopped`] if the outcome is unknown.
     pub(super) fn commit_manifest(&mut self, segments: Vec<LiveSegment>, wal_checkpoint: u64) -> Result<()> {
         self.commit_manifest_with(segments, wal_checkpoint, self.state.manifest.imports.clone())
     }
 
-    /// As [`Committer::commit_manifest`], and makes durable with it how far imports are.
+    /// Like [`Committer::commit_manifest`], but also makes the progress of imports durable.
     ///
     /// # Errors
-    /// As [`Committer::commit_manifest`].
+    /// The errors of [`Committer::commit_manifest`].
     pub(super) fn commit_manifest_with(
         &mut self,
         mut segments: Vec<LiveSegment>,
@@ -65,9 +65,9 @@ impl Committer {
         Ok(())
     }
 
-    /// Records, if a manifest can be put at once, the last objects of indexes, and how far the log reaches, so that the next
-    /// opening misses what is lost of it. Otherwise the store is like one that was killed: complete, but the loss of its last objects cannot be
-    /// told from their never having been written.
+    /// Records the last index objects and the end of the log in a manifest, if one can be written at once.
+    /// Then the next opening detects missing log objects. Otherwise the store is in the same state as after a
+    /// kill: complete, but a loss of its last log objects is undetectable.
     pub(super) fn record_end_of_log(&mut self) {
         let next = self.next_manifest();
         let is_recorded =
@@ -83,15 +83,15 @@ impl Committer {
         }
     }
 
-    /// Deletes the manifest with which this writer claimed the store, which it does not need any more: without the
-    /// newest manifest the store must not open with an older one.
+    /// Deletes the manifest of this writer's claim, which is no longer needed. If the newest manifest is
+    /// lost, the store must not open with an older one.
     fn reclaim_claim(&self) {
         if self.stopped.is_none() && self.claim.manifest != self.state.manifest.number {
             self.workers.reclaimer.delete_objects(vec![manifest::path(self.claim.manifest)]);
         }
     }
 
-    /// Returns the manifest that follows the present one and changes nothing but what is recorded of indexes.
+    /// Returns the next manifest, which only differs in its index records.
     fn next_manifest(&self) -> Manifest {
         Manifest {
             number: self.state.manifest.number + 1,
@@ -102,8 +102,8 @@ impl Committer {
         }
     }
 
-    /// Deletes the files of a new segment after an attempt to commit it, unless it is live, or may be: the next opening
-    /// knows then.
+    /// Deletes the files of a new segment after a commit attempt, unless the segment is or may be live. In
+    /// the latter case the next opening decides.
     pub(super) fn discard_unless_live(&self, segment: Option<&SegmentRecord>, outcome: &Result<()>) {
         let Some(segment) = segment else { return };
         let is_known = outcome.is_ok() || self.stopped.is_none();
@@ -112,15 +112,15 @@ impl Committer {
         }
     }
 
-    /// Sends `outcome` once the objects that are to be deleted by now are gone.
+    /// Sends `outcome` after all pending deletions of objects are done.
     pub(super) fn reply_after_reclaim<T: Send + 'static>(&self, reply: Reply<T>, outcome: Result<T>) {
         self.workers.reclaimer.when_done(move || {
             let _caller_is_gone = reply.send(outcome);
         });
     }
 
-    /// Puts a manifest. Where a put may be sent again, one in doubt is: nothing can follow a manifest that may or may
-    /// not be the newest.
+    /// Puts a manifest. If the outcome is unknown and a retry is possible, the put is retried. No manifest
+    /// can follow one that may or may not be the newest.
     fn put_until_known(&self, path: &str, content: &PutPayload) -> PutOutcome {
         let mut outcome = put_verified(self.objects.as_ref(), path, content);
         for _ in 1..MAX_TRIES {
@@ -132,8 +132,8 @@ impl Committer {
         outcome
     }
 
-    /// Stops unless the manifest that was just put is the newest one. Its number may have been that of another writer's
-    /// claim, which a third one has deleted (see [`crate::storage::open`]).
+    /// Stops unless the manifest of the last put is the newest one. Its number may have belonged to the claim
+    /// of another writer that a third writer has deleted (see [`crate::storage::open`]).
     fn expect_newest(&mut self, put: &Manifest) -> Result<()> {
         if self.claim.is_locked {
             return Ok(());
@@ -161,9 +161,9 @@ impl Committer {
         newest
     }
 
-    /// Deletes the objects that `previous` needed and the present manifest does not. What cannot be deleted now is
-    /// deleted when the store is opened next. Snapshots that are held keep their files open; readers of other processes
-    /// have the time that superseded objects linger.
+    /// Deletes the objects that `previous` needed and the current manifest does not. Failed deletions are
+    /// repeated when the store is next opened. Held snapshots keep their files open. Readers in other
+    /// processes can use superseded objects for the linger time.
     fn reclaim_what_only(&self, previous: &Manifest) {
         let now = &self.state.manifest;
         let needed: HashSet<String> = now.segments.iter().flat_map(SegmentRecord::paths).collect();
@@ -176,7 +176,7 @@ impl Committer {
         let unneeded = segments.filter(|path| !needed.contains(path)).chain(wal);
         let reclaimer = &self.workers.reclaimer;
         reclaimer.delete_superseded(unneeded.collect());
-        // A manifest does not linger: if the newest one is lost, the store must not open with an older one.
+        // Manifests do not linger: if the newest one is lost, the store must not open with an older one.
         reclaimer.delete_objects(manifest.map(manifest::path).into_iter().collect());
         let live: HashSet<&str> = now.segments.iter().map(|segment| segment.id.as_str()).collect();
         let gone = previous.segments.iter().filter(|segment| !live.contains(segment.id.as_str()));

@@ -1,10 +1,10 @@
-//! The committer: the one thread that changes the store.
+//! The committer: the only thread that changes the store.
 //!
-//! It executes commands in order ([`event_loop`]). The requests that wait are made durable with one WAL put, and are
-//! replied to once the snapshot with their spans is published ([`group_commit`]). Rows of the head that have settled are moved
-//! to batches with indexes ([`head_index`]). Everything else that changes the store is one new manifest
-//! ([`manifest_commit`]): sealed generations ([`flush`]), merged segments ([`compaction`]), deletions ([`delete`]), bulk loads
-//! ([`bulk_load`]) and the objects of indexes ([`index_records`]).
+//! It executes commands in order ([`event_loop`]). Waiting requests become durable with one WAL put, and get
+//! their replies after the snapshot with their spans is published ([`group_commit`]). Settled rows of the
+//! head are moved to batches with indexes ([`head_index`]). Every other change of the store is one new
+//! manifest ([`manifest_commit`]): flushed generations ([`flush`]), merged segments ([`compaction`]),
+//! deletions ([`delete`]), bulk loads ([`bulk_load`]) and index objects ([`index_records`]).
 
 mod bulk_load;
 mod commit_interval;
@@ -46,12 +46,12 @@ use crate::storage::workers::head_index::HeadIndexTask;
 use crate::storage::workers::reclaim::Reclaimer;
 use crate::storage::workers::wal_writer::WalWriter;
 
-/// The committing thread's data.
+/// The state of the committer thread.
 pub(crate) struct Committer {
     objects: Arc<dyn Objects>,
     options: Options,
     claim: Claim,
-    /// What is durable.
+    /// The durable state.
     state: StoreState,
     published: Arc<Published>,
     workers: Workers,
@@ -59,29 +59,29 @@ pub(crate) struct Committer {
     pending: Option<PendingGroup>,
     commit_interval: CommitInterval,
     ingest_rate: IngestRate,
-    /// Whether the thread that indexes the head has a task.
+    /// True while the head indexing thread has a task.
     is_indexing_head: bool,
-    /// What has settled in the head is not looked at before this.
+    /// The earliest time of the next check for settled rows in the head.
     head_index_due: Instant,
-    /// Whether the sealing thread has the oldest generation.
+    /// True while the flush thread writes the oldest generation.
     is_sealing: bool,
-    /// A failed seal is not retried before this.
+    /// The earliest retry of a failed flush.
     seal_retry_at: Option<Instant>,
     seal_error: Option<Error>,
     compaction: CompactionQueue,
-    /// Since when objects of indexes wait to be recorded.
+    /// The time since which index objects wait to be recorded.
     index_records_since: Option<Instant>,
-    /// Callers of flush, each with the WAL number up to which everything must be sealed.
+    /// Waiting callers of flush, each with the WAL number up to which everything must be flushed.
     flush_waiters: Vec<(u64, Reply<()>)>,
-    /// Commands that came while the committer did something that must not be interrupted.
+    /// Commands that arrived during an operation that must not be interrupted.
     deferred: VecDeque<Command>,
-    /// Whether something happened after which sealing or merging may be due.
+    /// True if a flush or a merge may have become due.
     may_have_work: bool,
-    /// Why nothing more is acknowledged.
+    /// The reason why no more requests are acknowledged.
     stopped: Option<String>,
 }
 
-/// The ends of the channels to the threads that work for the committer.
+/// The channels to the committer's worker threads.
 pub(crate) struct Workers {
     pub(crate) head_indexes: Sender<HeadIndexTask>,
     pub(crate) seals: Sender<SealTask>,
@@ -94,7 +94,7 @@ pub(crate) struct Workers {
 struct PendingGroup {
     entries: Vec<WalEntry>,
     updates: Vec<TraceUpdate>,
-    /// The state once the object is durable.
+    /// The state after the object is durable.
     state: StoreState,
 }
 
@@ -135,17 +135,16 @@ impl Committer {
         committer
     }
 
-    /// Returns the state once the group that is being written is durable.
+    /// Returns the state after the pending group is durable.
     fn newest_state(&self) -> &StoreState {
         self.pending.as_ref().map_or(&self.state, |pending| &pending.state)
     }
 
-    /// Returns the folder of cached indexes.
     fn index_cache(&self) -> IndexCache {
         IndexCache::of(&self.options)
     }
 
-    /// Returns why no spans are accepted now, if none are.
+    /// Returns the reason why spans are rejected now; `None` if they are accepted.
     fn rejection(&self) -> Option<Error> {
         if let Some(reason) = self.stopped.clone().or_else(|| self.published.holding.lost()) {
             return Some(Error::Stopped(reason));
@@ -159,7 +158,7 @@ impl Committer {
         self.disk_shortage()
     }
 
-    /// Whether more is unsealed than the options allow.
+    /// Returns `true` if the unflushed data exceeds the limits in the options.
     fn is_head_full(&self) -> bool {
         let (bytes, objects) = self.state.unsealed();
         bytes > self.options.max_unsealed_bytes
@@ -167,8 +166,8 @@ impl Committer {
             || self.state.head_memory() > self.options.max_head_bytes
     }
 
-    /// Returns an error if the disk is too full for more spans. What is in the head is sealed all the same, so that its
-    /// WAL objects can be deleted.
+    /// Returns an error if the disk is too full for more spans. The head is still flushed, so that its WAL
+    /// objects can be deleted.
     fn disk_shortage(&self) -> Option<Error> {
         let min_free = self.options.min_free_bytes;
         if min_free == 0 {
@@ -183,15 +182,15 @@ impl Committer {
         }
     }
 
-    /// Acknowledges and answers nothing from here on: the object at `path` is that of another writer, which holds the
-    /// store. Returns the error that says so.
+    /// Stops acknowledging and answering requests, because the object at `path` belongs to another writer,
+    /// which now owns the store. Returns the error with this reason.
     fn stop_superseded(&mut self, path: &str) -> Error {
         let reason = claim::superseded_by(path);
         self.published.holding.lose(&reason);
         self.stop(reason)
     }
 
-    /// Acknowledges nothing from here on. Returns the error that says so.
+    /// Stops acknowledging requests. Returns the error with this reason.
     fn stop(&mut self, reason: String) -> Error {
         self.stopped = Some(reason.clone());
         self.publish_progress();

@@ -8,7 +8,7 @@ use crate::storage::snapshot::published::CommitProgress;
 use crate::storage::state::StoreState;
 
 impl Committer {
-    /// Publishes the durable state after a step that changed no trace by a request.
+    /// Publishes the durable state after a step in which requests changed no trace.
     pub(super) fn publish(&mut self) {
         self.publish_changed(&[]);
     }
@@ -20,12 +20,12 @@ impl Committer {
         self.publish_progress();
     }
 
-    /// Publishes the committer's progress, but no snapshot.
+    /// Publishes the committer's progress without a snapshot.
     pub(super) fn publish_progress(&mut self) {
         self.published.progress.store(Arc::new(self.progress_in(&self.state)));
     }
 
-    /// Returns the committer's progress once it is in `state`.
+    /// Returns the committer's progress for `state`.
     pub(super) fn progress_in(&self, state: &StoreState) -> CommitProgress {
         CommitProgress {
             stopped: self.stopped.clone(),

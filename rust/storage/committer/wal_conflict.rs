@@ -1,7 +1,8 @@
-//! What to do when the next WAL number is taken.
+//! Handles an occupied WAL number.
 //!
-//! It means that another writer has replaced this one, unless the object there is a put of our own that was given up
-//! and arrived late, or the fence of an opening that our claim had overtaken. Those are replayed like any other object.
+//! Usually another writer has replaced this one. There are two exceptions: a put of this writer that timed
+//! out and arrived late, and the fence of an opening that was older than this writer's claim. These objects
+//! are replayed like any other.
 
 use crate::error::{Error, Result};
 use crate::storage::committer::Committer;
@@ -10,11 +11,12 @@ use crate::storage::state::replay::replay;
 use crate::storage::wal;
 
 impl Committer {
-    /// Returns if the object at our next number changes nothing, so that the number after it may be tried.
+    /// Returns `Ok` if the object at the next number changes nothing, so that the following number can be
+    /// tried.
     ///
     /// # Errors
-    /// [`Error::Stopped`] if this writer was replaced, or may have been. [`Error::Busy`] if the object changed the
-    /// state, so that what was to be written must be merged anew.
+    /// [`Error::Stopped`] if this writer was or may have been replaced. [`Error::Busy`] if the object changed
+    /// the state, so that the group must be merged again.
     pub(super) fn step_over(&mut self, number: u64) -> Result<()> {
         let path = wal::path(number);
         let read = wal::read(self.objects.as_ref(), number).and_then(|(object, _)| {

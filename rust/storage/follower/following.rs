@@ -1,8 +1,9 @@
-//! What a reader does at each look: it reads the log by name, and begins again on a newer manifest.
+//! Polling by a follower: reads the log by object name, and switches to newer manifests.
 //!
-//! Between two manifests only the log grows, so a reader that has applied all of it has the state of the writer. With a
-//! newer manifest the log is applied again on its segments, and not patched: a trace that was deleted and got spans later
-//! begins anew at the writer, and so must it here.
+//! Between two manifests only the log grows, so a follower that has applied the whole log has the state of
+//! the writer. A newer manifest is opened afresh and the log is applied to its segments again. The old state
+//! is not patched: a trace that was deleted and then received spans starts anew at the writer, and must do so
+//! here.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -20,23 +21,24 @@ use crate::storage::segment::indexes::cache::IndexCache;
 use crate::storage::snapshot::published::{CommitProgress, Published};
 use crate::storage::state::StoreState;
 
-/// Manifests are listed once in so many intervals of group commits: each list costs as much as a dozen reads.
+/// The number of commit intervals between two listings of manifests. One listing costs as much as a dozen
+/// reads.
 const COMMITS_PER_LIST: u32 = 10;
 
-/// How often what is missing is looked for again before the store is said to change too fast.
+/// The maximum number of retries for missing objects. After that the store changes too fast.
 const MAX_TRIES: usize = 64;
 
-/// Where the store is that is followed.
+/// The location of a followed store.
 #[derive(Debug)]
 pub(crate) enum FollowedStore {
-    /// There, once somebody has created it.
+    /// A location where the store may not exist yet.
     At(StoreLocation),
     In(Arc<dyn Objects>),
 }
 
 impl FollowedStore {
-    /// Sets in `options` where the indexes of segments are cached: in a part of the configured cache. A folder without one
-    /// has the writer's, which is only read.
+    /// Sets the index cache folder in `options`: a subfolder of the configured cache. A local store without a
+    /// configured cache uses the writer's cache read-only.
     pub(super) fn place_cache(&self, options: &mut Options) {
         match self {
             Self::In(_) => {}
@@ -45,7 +47,7 @@ impl FollowedStore {
     }
 }
 
-/// Follows a store: one thread calls it.
+/// The state of following a store. Owned by one thread.
 pub(super) struct Following {
     store: FollowedStore,
     objects: Arc<OnceLock<Arc<dyn Objects>>>,
@@ -54,16 +56,16 @@ pub(super) struct Following {
     freshness: Arc<Freshness>,
     state: StoreState,
     log: Log,
-    /// When manifests were listed last.
+    /// The time of the last listing of manifests.
     listed: Option<Instant>,
     pub(super) opening: Option<Opening>,
 }
 
-/// What a look at the manifests has found.
+/// The result of a poll of the manifests.
 enum ManifestPoll {
-    /// There is no newer one than that of the state.
+    /// The manifest of the current state is the newest.
     Newest,
-    /// There is a newer one, which is being opened.
+    /// A newer manifest exists and is being opened.
     Newer,
 }
 
@@ -89,26 +91,26 @@ impl Following {
         }
     }
 
-    /// Returns the store, once somebody has created it.
+    /// Returns the store, which is set after its creation.
     pub(super) fn objects(&self) -> Arc<OnceLock<Arc<dyn Objects>>> {
         self.objects.clone()
     }
 
-    /// Looks at the store once, and publishes what is new.
+    /// Polls the store once, and publishes changes.
     ///
     /// # Errors
     /// [`Error::Busy`] if there is no store yet, [`Error::Damage`], [`Error::Options`] for a newer format,
-    /// [`Error::Storage`]: what was published before stays so.
+    /// [`Error::Storage`]. The published state remains after an error.
     pub(super) fn poll(&mut self) -> Result<()> {
         let polled = self.look();
         self.freshness.note(&polled);
         polled
     }
 
-    /// Looks at the store until everything is published that was acknowledged before the call.
+    /// Polls the store until everything acknowledged before the call is published.
     ///
     /// # Errors
-    /// As [`Following::poll`], or [`Error::Busy`] if the store changes faster than it can be read.
+    /// The errors of [`Following::poll`]; [`Error::Busy`] if the store changes faster than it can be read.
     pub(super) fn catch_up(&mut self) -> Result<()> {
         let asked = Instant::now();
         for _ in 0..MAX_TRIES {
@@ -118,7 +120,7 @@ impl Following {
                 return Ok(());
             }
             if let Some(opening) = &self.opening {
-                // Whatever it is, the next look takes it over.
+                // The next poll takes the result over, even if it is an error.
                 let opened = opening.opened.recv().unwrap_or_else(|_| Err(died()));
                 let taken = self.take_over(opened);
                 self.freshness.note(&taken);
@@ -144,7 +146,7 @@ impl Following {
             return Ok(());
         }
         match self.list(&objects, began, read.is_ok())? {
-            // What could not be read may have been there for the newer one.
+            // The missing object may exist for the newer manifest.
             ManifestPoll::Newer => Ok(()),
             ManifestPoll::Newest => read.inspect(|()| self.freshness.confirm(began)),
         }
@@ -161,7 +163,7 @@ impl Following {
         Ok(self.objects.get_or_init(|| objects).clone())
     }
 
-    /// Reads the log up to its end, applies it, and publishes the state.
+    /// Reads and applies the log up to its end, and publishes the state.
     fn read_log(&mut self, objects: &dyn Objects) -> Result<()> {
         if self.state.manifest.number == 0 {
             return Ok(());
@@ -178,7 +180,7 @@ impl Following {
         }
     }
 
-    /// Applies objects of the log, and publishes the state.
+    /// Applies log objects, and publishes the state.
     fn apply(&mut self, unread: &[Arc<LogObject>]) -> Result<()> {
         let mut changed = Vec::new();
         let applied = log::apply(&mut self.state, unread, &mut changed);
@@ -191,8 +193,8 @@ impl Following {
         self.published.progress.store(Arc::new(CommitProgress::of(&self.state)));
     }
 
-    /// Lists the manifests, and begins to open a newer one, if none is being opened. `has_read`: the log was read up to its
-    /// end before.
+    /// Lists the manifests, and starts to open a newer one unless one is being opened. `has_read`: the log
+    /// was read to its end before.
     fn list(&mut self, objects: &Arc<dyn Objects>, began: Moment, has_read: bool) -> Result<ManifestPoll> {
         let known = self.state.manifest.number;
         let newest = Manifest::newest_number(objects.as_ref())?;
@@ -225,7 +227,8 @@ impl Following {
         Ok(ManifestPoll::Newer)
     }
 
-    /// Goes on with the state of a newer manifest, or looks for one that is newer still if it could not be opened.
+    /// Switches to the state of a newer manifest. If opening it failed because it was superseded, the next
+    /// listing finds the newer one.
     fn take_over(&mut self, opened: Result<StoreState>) -> Result<()> {
         let Some(opening) = self.opening.take() else { return Ok(()) };
         let is_superseded =
@@ -233,7 +236,7 @@ impl Following {
         self.listed = None;
         let state = match opened {
             Ok(state) => state,
-            // The writer has removed what is missing.
+            // The writer has deleted the missing object.
             Err(_) if is_superseded() => return Ok(()),
             Err(error) => return Err(error),
         };
@@ -245,7 +248,7 @@ impl Following {
             self.published.changes.forget();
         }
         self.state = state;
-        // What was read meanwhile has been published as changed before.
+        // The log objects read meanwhile were already published as changes.
         let unread = self.log.after(self.state.wal_through());
         let applied = log::apply(&mut self.state, &unread, &mut Vec::new());
         self.publish(&[]);
@@ -256,7 +259,7 @@ impl Following {
         Ok(())
     }
 
-    /// Removes from the own cache what `manifest` does not need.
+    /// Removes from the own cache the files that `manifest` does not need.
     fn forget_indexes(&self, was_followed: bool, manifest: &Manifest) -> Result<()> {
         let cache = IndexCache::of(&self.options);
         if cache.is_foreign() {

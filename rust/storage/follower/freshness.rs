@@ -1,4 +1,4 @@
-//! How old the state is that a reader answers from.
+//! The freshness of a follower's state.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, Result};
 use crate::time::now_micros;
 
-/// One instant, on the clock that only goes forward and on that of the wall.
+/// One instant on the monotonic clock and on the wall clock.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Moment {
     pub(super) instant: Instant,
@@ -20,7 +20,7 @@ impl Moment {
     }
 }
 
-/// Up to when everything that was acknowledged is known, and why not up to now.
+/// The time up to which the follower has everything acknowledged, and the reason why it is not newer.
 #[derive(Debug)]
 pub(super) struct Freshness {
     since: Instant,
@@ -29,9 +29,9 @@ pub(super) struct Freshness {
 
 #[derive(Debug, Default)]
 struct Last {
-    /// When the last look at the store began after which nothing was left to read.
+    /// The start of the last poll that read everything.
     as_of: Option<Moment>,
-    /// Why the looks since then failed.
+    /// The error of the polls since then.
     error: Option<Error>,
 }
 
@@ -40,34 +40,35 @@ impl Freshness {
         Self { since: Instant::now(), last: Mutex::default() }
     }
 
-    /// Notes that all is known that was acknowledged before `began`.
+    /// Records that the state contains everything acknowledged before `began`.
     pub(super) fn confirm(&self, began: Moment) {
         let mut last = self.last();
         let is_newer = last.as_of.is_none_or(|as_of| as_of.instant < began.instant);
         last.as_of = last.as_of.filter(|_| !is_newer).or(Some(began));
     }
 
-    /// Notes how a look ended.
+    /// Records the result of a poll.
     pub(super) fn note(&self, looked: &Result<()>) {
         self.last().error = looked.as_ref().err().cloned();
     }
 
-    /// Whether all is known that was acknowledged before `instant`.
+    /// Returns `true` if the state contains everything acknowledged before `instant`.
     pub(super) fn reaches(&self, instant: Instant) -> bool {
         self.last().as_of.is_some_and(|as_of| as_of.instant >= instant)
     }
 
-    /// Returns up to when everything is known, in microseconds since 1970; `None` if the store was never read.
+    /// Returns the time through which the state is complete, in microseconds since 1970; `None` if the store
+    /// was never read.
     pub(super) fn as_of(&self) -> Option<i64> {
         self.last().as_of.map(|as_of| as_of.micros)
     }
 
-    /// Returns how long ago that was; if the store was never read, how long it has been tried.
+    /// Returns the time since then. If the store was never read, the time since the first attempt.
     pub(super) fn lag(&self) -> Duration {
         self.last().as_of.map_or(self.since, |as_of| as_of.instant).elapsed()
     }
 
-    /// Returns why the last look at the store failed, if it did.
+    /// Returns the error of the last poll, if it failed.
     pub(super) fn error(&self) -> Option<Error> {
         self.last().error.clone()
     }

@@ -1,7 +1,7 @@
-//! The indexing thread of a reader: opens the indexes of documents that the writer has made, and makes what it lacks.
+//! The indexing thread of a follower: opens the document indexes of the writer, and builds missing ones.
 //!
-//! A reader that only reads the writer's cache opens what appears there. Any other one copies the objects that the writer
-//! made, or makes the indexes in its own cache.
+//! A follower with read-only access to the writer's cache opens the files that appear there. Any other
+//! follower copies the writer's index objects, or builds the indexes in its own cache.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
@@ -15,23 +15,23 @@ use crate::storage::options::Options;
 use crate::storage::snapshot::published::Published;
 use crate::storage::workers::index::{self, IndexMaker};
 
-/// How often the store is looked for that a reader waits for, and the writer's cache is looked at.
+/// The interval between two checks for a missing store or for new files in the writer's cache.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// What the indexing thread of a reader works on.
+/// The data of the indexing thread.
 pub(super) struct ReaderIndexing {
-    /// The store, once somebody has created it.
+    /// The store, which is set after its creation.
     pub(super) objects: Arc<OnceLock<Arc<dyn Objects>>>,
     pub(super) options: Options,
     pub(super) published: Arc<Published>,
 }
 
 impl ReaderIndexing {
-    /// Starts the thread. It ends when the other end of `closing` is dropped; once `is_closing` is set it abandons what it
-    /// makes.
+    /// Starts the thread. It ends when the other end of `closing` is dropped. It aborts its current index
+    /// when `is_closing` is set.
     ///
     /// # Errors
-    /// The operating system starts no more threads.
+    /// The error of the operating system if no thread can be started.
     pub(super) fn start(
         self,
         closing: Receiver<()>,
@@ -61,7 +61,8 @@ impl ReaderIndexing {
         }
         while is_open() {
             for (segment, _) in published.snapshot.load_full().segments() {
-                // Of a cache that another process owns nothing can fail: what is not there is looked for again.
+                // Opening files of another process's cache cannot fail. Missing files are looked up again
+                // later.
                 let _opened = segment.open_indexes(objects.as_ref(), &indexing.kinds);
             }
         }

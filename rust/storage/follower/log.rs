@@ -1,4 +1,4 @@
-//! The write-ahead log as a reader knows it: objects after the checkpoint, read by name as they appear.
+//! The write-ahead log of a follower: the objects after the checkpoint, read by name as they appear.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::storage::state::quarantine_wal::quarantine_wal;
 use crate::storage::state::replay::{GROUP_BYTES, apply_durable, decode_entry};
 use crate::storage::wal::{self, WalEntry};
 
-/// At most this many objects are asked for at once.
+/// The maximum number of concurrent reads.
 const MAX_READS: usize = 8;
 
-/// An object of the log, decoded once, so that it can be applied again on other segments.
+/// A decoded log object. It is kept so that it can be applied again to other segments.
 #[derive(Debug)]
 pub(super) struct LogObject {
     pub(super) number: u64,
@@ -28,7 +28,7 @@ pub(super) struct LogObject {
 #[derive(Debug, Default)]
 pub(super) struct Log {
     objects: VecDeque<Arc<LogObject>>,
-    /// How many objects are probably there: as many as there were last time.
+    /// The expected number of new objects, which is the number of the previous read.
     expected: usize,
 }
 
@@ -38,21 +38,21 @@ impl Log {
         self.objects.iter().filter(|object| object.number > after).cloned().collect()
     }
 
-    /// Returns the number of the last object, or `at_least` if there is none after it.
+    /// Returns the number of the last object, or `at_least` if no object is newer.
     pub(super) fn through(&self, at_least: u64) -> u64 {
         self.objects.back().map_or(at_least, |last| last.number.max(at_least))
     }
 
-    /// Forgets the objects up to this number, which are contained in segments.
+    /// Drops the objects up to this number, which are contained in segments.
     pub(super) fn forget_through(&mut self, checkpoint: u64) {
         self.objects.retain(|object| object.number > checkpoint);
     }
 
-    /// Reads the objects that follow, about [`GROUP_BYTES`] at most. Returns whether there may be more.
+    /// Reads the next objects, about [`GROUP_BYTES`] at most. Returns `true` if there may be more.
     ///
     /// # Errors
-    /// [`Error::Damage`] if an object is damaged, or the manifest of `state` says that it is there and it is not;
-    /// [`Error::Options`] for a newer format, [`Error::Storage`].
+    /// [`Error::Damage`] if an object is damaged, or is missing although the manifest of `state` says that it
+    /// exists; [`Error::Options`] for a newer format, [`Error::Storage`].
     pub(super) fn read_next(
         &mut self,
         objects: &dyn Objects,
@@ -80,10 +80,10 @@ impl Log {
     }
 }
 
-/// Applies objects that follow those that `state` contains, and adds the traces that they change to `changed`.
+/// Applies the objects after those in `state`, and adds the changed traces to `changed`.
 ///
 /// # Errors
-/// As [`apply_durable`]; what was applied before stays so.
+/// The errors of [`apply_durable`]. Objects before the failed one remain applied.
 pub(super) fn apply(
     state: &mut StoreState,
     objects: &[Arc<LogObject>],
@@ -108,7 +108,7 @@ pub(super) fn apply(
 
 type FetchedObject = Result<Option<(wal::WalObject, u64)>>;
 
-/// Looks for several objects, at once where each look takes long.
+/// Reads several objects, concurrently if the latency of each read is high.
 fn find_together(objects: &dyn Objects, numbers: std::ops::Range<u64>) -> Vec<(u64, FetchedObject)> {
     if objects.read_concurrency() < 2 || numbers.end - numbers.start < 2 {
         let mut found = Vec::new();
@@ -131,8 +131,8 @@ fn find_together(objects: &dyn Objects, numbers: std::ops::Range<u64>) -> Vec<(u
     })
 }
 
-/// Returns the requests of an object and its size; of a damaged one as much as the manifest says is left. `None` if it
-/// is not there yet.
+/// Returns the requests of an object and its size in bytes; `None` if it does not exist yet. For a damaged
+/// object, returns the requests that the manifest records as salvaged.
 fn readable(
     objects: &dyn Objects,
     state: &mut StoreState,

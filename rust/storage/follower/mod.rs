@@ -1,13 +1,14 @@
-//! Following a store: any number of processes search what one writer keeps, and write nothing to it.
+//! Following a store: any number of processes search a store that one writer maintains. They write nothing to
+//! it.
 //!
 //! ```text
 //! wal/<n+1> ... by name -> log -> apply -> publish                 (following)
 //! a newer manifest -> open its new segments -> apply the log after its checkpoint -> publish   (opening)
 //! ```
 //!
-//! A reader takes no part in the claim, and no clock is trusted. It knows up to when it knows everything ([`freshness`]):
-//! when it began to look, it read the log until an object was not there, and only then found its manifest to be the
-//! newest one.
+//! A follower takes no part in the claim and trusts no clock. Its freshness ([`freshness`]) is the start of
+//! the last complete poll: the poll read the log up to the first missing object, and only then found that the
+//! manifest is the newest.
 
 mod following;
 mod freshness;
@@ -37,7 +38,7 @@ use crate::storage::snapshot::Snapshot;
 use crate::storage::snapshot::published::Published;
 use crate::storage::stats::Stats;
 
-/// A reader of a store that another process writes to. Clones are the same reader.
+/// A reader of a store that another process writes to. Clones share the same reader.
 #[derive(Debug, Clone)]
 pub struct Follower {
     inner: Arc<FollowerInner>,
@@ -50,26 +51,26 @@ struct FollowerInner {
     running: Mutex<Option<RunningFollower>>,
 }
 
-/// What ends when the reader is closed.
+/// The parts that end when the reader is closed.
 #[derive(Debug)]
 struct RunningFollower {
-    /// Asks the following thread to look now, and ends it when dropped.
+    /// Sends poll requests to the following thread, which ends when this is dropped.
     requests: Sender<Refresh>,
     following: JoinHandle<()>,
     indexing: Option<JoinHandle<()>>,
-    /// Makes the indexing thread abandon what it makes.
+    /// Makes the indexing thread abort its work.
     is_closing: Arc<AtomicBool>,
-    /// Ends the indexing thread when dropped.
+    /// The indexing thread ends when this is dropped.
     closing: Sender<()>,
     _lock: Option<FolderLock>,
 }
 
 impl Follower {
-    /// Reads the store and starts to follow it. If there is no store yet, this reader waits for it.
+    /// Reads the store and starts to follow it. If the store does not exist yet, the reader waits for it.
     ///
     /// # Errors
-    /// [`Error::Options`] for a newer format or a storage that cannot be reached, [`Error::Locked`] if another reader uses
-    /// the cache, [`Error::Damage`] if an object is missing or not what was written, [`Error::Storage`].
+    /// [`Error::Options`] for a newer format or an unreachable storage, [`Error::Locked`] if another reader
+    /// uses the cache, [`Error::Damage`] if an object is missing or changed, [`Error::Storage`].
     pub(crate) fn start(store: FollowedStore, mut options: Options) -> Result<Self> {
         let lock = options.cache_dir.as_deref().map(lock_cache).transpose()?;
         store.place_cache(&mut options);
@@ -86,12 +87,12 @@ impl Follower {
         })
     }
 
-    /// Returns the state as far as it is known.
+    /// Returns the current state, even if the store was never read.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.inner.published.snapshot.load_full()
     }
 
-    /// Returns the state as far as it is known; [`Follower::as_of`] says how far that is.
+    /// Returns the current state. [`Follower::as_of`] returns its freshness.
     ///
     /// # Errors
     /// [`Error::Busy`] if the store was never read.
@@ -104,7 +105,7 @@ impl Follower {
         Err(Error::Busy(format!("the store was not read yet: {reason}")))
     }
 
-    /// Looks at the store now. Once this returns, everything can be searched that was acknowledged before the call.
+    /// Polls the store now. After this returns, everything acknowledged before the call is searchable.
     ///
     /// # Errors
     /// [`Error::Busy`] if there is no store yet, or it changes faster than it can be read; [`Error::Damage`],
@@ -116,18 +117,18 @@ impl Follower {
         replies.recv().unwrap_or_else(|_| Err(Error::Stopped("the following thread has died".into())))
     }
 
-    /// Returns up to when everything is known that was acknowledged, in microseconds since 1970 on this machine's clock.
-    /// `None` if the store was never read.
+    /// Returns the time through which the state is complete, in microseconds since 1970 on this machine's
+    /// clock. `None` if the store was never read.
     pub fn as_of(&self) -> Option<i64> {
         self.inner.freshness.as_of()
     }
 
-    /// Returns how long ago that was; if the store was never read, how long it has been tried.
+    /// Returns the age of the state. If the store was never read, the time since the first attempt.
     pub fn lag(&self) -> Duration {
         self.inner.freshness.lag()
     }
 
-    /// Returns which traces requests have changed since this reader was opened, as far as it has read of them.
+    /// Returns the traces that requests have changed since this reader was opened, as far as they were read.
     pub fn changes(&self) -> Arc<Changes> {
         self.inner.published.changes.clone()
     }
@@ -146,7 +147,7 @@ impl Follower {
         }
     }
 
-    /// Ends the reader's threads; snapshots stay readable. Closing again does nothing.
+    /// Ends the reader's threads. Snapshots stay readable. Closing a closed reader does nothing.
     ///
     /// # Errors
     /// [`Error::Stopped`] if a thread had died.
@@ -205,7 +206,7 @@ impl RunningFollower {
     }
 }
 
-/// Keeps other readers out of a cache: each removes there what it does not need.
+/// Keeps other readers out of a cache, because each reader removes the files that it does not need.
 fn lock_cache(folder: &Path) -> Result<FolderLock> {
     let failed = |error: std::io::Error| {
         Error::Options(format!("cannot create the cache `{}`: {error}", folder.display()))

@@ -1,4 +1,4 @@
-//! Opening a newer manifest, beside the reading of the log: a large segment may take seconds.
+//! Opens a newer manifest while the log is still read, because a large segment may take seconds.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -20,28 +20,28 @@ use crate::storage::state::open_segments::open_segments;
 #[derive(Debug)]
 pub(super) struct Opening {
     pub(super) manifest: Manifest,
-    /// When the look began that found the manifest to be the newest, if all of the log was read that had been written until
-    /// then.
+    /// The start of the poll that found this manifest to be the newest. `None` if that poll did not read the
+    /// whole log.
     pub(super) as_of: Option<Moment>,
-    /// Receives the state that the manifest and the log after it describe.
+    /// Receives the state of the manifest and the log after it.
     pub(super) opened: Receiver<Result<StoreState>>,
 }
 
-/// What a manifest is opened on.
+/// The inputs for opening a manifest.
 pub(super) struct OpenWith {
     pub(super) objects: Arc<dyn Objects>,
     pub(super) options: Options,
-    /// The segments that are open.
+    /// The open segments.
     pub(super) open: Vec<LiveSegment>,
-    /// The objects of the log after the manifest's checkpoint.
+    /// The log objects after the manifest's checkpoint.
     pub(super) log: Vec<Arc<LogObject>>,
 }
 
 impl Opening {
-    /// Begins to open `manifest` on a thread of its own.
+    /// Starts to open `manifest` on a new thread.
     ///
     /// # Errors
-    /// [`Error::Storage`] if the operating system starts no more threads.
+    /// [`Error::Storage`] if the operating system cannot start the thread.
     pub(super) fn start(manifest: Manifest, as_of: Option<Moment>, with: OpenWith) -> Result<Self> {
         let (done, opened) = bounded(1);
         let wanted = manifest.clone();

@@ -1,4 +1,4 @@
-//! The following thread: looks at the store at regular times, and when somebody asks for it.
+//! The following thread: polls the store at regular intervals, and on request.
 
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -8,17 +8,17 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use super::following::Following;
 use crate::error::Result;
 
-/// The least time after a failed look until the next one.
+/// The minimum delay after a failed poll.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// Receives the outcome once everything is published that was acknowledged before the request.
+/// A poll request: receives the result after everything acknowledged before the request is published.
 pub(super) type Refresh = Sender<Result<()>>;
 
-/// Starts the following thread, which looks at the store in this interval. It ends when the other end of `requests` is
-/// dropped.
+/// Starts the following thread, which polls the store at this interval. It ends when the other end of
+/// `requests` is dropped.
 ///
 /// # Errors
-/// The operating system starts no more threads.
+/// The error of the operating system if no thread can be started.
 pub(super) fn start(
     mut following: Following,
     interval: Duration,

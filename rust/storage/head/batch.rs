@@ -21,14 +21,14 @@ use crate::trace::row::to_batch;
 use crate::trace::view::TraceView;
 use crate::trace::{Trace, TraceRow};
 
-/// A trace of the head with the row derived from it.
+/// A trace of the head with its row.
 #[derive(Debug)]
 pub(crate) struct HeadEntry {
     pub(crate) trace: Trace,
     pub(crate) row: TraceRow,
     /// The approximate size of the trace's document in bytes.
     pub(crate) bytes: u64,
-    /// Since when the trace has been as it is.
+    /// The time of the last change of the trace.
     pub(crate) since: Instant,
 }
 
@@ -41,7 +41,7 @@ impl HeadEntry {
         Self { trace, row, bytes, since: Instant::now() }
     }
 
-    /// Returns the approximate memory that the trace and its row take, in bytes. Measured with traces of one to eight
+    /// Returns the approximate memory of the trace and its row in bytes. Measured with traces of one to eight
     /// spans of 200 to 2,000 bytes.
     pub(crate) fn memory(&self) -> u64 {
         const BYTES_PER_TRACE: u64 = 740;
@@ -51,26 +51,27 @@ impl HeadEntry {
     }
 }
 
-/// Traces in the order of search results, with their rows as an Arrow batch.
+/// Traces in search order, with their rows as an Arrow batch.
 #[derive(Debug)]
 pub(crate) struct HeadBatch {
     batch: RecordBatch,
     entries: Vec<Arc<HeadEntry>>,
-    /// A hash map, because every commit looks up each of its traces in every batch, nearly always in vain.
+    /// A hash map, because every commit looks up each of its traces in every batch, nearly always without a
+    /// hit.
     by_trace_id: HashMap<TraceId, u32>,
-    /// The rows of traces that have fragments alone.
+    /// The rows of traces that have only fragments.
     without_spans: RoaringBitmap,
-    /// The sessions of the rows, once a search has asked for them.
+    /// The sessions of the rows, computed on first use.
     sessions: OnceLock<RowSessions>,
-    /// The rows in order of each integer, once a search has asked for it.
+    /// For each integer field, the rows sorted by it, computed on first use.
     orders: [OnceLock<ScalarBuffer<u32>>; FIELDS.len()],
-    /// The texts of each field by code, once an aggregation has asked for them.
+    /// For each text field, its texts by code, computed on first use.
     texts: [OnceLock<CodedTexts>; Field::TraceId as usize],
-    /// What the traces cost, once a search has asked for it.
+    /// The costs of the traces, computed on first use.
     costs: OnceLock<Arc<CostColumn>>,
-    /// The most recent result of [`HeadBatch::known_sessions`], with the id of the ordinals that it is for.
+    /// The most recent result of [`HeadBatch::known_sessions`], with the id of its ordinals.
     known_sessions: Mutex<Option<(u64, KnownSessions)>>,
-    /// What decides conditions on spans, if it was made.
+    /// The indexes for conditions on spans, if they were built.
     indexes: Option<PartIndexes>,
 }
 
@@ -104,7 +105,7 @@ impl HeadBatch {
         Self { indexes: Some(indexes), ..self }
     }
 
-    /// Returns the indexes of the batch, if they were made.
+    /// Returns the indexes of the batch, if they were built.
     pub(crate) fn indexes(&self) -> Option<&PartIndexes> {
         self.indexes.as_ref()
     }
@@ -117,7 +118,7 @@ impl HeadBatch {
         &self.entries
     }
 
-    /// Returns the rows of traces that have fragments alone, which no search returns.
+    /// Returns the rows of traces that have only fragments. Searches exclude them.
     pub(crate) fn without_spans(&self) -> &RoaringBitmap {
         &self.without_spans
     }
@@ -126,19 +127,19 @@ impl HeadBatch {
         self.sessions.get_or_init(|| RowSessions::of(&self.batch))
     }
 
-    /// Returns the rows in order of an integer, equal ones ascending; `None` for other fields.
+    /// Returns the rows sorted by an integer field, equal ones ascending; `None` for other fields.
     pub(crate) fn order(&self, field: Field) -> Option<ScalarBuffer<u32>> {
         let numbers = self.batch.column(field.column()).as_primitive_opt::<Int64Type>()?.values();
         Some(self.orders[field.column()].get_or_init(|| order_of(numbers).into()).clone())
     }
 
-    /// Returns the texts of a field by code; `None` for `trace_id` and for fields that are no text.
+    /// Returns the texts of a field by code; `None` for `trace_id` and for fields that are not text.
     pub(crate) fn texts(&self, field: Field) -> Option<&CodedTexts> {
         let texts = self.texts.get(field.column())?;
         Some(texts.get_or_init(|| CodedTexts::of(self.batch.column(field.column()))))
     }
 
-    /// Returns the values of an integer field; none for other fields.
+    /// Returns the values of an integer field; empty for other fields.
     pub(crate) fn integers(&self, field: Field) -> &[i64] {
         let column = self.batch.column(field.column()).as_primitive_opt::<Int64Type>();
         column.map_or(&[], |integers| integers.values())
@@ -153,7 +154,7 @@ impl HeadBatch {
         integer.or_else(instant).unwrap_or(0)
     }
 
-    /// Returns, for each session code of the batch, where `ordinals` have that session. The result is cached.
+    /// Returns the location of each session of the batch in the segments of `ordinals`. The result is cached.
     pub(crate) fn known_sessions(&self, ordinals: &GlobalOrdinals) -> KnownSessions {
         let mut known = self.known_sessions.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((id, known)) = known.as_ref()
@@ -167,10 +168,10 @@ impl HeadBatch {
         found
     }
 
-    /// Returns what the traces cost.
+    /// Returns the costs of the traces.
     ///
     /// # Errors
-    /// [`crate::error::Error::Decode`] if the bytes of a span are not one.
+    /// [`crate::error::Error::Decode`] if the bytes of a span are malformed.
     pub(crate) fn costs(&self) -> Result<Arc<CostColumn>> {
         if let Some(costs) = self.costs.get() {
             return Ok(costs.clone());

@@ -1,7 +1,7 @@
-//! A generation of the head: a contiguous range of the write-ahead log and the rows that came from it.
+//! A generation of the head: a contiguous range of the write-ahead log and its rows.
 //!
-//! Rows are never changed: a commit adds a batch and deletes the rows that it supersedes. A generation is cut and sealed
-//! as a whole, and is dropped once the manifest with its segment is durable.
+//! Rows are immutable: a commit adds a batch and deletes the rows that it supersedes. A generation is rotated
+//! and flushed as a whole, and is dropped after the manifest with its segment is durable.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -13,7 +13,7 @@ use crate::storage::head::batch::{HeadBatch, HeadEntry};
 use crate::storage::options::Options;
 use crate::storage::segment::PartIndexes;
 
-/// The maximum number of batches without indexes. Beyond it they are merged, because a search visits each.
+/// The maximum number of batches without indexes. More batches are merged, because a search visits each.
 const MAX_BATCHES: usize = 16;
 
 /// A batch of the head with its deletion vector.
@@ -38,24 +38,24 @@ impl HeadPart {
     }
 }
 
-/// Rows that are not sealed yet, or not durably.
+/// Rows that are not flushed durably.
 #[derive(Debug, Clone)]
 pub(crate) struct Generation {
-    /// The number of the last write-ahead object whose rows are here.
+    /// The number of the last write-ahead object whose rows are in this generation.
     pub(crate) wal_through: u64,
     /// The number of its write-ahead objects.
     pub(crate) objects: u64,
     /// The total size of these objects in bytes.
     pub(crate) bytes: u64,
-    /// The approximate memory that its rows and their indexes take, in bytes.
+    /// The approximate memory of its rows and their indexes, in bytes.
     pub(crate) memory: u64,
-    /// The part of it that rows without an index take.
+    /// The part of `memory` for rows without an index.
     pub(crate) unindexed_memory: u64,
-    /// When its first rows arrived.
+    /// The arrival time of its first rows.
     pub(crate) since: Option<Instant>,
     pub(crate) parts: Vec<HeadPart>,
-    /// The rows that were live when the generation was cut, which its segment will contain. Later commits delete rows
-    /// in memory only, because what supersedes them is not yet durable in a segment.
+    /// The rows that were live at the rotation, which the segment will contain. Later commits delete rows in
+    /// memory only, because the superseding rows are not yet durable in a segment.
     pub(crate) cut: Option<Arc<[Arc<HeadEntry>]>>,
 }
 
@@ -74,7 +74,7 @@ impl Generation {
         }
     }
 
-    /// Returns whether the generation is large enough to be cut.
+    /// Returns `true` if the generation is large enough to be rotated.
     pub(crate) fn is_large(&self, options: &Options) -> bool {
         self.bytes >= options.seal_bytes
             || self.objects >= options.seal_objects
@@ -94,7 +94,7 @@ impl Generation {
         let part = &mut self.parts[part];
         Arc::make_mut(&mut part.deletion_vector).insert(row);
         if self.cut.is_none() {
-            // The trace that supersedes it shares its spans.
+            // The superseding trace shares the spans.
             let memory = part.batch.entries()[row as usize].memory();
             self.memory = self.memory.saturating_sub(memory);
             if !part.is_indexed() {
@@ -103,7 +103,7 @@ impl Generation {
         }
     }
 
-    /// Adds a batch of traces that have no other live row, and merges batches if there are too many.
+    /// Adds a batch of traces that have no other live row. Merges batches if there are too many.
     pub(crate) fn add(&mut self, entries: Vec<Arc<HeadEntry>>) {
         if entries.is_empty() {
             return;
@@ -117,7 +117,7 @@ impl Generation {
         self.parts.retain(|part| part.live_rows() > 0);
         let indexed = self.parts.iter().filter(|part| part.is_indexed()).count();
         if self.parts.len() > indexed + MAX_BATCHES {
-            // Merging the smaller half bounds the number of merges per row logarithmically.
+            // Merging the smaller half limits the number of merges per row to a logarithm.
             self.parts.sort_by_key(|part| std::cmp::Reverse((part.is_indexed(), part.live_rows())));
             let small = self.parts.split_off(indexed + MAX_BATCHES / 2);
             let entries = small.iter().flat_map(HeadPart::live_entries).collect();
@@ -126,13 +126,14 @@ impl Generation {
         }
     }
 
-    /// Returns the live rows without an index that have been as they are since `since`.
+    /// Returns the live rows without an index that have not changed after `since`.
     pub(crate) fn unindexed_since(&self, since: Instant) -> Vec<Arc<HeadEntry>> {
         let unindexed = self.parts.iter().filter(|part| !part.is_indexed());
         unindexed.flat_map(HeadPart::live_entries).filter(|entry| entry.since <= since).collect()
     }
 
-    /// Moves rows to a batch that has indexes, as far as they are still live. Returns false if none is live here.
+    /// Moves the live rows of an indexed batch to that batch. Returns `false` if none of its rows is live
+    /// here.
     pub(crate) fn move_to(&mut self, indexed: &Arc<HeadBatch>) -> bool {
         let mut superseded = RoaringBitmap::new();
         for (row, entry) in (0..).zip(indexed.entries()) {

@@ -1,5 +1,5 @@
-//! The indexes of a batch of the head, in memory: conditions on spans, texts and attributes are decided by them, as in a segment,
-//! instead of a look at each trace.
+//! The in-memory indexes of a head batch. As in a segment, they decide conditions on spans, texts and
+//! attributes without document checks.
 
 use std::sync::Arc;
 
@@ -12,12 +12,12 @@ use crate::storage::options::Indexing;
 use crate::storage::segment::PartIndexes;
 use crate::storage::segment::indexes::{OpenIndexes, read_documents};
 
-/// What names the source of an index of rows in memory, which is never opened for another one.
+/// The source name of in-memory indexes, which are never opened for another source.
 const SOURCE: &str = "head";
 
 impl HeadBatch {
-    /// Returns a batch of these traces, which must be distinct, with the indexes that are asked for. One that takes too much memory
-    /// is left out.
+    /// Returns a batch of these traces, which must be distinct, with the requested indexes. An index that
+    /// takes too much memory is omitted.
     ///
     /// # Errors
     /// [`Error::Cancelled`]; [`Error::Storage`] if the rows cannot be indexed.
@@ -31,7 +31,7 @@ impl HeadBatch {
         Ok(batch.with_indexes(PartIndexes { rows: Arc::new(rows), of_documents }))
     }
 
-    /// Returns indexes of the traces.
+    /// Builds the indexes of the traces.
     ///
     /// # Errors
     /// [`Error::Cancelled`].
@@ -50,7 +50,7 @@ impl HeadBatch {
         let failed = |reason: String| Error::storage("the index of the head", reason);
         let sizes: Vec<u64> = self.entries().iter().map(|entry| entry.bytes).collect();
         let mut content = Vec::new();
-        // The documents of the head are nowhere stored.
+        // The documents of the head have no stored location.
         let nowhere = vec![0; sizes.len()];
         let built = index::build(self.batch(), [&nowhere, &nowhere, &sizes], SOURCE, &mut content);
         built.map_err(|error| failed(error.to_string()))?;

@@ -15,7 +15,8 @@ use crate::storage::segment::documents::DocumentWriter;
 use crate::storage::segment::indexes::OpenIndexes;
 use crate::storage::segment::indexes::cache::IndexCache;
 
-/// Indexes those of `entries` that are in no batch of `indexed`; `None` if there is none, or no index is asked for.
+/// Indexes the rows of `entries` that are in no batch of `indexed`; `None` if there are no such rows, or no
+/// index is configured.
 pub(crate) fn index_others(
     entries: &[Arc<HeadEntry>],
     indexed: &[Arc<HeadBatch>],
@@ -28,15 +29,15 @@ pub(crate) fn index_others(
     if others.is_empty() || indexing.kinds.is_empty() {
         return None;
     }
-    // What is not made here is made by the indexing thread, which also reports why it cannot be.
+    // After an error the indexing thread builds the indexes, and reports its errors.
     HeadBatch::indexed(others, indexing, &priority::never_cancelled).ok().map(Arc::new)
 }
 
-/// Writes a segment of these traces. With `indexes` it has indexes of its documents as far as these batches together have all of
-/// its traces. With `defer_compression` its documents are stored as they are, to be compressed by a later merge.
+/// Writes a segment of these traces. With `indexes`, document indexes that the batches have for all of its
+/// traces are merged. With `defer_compression`, documents are stored uncompressed until a later merge.
 ///
 /// # Errors
-/// As [`NewSegment::build`].
+/// The errors of [`NewSegment::build`].
 pub(crate) fn write_segment(
     (objects, cache): (&dyn Objects, &IndexCache),
     entries: &[Arc<HeadEntry>],
@@ -54,7 +55,7 @@ pub(crate) fn write_segment(
         write_rows(objects, record, rows.batch(), &places)
     })?;
     if let Some((indexed, indexing)) = indexes {
-        // What is not merged is made by the indexing thread, which also reports why it cannot be.
+        // Unmerged indexes are built by the indexing thread, which also reports errors.
         let _made_later = merge_indexes(&sealed.segment, &rows, indexed, indexing);
     }
     Ok(sealed)
@@ -71,7 +72,7 @@ fn merge_indexes(
     for (input, batch) in indexed.iter().enumerate() {
         for (row, entry) in batch.entries().iter().enumerate() {
             let target = rows.find(entry.trace.trace_id).map(|target| target as usize);
-            // The trace of another entry has grown since it was indexed.
+            // The trace of another entry has changed since it was indexed.
             if let Some(target) = target.filter(|target| Arc::ptr_eq(&rows.entries()[*target], entry)) {
                 sources[target] = Some((input, row));
             }

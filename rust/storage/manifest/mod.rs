@@ -19,20 +19,20 @@ pub(crate) use self::records::{
 use crate::error::{Error, Result};
 use crate::storage::objects::Objects;
 
-/// The format of the store as a whole. A store with a newer format is rejected before anything is written; one with an
-/// older format gets this one with the manifest that claims it.
+/// The format of the store. A store with a newer format is rejected before anything is written. A store with
+/// an older format is upgraded by the manifest that claims it.
 pub(crate) const FORMAT: u32 = 2;
 
-/// The oldest format that is read. Its manifests say nothing about the end of the write-ahead log.
+/// The oldest readable format. Its manifests do not record the end of the write-ahead log.
 const OLDEST_FORMAT: u32 = 1;
 
-/// The maximum size of a manifest. A larger file is not read.
+/// The maximum size of a manifest in bytes. A larger file is not read.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// The maximum of all counters, out of reach of a real store, so that they can be incremented without overflow.
+/// The maximum of all counters. It is far above the counters of a real store, so that they can be incremented
+/// without overflow.
 const MAX_NUMBER: u64 = 1 << 62;
 
-/// Everything that is live.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Manifest {
@@ -40,20 +40,21 @@ pub(crate) struct Manifest {
     pub(crate) number: u64,
     /// The writer that created it, a ULID.
     pub(crate) writer: String,
-    /// The WAL checkpoint: objects of the write-ahead log up to this number are contained in the segments.
+    /// The WAL checkpoint: segments contain the write-ahead log up to this number.
     #[serde(rename = "wal_folded_through")]
     pub(crate) wal_checkpoint: u64,
-    /// The number up to which the write-ahead log reached when the manifest was created, at the least. Every object
-    /// after the checkpoint and up to this number exists; one that does not was lost.
+    /// The minimum end of the write-ahead log when the manifest was created. Every object after the
+    /// checkpoint and up to this number must exist; a missing one is lost.
     #[serde(default)]
     pub(crate) wal_through: u64,
     /// The segments, oldest first.
     pub(crate) segments: Vec<SegmentRecord>,
-    /// Damaged segments that are excluded from every result. They stay recorded, so that the store never forgets that
-    /// it was larger.
+    /// Damaged segments, which are excluded from every result. They stay recorded as proof that the store was
+    /// larger.
     #[serde(rename = "aside", default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) quarantined: Vec<QuarantineRecord>,
-    /// Damaged objects of the write-ahead log, of which only whole requests are in the store. They stay recorded too.
+    /// Damaged objects of the write-ahead log. Only their complete requests are in the store. They stay
+    /// recorded too.
     #[serde(rename = "wal_aside", default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) quarantined_wal: Vec<WalQuarantineRecord>,
     /// The progress of unfinished imports, oldest first.
@@ -70,7 +71,7 @@ struct Envelope<'a> {
     manifest: &'a RawValue,
 }
 
-/// The one member that every format has.
+/// The only member that is common to all formats.
 #[derive(Deserialize)]
 struct FormatOnly {
     format: u32,
@@ -81,7 +82,7 @@ pub(crate) fn path(number: u64) -> String {
     format!("manifest/{number:020}.json")
 }
 
-/// Returns the number in a path, or `None` if it is not the path of a manifest.
+/// Returns the number in a path; `None` if it is not the path of a manifest.
 pub(crate) fn number_of(path: &str) -> Option<u64> {
     let digits = path.strip_prefix("manifest/")?.strip_suffix(".json")?;
     let is_plain = digits.len() == 20 && digits.bytes().all(|digit| digit.is_ascii_digit());
@@ -106,7 +107,7 @@ impl Manifest {
     pub(crate) fn decode(number: u64, content: &[u8]) -> Result<Self> {
         let path = path(number);
         let malformed = |error: serde_json::Error| {
-            // A JSON error has a line and a column; the content is one line, so the column is the offset.
+            // A JSON error has a line and a column. The content is one line, so the column is the offset.
             Error::damage(&path, error.column() as u64, error.to_string())
         };
         let FormatOnly { format } = serde_json::from_slice(content).map_err(malformed)?;
@@ -128,7 +129,7 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Returns what is wrong with the values of the manifest with this number.
+    /// Returns the first error in the values of the manifest with this number.
     fn verify(&self, number: u64) -> std::result::Result<(), String> {
         if self.number != number {
             return Err("the manifest has another number than its name".into());
@@ -149,7 +150,7 @@ impl Manifest {
         self.quarantined_wal.iter().rev().find(|record| (record.first..=record.last).contains(&number))
     }
 
-    /// Records a damaged object of the write-ahead log. Neighbours that are missing become one record.
+    /// Records a damaged object of the write-ahead log. Adjacent missing objects become one record.
     pub(crate) fn quarantine_wal(&mut self, record: WalQuarantineRecord, is_missing: bool) {
         self.quarantined_wal.retain(|known| (known.first, known.last) != (record.first, record.last));
         match self.quarantined_wal.last_mut() {
@@ -158,12 +159,12 @@ impl Manifest {
         }
     }
 
-    /// Returns whether the newest manifest is a different one.
+    /// Returns `true` if the newest manifest is a different one.
     pub(crate) fn is_superseded(&self, objects: &dyn Objects) -> bool {
         Self::newest(objects).is_ok_and(|newest| newest.is_some_and(|newest| newest.number != self.number))
     }
 
-    /// Returns the number of the newest manifest, or `None` in an empty store.
+    /// Returns the number of the newest manifest; `None` in an empty store.
     ///
     /// # Errors
     /// [`Error::Storage`].
@@ -174,8 +175,8 @@ impl Manifest {
     /// Returns the newest manifest of a store.
     ///
     /// # Errors
-    /// [`Error::Options`] if there is no store, [`Error::Damage`] if it has lost its manifests; otherwise as
-    /// [`Manifest::newest`].
+    /// [`Error::Options`] if there is no store, [`Error::Damage`] if its manifests are lost; otherwise the
+    /// errors of [`Manifest::newest`].
     pub(crate) fn newest_of_store(objects: &dyn Objects) -> Result<Self> {
         if let Some(newest) = Self::newest(objects)? {
             return Ok(newest);
@@ -184,10 +185,10 @@ impl Manifest {
         Err(Error::Options("expected a store, found no manifest".into()))
     }
 
-    /// Returns the newest manifest, or `None` in an empty store.
+    /// Returns the newest manifest; `None` in an empty store.
     ///
     /// # Errors
-    /// As [`Manifest::decode`], or [`Error::Storage`].
+    /// The errors of [`Manifest::decode`], or [`Error::Storage`].
     pub(crate) fn newest(objects: &dyn Objects) -> Result<Option<Self>> {
         const ATTEMPTS: usize = 8;
         for _ in 0..ATTEMPTS {
@@ -202,7 +203,7 @@ impl Manifest {
                     format!("expected at most {MAX_BYTES} bytes"),
                 ));
             }
-            // Between the listing and this read, a writer may replace this manifest by a newer one.
+            // Between the listing and this read, a writer may replace this manifest with a newer one.
             if let Some(content) = objects.get(&path(number))? {
                 return Self::decode(number, &content).map(Some);
             }
@@ -211,10 +212,10 @@ impl Manifest {
     }
 }
 
-/// Rejects a store that lost its manifests: it must not become an empty one.
+/// Rejects a store whose manifests are lost. It must not be treated as an empty store.
 ///
 /// # Errors
-/// [`Error::Damage`] naming an object that no manifest names, [`Error::Storage`].
+/// [`Error::Damage`] with the path of an object that no manifest names, [`Error::Storage`].
 pub(crate) fn expect_no_objects(objects: &dyn Objects) -> Result<()> {
     let mut present = objects.list("wal")?;
     present.extend(objects.list("segments")?);

@@ -1,4 +1,4 @@
-//! Damage that a store was opened without, as callers see it.
+//! Quarantined objects as callers see them.
 
 use std::collections::BTreeSet;
 
@@ -10,14 +10,14 @@ use crate::storage::objects::Objects;
 use crate::storage::wal;
 use crate::storage::wal::salvage::salvage;
 
-/// A damaged segment whose traces no search returns. Its files stay where they are.
+/// A damaged segment, which is excluded from searches. Its files are not deleted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct QuarantinedSegment {
-    /// The segment's folder inside the store.
+    /// The segment's folder in the store.
     pub segment: String,
-    /// How many live traces it held.
+    /// The number of live traces in the segment.
     pub traces: u64,
-    /// What is wrong: an object, a byte, and what was found there.
+    /// The damage: an object, an offset, and a message.
     #[serde(rename = "fault")]
     pub error: String,
 }
@@ -33,31 +33,31 @@ impl QuarantinedSegment {
     }
 }
 
-/// Damaged objects of the write-ahead log, of which no search returns the requests that are lost. The objects stay where
-/// they are.
+/// Damaged objects of the write-ahead log. Searches do not return the lost requests. The objects are not
+/// deleted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct QuarantinedWal {
-    /// The path of the object inside the store.
+    /// The path of the object in the store.
     pub object: String,
-    /// The path of the last object, if several in a row are missing.
+    /// The path of the last object, if several adjacent objects are missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_object: Option<String>,
-    /// How many requests are lost, if that is known.
+    /// The number of lost requests, if known.
     pub lost_requests: Option<u64>,
-    /// How many traces the lost requests are known to have had spans of.
+    /// The number of traces with spans in the lost requests, as far as they are readable.
     pub traces: u64,
     /// The ids of the first of these traces, at most 100.
     pub trace_ids: Vec<String>,
-    /// What is wrong: a byte, and what was found there.
+    /// The damage: an offset and a message.
     #[serde(rename = "fault")]
     pub error: String,
 }
 
 impl QuarantinedWal {
-    /// Returns what a manifest has recorded, with the traces that can be read in the objects.
+    /// Returns the records of a manifest, with the traces that can be read from the damaged objects.
     ///
     /// # Errors
-    /// As [`salvage`].
+    /// The errors of [`salvage`].
     pub(crate) fn all_of(objects: &dyn Objects, manifest: &Manifest) -> Result<Vec<Self>> {
         manifest.quarantined_wal.iter().map(|record| Self::read(objects, record)).collect()
     }
@@ -65,7 +65,7 @@ impl QuarantinedWal {
     fn read(objects: &dyn Objects, record: &WalQuarantineRecord) -> Result<Self> {
         const MAX_TRACE_IDS: usize = 100;
         let is_one = record.first == record.last;
-        // Of objects that are missing nothing can be read.
+        // Missing objects have no readable data.
         let trace_ids =
             if is_one { salvage(objects, record.first, record.writer())?.trace_ids } else { BTreeSet::new() };
         Ok(Self {

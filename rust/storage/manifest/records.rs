@@ -5,24 +5,23 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use ulid::Ulid;
 
-/// The names of the indexes of a segment: of its rows, then what is made of its documents.
+/// The names of a segment's indexes: the row index, then the document indexes.
 pub(crate) const INDEXES: [&str; 4] = ["index", "spans", "text", "attributes"];
 
 /// The progress of one import.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ImportRecord {
-    /// A digest that identifies the source, never a value that a user sent.
+    /// A digest that identifies the source. It contains no user data.
     pub source: String,
-    /// How many of its spans have been processed.
+    /// The number of processed spans.
     pub spans: u64,
-    /// How many of those are in the store.
+    /// The number of processed spans that are in the store.
     pub accepted: u64,
-    /// How many of those were rejected.
+    /// The number of processed spans that were rejected.
     pub rejected: u64,
 }
 
-/// One live segment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SegmentRecord {
@@ -34,77 +33,77 @@ pub(crate) struct SegmentRecord {
     pub(crate) traces: FileRecord,
     /// `spans.otlp.zst`.
     pub(crate) documents: FileRecord,
-    /// The deleted rows, if any.
+    /// The deletion vector, if rows are deleted.
     #[serde(rename = "hidden")]
     pub(crate) deletion_vector: Option<DeletionVectorRecord>,
-    /// `spans.dict`, once the segment is compacted.
+    /// `spans.dict`, after the segment is compacted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) dictionary: Option<FileRecord>,
-    /// Whether the documents were stored uncompressed under load and are still to be compressed.
+    /// True if the documents were stored uncompressed under load and are still to be compressed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) awaits_compression: bool,
-    /// Further files in the segment's folder, by name. What a program does not know is kept, copied and verified.
+    /// Other files in the segment's folder, by name. Unknown files are kept, copied and verified.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) files: BTreeMap<String, FileRecord>,
 }
 
-/// What the record of a segment is to say of one of its indexes.
+/// An update of the record of one segment index.
 #[derive(Debug)]
 pub(crate) struct IndexRecord {
     pub(crate) segment_id: String,
     /// One of [`INDEXES`].
     pub(crate) index: &'static str,
-    /// The name of its object, with its size and checksum; `None` if it is to have none.
+    /// The name, size and checksum of its object; `None` removes the record.
     pub(crate) object: Option<(String, FileRecord)>,
 }
 
-/// A quarantined segment. Its files stay where they are.
+/// A quarantined segment. Its files are not deleted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct QuarantineRecord {
-    /// The segment's record from when it was live.
+    /// The record of the segment when it was live.
     pub(crate) segment: SegmentRecord,
-    /// The damage that was found: an object, an offset, and a message.
+    /// The damage: an object, an offset, and a message.
     #[serde(rename = "fault")]
     pub(crate) error: String,
 }
 
-/// Damaged objects of the write-ahead log. Those that are there stay.
+/// Damaged objects of the write-ahead log. Existing objects are not deleted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WalQuarantineRecord {
     /// The number of the first object.
     pub(crate) first: u64,
-    /// The number of the last object. Several objects have one record if they are damaged alike.
+    /// The number of the last object. Adjacent objects with the same damage have one record.
     pub(crate) last: u64,
-    /// The damage that was found in each: an offset and a message.
+    /// The damage of each object: an offset and a message.
     #[serde(rename = "fault")]
     pub(crate) error: String,
-    /// How many requests are lost, if that is known.
+    /// The number of lost requests, if known.
     pub(crate) lost: Option<u64>,
-    /// The writer that created them unless they name another one.
+    /// The writer of the objects, unless their headers name another one.
     pub(crate) writer: String,
 }
 
 impl WalQuarantineRecord {
-    /// Whether `next` is the record of the next object, with the same damage.
+    /// Returns `true` if `next` is the record of the next object, with the same damage.
     pub(super) fn ends_before(&self, next: &Self) -> bool {
         self.last + 1 == next.first
             && (&self.error, self.lost, &self.writer) == (&next.error, next.lost, &next.writer)
     }
 
-    /// Returns the writer; one that wrote nothing if the record names none.
+    /// Returns the writer. If the record names no writer, returns one that never wrote.
     pub(crate) fn writer(&self) -> Ulid {
         Ulid::from_string(&self.writer).unwrap_or_default()
     }
 
-    /// Whether the record and the objects must stay: requests are lost, or are still in no segment.
+    /// Returns `true` if the record and the objects must be kept, because requests are lost or not yet in a
+    /// segment.
     pub(crate) fn is_needed(&self, checkpoint: u64) -> bool {
         self.lost != Some(0) || self.last > checkpoint
     }
 }
 
-/// The deletion vector of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DeletionVectorRecord {
@@ -112,7 +111,6 @@ pub(crate) struct DeletionVectorRecord {
     pub(crate) number: u64,
     /// The number of deleted rows.
     pub(crate) rows: u64,
-    /// Its size and checksum.
     pub(crate) file: FileRecord,
 }
 
@@ -134,19 +132,19 @@ impl FileRecord {
 }
 
 impl SegmentRecord {
-    /// Returns the size of all objects of the segment but its indexes, in bytes.
+    /// Returns the total size in bytes of all objects of the segment, without its indexes.
     pub(crate) fn bytes(&self) -> u64 {
         let indexes: u64 = self.index_objects().map(|(_, file)| file.bytes).sum();
         self.files().map(|(_, file)| file.bytes).sum::<u64>() - indexes
     }
 
-    /// Returns the name of the object of an index, with its size and checksum, if there is one.
+    /// Returns the name, size and checksum of an index object, if it exists.
     pub(crate) fn index_object(&self, index: &str) -> Option<(&str, FileRecord)> {
         let mut files = self.files.iter().map(|(name, file)| (name.as_str(), *file));
         files.find(|(name, _)| index_of(name) == Some(index))
     }
 
-    /// Records the object of an index, or that there is none. Returns the name of the one that was recorded before.
+    /// Records an index object, or removes its record. Returns the name of the previous object.
     pub(crate) fn record_index(
         &mut self,
         index: &str,
@@ -180,12 +178,12 @@ impl SegmentRecord {
         format!("segments/{}/hidden-{number}.roaring", self.id)
     }
 
-    /// Returns the path of a further file of the segment.
+    /// Returns the path of another file of the segment.
     pub(crate) fn file_path(&self, name: &str) -> String {
         format!("segments/{}/{name}", self.id)
     }
 
-    /// Returns what is wrong with the names in the record, which become parts of paths.
+    /// Returns the first error in the names of the record, which become parts of paths.
     pub(super) fn verify(&self) -> std::result::Result<(), String> {
         const OWN: [&str; 3] = ["traces.parquet", "spans.otlp.zst", "spans.dict"];
         if Ulid::from_string(&self.id).is_err() {
@@ -223,12 +221,12 @@ impl SegmentRecord {
             .chain(self.further_files())
     }
 
-    /// Returns the paths, sizes and checksums of the objects of indexes.
+    /// Returns the paths, sizes and checksums of the index objects.
     pub(crate) fn index_objects(&self) -> impl Iterator<Item = (String, FileRecord)> + use<> {
         self.files_that(|name| index_of(name).is_some())
     }
 
-    /// Returns the paths, sizes and checksums of the other further files, known or not.
+    /// Returns the paths, sizes and checksums of the other files, known or unknown.
     pub(crate) fn further_files(&self) -> impl Iterator<Item = (String, FileRecord)> + use<> {
         self.files_that(|name| index_of(name).is_none())
     }
@@ -239,8 +237,8 @@ impl SegmentRecord {
     }
 }
 
-/// Returns a number for the name of an object of a segment, which was never given before and never will be again: the
-/// upper half of a ULID, which is the time, then chance.
+/// Returns a unique number for an object name: the upper half of a ULID, which consists of the time and
+/// random bits.
 pub(crate) fn fresh_number() -> u64 {
     u64::try_from(Ulid::generate().0 >> 64).expect("the upper half")
 }

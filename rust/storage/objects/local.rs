@@ -1,4 +1,4 @@
-//! Objects in a local folder, with fsync of files and of the folders that name them.
+//! Objects in a local folder. Files are synced, and so are the folders that name them.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -12,8 +12,8 @@ use crate::error::{Error, Result};
 use crate::storage::objects::{ListedObject, ObjectReader, ObjectWriter, Objects, PutError, PutPayload};
 use crate::storage::platform::{self, no_follow, private, private_folder};
 
-/// A stream is synced whenever this much of it is unsynced. A file system may make the fsync of a small file wait for
-/// all unsynced data of other files: an unsynced merge of half a gigabyte delayed every commit by 0.7 s.
+/// The maximum number of unsynced bytes of a stream. On some file systems the fsync of a small file waits for
+/// all unsynced data of other files. An unsynced merge of 512 MB delayed every commit by 0.7 s.
 const MAX_UNSYNCED_BYTES: usize = 8 << 20;
 
 /// The folders of a store.
@@ -23,12 +23,12 @@ const FOLDERS: [&str; 3] = ["wal", "segments", "manifest"];
 #[derive(Debug)]
 pub struct LocalFolder {
     root: PathBuf,
-    /// Kept open, so that it stays this folder even if it is renamed.
+    /// Kept open, so that it refers to the same folder after a rename.
     handle: File,
-    /// Each of [`FOLDERS`], if opened for writing.
+    /// The open folders of [`FOLDERS`]; empty if opened for reading.
     folders: Vec<StoreFolder>,
     syncs: Arc<Syncs>,
-    /// Makes the names of staged files unique.
+    /// A counter that makes the names of staged files unique.
     staged: AtomicU64,
 }
 
@@ -41,8 +41,8 @@ struct StoreFolder {
     identity: (u64, u64),
 }
 
-/// Syncs files, and remembers whether one failed. After that nothing counts as durable any more: the kernel reports an
-/// error of the disk once, and may have dropped what it could not write.
+/// Syncs files and records the first failure. After a failure nothing counts as durable: the kernel reports a
+/// disk error once, and may have dropped the unwritten data.
 #[derive(Debug, Default)]
 struct Syncs {
     has_failed: AtomicBool,
@@ -77,7 +77,7 @@ impl LocalFolder {
         Ok(Self { root, handle, folders: Vec::new(), syncs: Arc::default(), staged: AtomicU64::new(0) })
     }
 
-    /// Opens the folder at `root`; creates it and the folders of a store within it if they are missing.
+    /// Opens the folder at `root`. Creates it and the folders of a store within it if they are missing.
     ///
     /// # Errors
     /// [`Error::Options`] if the folder cannot be created or written to.
@@ -106,14 +106,14 @@ impl LocalFolder {
         self.root.join(path)
     }
 
-    /// Returns the folder of the store that a path is in.
+    /// Returns the store folder that contains a path.
     fn folder_of(&self, path: &str) -> Option<&StoreFolder> {
         let within = path.split('/').next().unwrap_or(path);
         self.folders.iter().find(|folder| folder.name == within)
     }
 
-    /// Fails if the path's folder is no longer the one that was opened: an object created there now would not be beside
-    /// the earlier ones.
+    /// Fails if the path's folder is no longer the opened one. A new object would not be next to the earlier
+    /// ones.
     fn check_not_moved(&self, path: &str) -> Result<()> {
         let Some(folder) = self.folder_of(path) else { return Ok(()) };
         if identity(&self.file(folder.name)).is_ok_and(|present| present == folder.identity) {
@@ -122,14 +122,14 @@ impl LocalFolder {
         Err(Error::storage(folder.name, "the folder was moved or removed since the store was opened"))
     }
 
-    /// Writes `content` to a new file beside the object at `path`, synced, and returns where it is.
+    /// Writes `content` to a new file next to the object at `path`, syncs it, and returns its path.
     fn stage(&self, path: &str, content: &PutPayload) -> std::result::Result<PathBuf, PutError> {
         let (staged, mut file) = loop {
             let number = self.staged.fetch_add(1, Ordering::Relaxed);
             let staged = self.file(&format!("{path}#{number}"));
             match private(OpenOptions::new().write(true).create_new(true)).open(&staged) {
                 Ok(file) => break (staged, file),
-                // Left behind by a process that was killed.
+                // A process that was killed left the file behind.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(PutError::Failed(Error::storage(path, error))),
             }
@@ -155,17 +155,17 @@ impl LocalFolder {
     }
 }
 
-/// Removes a staged file. One that stays is removed when the store is opened next.
+/// Removes a staged file. If this fails, the next opening of the store removes it.
 fn remove_staged(staged: &Path) {
     let _swept_at_next_open = fs::remove_file(staged);
 }
 
-/// Returns what identifies a folder whatever its name is.
+/// Returns the identity of a folder, which does not depend on its name.
 fn identity(folder: &Path) -> io::Result<(u64, u64)> {
     fs::metadata(folder).map(|metadata| platform::identity(&metadata))
 }
 
-/// Whether a look at a path failed because nothing has that name.
+/// Returns `true` if a path was not accessible because it does not exist.
 fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
@@ -188,7 +188,8 @@ impl Objects for LocalFolder {
 
     fn get(&self, path: &str) -> Result<Option<Bytes>> {
         self.check_not_moved(path)?;
-        // Checked by name first, so that a missing object is reported even if no more files can be opened.
+        // The name is checked first, so that a missing object is reported even if no more files can be
+        // opened.
         if fs::symlink_metadata(self.file(path)).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
             return Ok(None);
         }
@@ -213,8 +214,8 @@ impl Objects for LocalFolder {
                 let path = format!("{folder}/{}", entry.file_name().to_string_lossy());
                 let metadata = match entry.metadata() {
                     Ok(metadata) => metadata,
-                    // Removed since the folder was read: while another process makes a backup, a writer renames
-                    // staged files and removes flushed ones.
+                    // Removed since the folder was read. During a backup by another process, the writer
+                    // renames staged files and removes flushed ones.
                     Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                     Err(error) => return Err(Error::storage(&path, error)),
                 };
@@ -234,7 +235,7 @@ impl Objects for LocalFolder {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(Error::storage(path, error)),
             _ => {}
         }
-        // A segment's folder is removed with its last file; `wal` and `manifest` are never empty.
+        // The folder of a segment is removed with its last file. `wal` and `manifest` are never empty.
         if let Some(parent) = file.parent().filter(|parent| parent.parent() == Some(&self.file("segments"))) {
             let _still_in_use = fs::remove_dir(parent);
         }
@@ -279,7 +280,7 @@ impl Objects for LocalFolder {
     }
 }
 
-/// Creates a folder and its missing parents, and makes each durable before anything depends on it.
+/// Creates a folder and its missing parents. Each is durable before the next one is created in it.
 pub(super) fn create_folder(folder: &Path) -> io::Result<()> {
     let mut missing = Vec::new();
     let mut present = Some(folder);
@@ -309,7 +310,7 @@ struct LocalWriter {
     path: String,
     file: File,
     location: PathBuf,
-    /// Bytes written since the last sync.
+    /// The number of bytes written since the last sync.
     unsynced: usize,
     syncs: Arc<Syncs>,
 }

@@ -11,11 +11,10 @@ use crate::storage::objects::local::LocalFolder;
 use crate::storage::objects::lock::FolderLock;
 use crate::storage::options::{Options, folder_of};
 
-/// How long superseded objects linger in a bucket unless configured otherwise.
+/// The default linger time of superseded objects in a bucket.
 #[cfg(feature = "cloud")]
 const LINGER_SECONDS: u64 = 60;
 
-/// Where a store is.
 #[derive(Debug)]
 pub(crate) enum StoreLocation {
     Folder(PathBuf),
@@ -24,7 +23,7 @@ pub(crate) enum StoreLocation {
 }
 
 impl StoreLocation {
-    /// Returns the location that `url` names: a path, `file://`, or with the feature `cloud` a bucket.
+    /// Returns the location that `url` names: a path, a `file://` URL, or with the feature `cloud` a bucket.
     ///
     /// # Errors
     /// [`crate::error::Error::Options`] for any other address.
@@ -38,12 +37,12 @@ impl StoreLocation {
         folder_of(url).map(Self::Folder)
     }
 
-    /// Opens the location for writing, and creates a folder if there is none. Sets in `options` where the indexes of
-    /// segments are cached: within the folder unless configured otherwise; for a bucket, in a part of the
-    /// configured cache, which it shares with blocks of documents.
+    /// Opens the location for writing, and creates a missing folder. Also sets the folder of the index cache
+    /// in `options`. By default, a local store uses a subfolder of its own. A bucket uses a part of the
+    /// configured cache, next to the document blocks.
     ///
     /// # Errors
-    /// [`crate::error::Error::Options`] if it cannot be created or reached.
+    /// [`crate::error::Error::Options`] if the location cannot be created or reached.
     pub(crate) fn open_or_create(&self, options: &mut Options) -> Result<Arc<dyn Objects>> {
         match self {
             Self::Folder(root) => {
@@ -63,7 +62,7 @@ impl StoreLocation {
         }
     }
 
-    /// Takes the lock that keeps other processes out, or returns `None` where there is no such lock.
+    /// Takes the lock that excludes other processes; returns `None` for locations without such a lock.
     ///
     /// # Errors
     /// [`crate::error::Error::Locked`] if another process holds it.
@@ -74,7 +73,7 @@ impl StoreLocation {
     /// Opens the location for reading.
     ///
     /// # Errors
-    /// [`crate::error::Error::Options`] if there is no such folder.
+    /// [`crate::error::Error::Options`] if the folder does not exist.
     pub(crate) fn open_existing(&self) -> Result<Box<dyn Objects>> {
         match self {
             Self::Folder(root) => Ok(Box::new(LocalFolder::open_existing(root)?)),
@@ -83,11 +82,11 @@ impl StoreLocation {
         }
     }
 
-    /// Opens the location for a reader that follows the store, whose options [`StoreLocation::place_cache_of_reader`] has
-    /// changed; `None` if there is no such folder yet.
+    /// Opens the location for a follower, whose options [`StoreLocation::place_cache_of_reader`] has changed;
+    /// `None` if the folder does not exist yet.
     ///
     /// # Errors
-    /// [`crate::error::Error::Options`] if it cannot be reached.
+    /// [`crate::error::Error::Options`] if the location cannot be reached.
     #[cfg_attr(
         not(feature = "cloud"),
         allow(unused_variables, reason = "a folder has no cache of documents")
@@ -105,8 +104,8 @@ impl StoreLocation {
         }
     }
 
-    /// Sets in `options` where a reader caches the indexes of segments: in a part of the configured cache, or in none. In
-    /// a folder without one it reads the writer's.
+    /// Sets the folder of a follower's index cache in `options`: a part of the configured cache, or none.
+    /// Without a configured cache, a follower of a local store reads the writer's cache.
     pub(crate) fn place_cache_of_reader(&self, options: &mut Options) {
         options.cache_dir = match (options.cache_dir.take(), self.folder()) {
             (Some(cache), _) => Some(cache.join("indexes")),
@@ -118,7 +117,7 @@ impl StoreLocation {
         };
     }
 
-    /// Returns the folder, or `None` for a bucket.
+    /// Returns the folder; `None` for a bucket.
     #[cfg_attr(not(feature = "cloud"), allow(clippy::unnecessary_wraps, reason = "a bucket is no folder"))]
     pub(crate) fn folder(&self) -> Option<&Path> {
         match self {

@@ -1,9 +1,9 @@
 //! The lock on a local folder, which admits one process at a time.
 //!
-//! The operating system holds the lock and releases it when the process ends, so a stale file locks nobody out.
-//! Two things are locked: the folder itself, which is the same by whatever path it is reached and whatever is
-//! removed from it, and the file `LOCK`, for file systems that cannot lock folders. The text of the file is only
-//! informative.
+//! The operating system releases the lock when the process ends, so a stale file never blocks the store. Two
+//! things are locked. One is the folder itself, which is the same for every path to it and after any removal
+//! of files. The other is the file `LOCK`, for file systems that cannot lock folders. The text of the file is
+//! only informative.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
@@ -12,7 +12,7 @@ use std::path::Path;
 use crate::error::{Error, Result};
 use crate::storage::platform::{is_symbolic_link, no_follow, private, try_lock, unlock};
 
-/// A held lock; released when dropped.
+/// A held lock, which is released on drop.
 #[derive(Debug)]
 pub(crate) struct FolderLock {
     folder: File,
@@ -20,11 +20,11 @@ pub(crate) struct FolderLock {
 }
 
 impl Drop for FolderLock {
-    /// Unlocks, and does not leave that to the closing of the files: a program that is just being started has copies of
-    /// them until it begins, and would hold the lock that long.
+    /// Unlocks explicitly instead of only closing the files. A child process that is being started has copies
+    /// of the files until it executes its program, and would hold the lock until then.
     fn drop(&mut self) {
         for file in [&self.folder, &self.file] {
-            // What cannot be unlocked is released once the last copy is closed.
+            // If unlocking fails, the lock is released when the last copy is closed.
             let _released_later = unlock(file);
         }
     }
@@ -49,7 +49,7 @@ impl FolderLock {
         let options = no_follow(private(options.read(true).write(true).create(true).truncate(false)));
         let mut file = options.open(&path).map_err(|error| {
             if is_symbolic_link(&error) {
-                // Whoever put it there would have us overwrite the file behind it.
+                // Following the link would overwrite a file outside the store.
                 return failed(&"it is a symbolic link, expected a file of the store");
             }
             failed(&error)

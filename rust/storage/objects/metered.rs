@@ -1,4 +1,4 @@
-//! Objects of which the bytes that are read are counted.
+//! Objects that count the bytes that are read.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::progress::Progress;
 use crate::storage::objects::{ListedObject, ObjectReader, ObjectWriter, Objects, PutError, PutPayload};
 
-/// Objects of a store; whatever is read of them counts as done.
+/// Objects of a store. All bytes read count as progress.
 #[derive(Debug)]
 pub(crate) struct MeteredObjects {
     objects: Arc<dyn Objects>,

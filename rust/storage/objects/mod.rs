@@ -1,7 +1,7 @@
-//! Named, immutable objects: the interface that the store needs of a local folder or an object store.
+//! Named, immutable objects: the storage interface of the store, for local folders and object stores.
 //!
-//! Every durable object is created once and never changed. Objects of `wal/` and `manifest/` are created by one
-//! conditional put (`put_verified`); the files of a segment, whose names are unique, are written as streams.
+//! Every durable object is created once and never changed. Objects of `wal/` and `manifest/` are created by
+//! one conditional put (`put_verified`). The files of a segment have unique names and are written as streams.
 
 #[cfg(feature = "cloud")]
 pub mod bucket;
@@ -18,20 +18,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-/// The content of a put: a list of chunks that are written in order without being copied.
+/// The content of a put: a list of chunks that are written in order without copying.
 pub use object_store::PutPayload;
 
 use crate::error::{Error, Result};
 
-/// Why an object was not created.
+/// The reason why an object was not created.
 #[derive(Debug)]
 pub enum PutError {
-    /// An object of this name exists.
+    /// An object with this name exists.
     Exists,
-    /// The storage failed. Whether the object was created is not known.
+    /// The storage failed. It is unknown if the object was created.
     Failed(Error),
-    /// A sync failed, of this object or of an earlier one. What is durable is not known until the store is opened again,
-    /// whatever can be read: the system may have dropped what it could not write.
+    /// A sync of this object or of an earlier one failed. Until the store is reopened, it is unknown which
+    /// objects are durable, even if they can be read. The system may have dropped unwritten data.
     NotSynced(Error),
 }
 
@@ -46,26 +46,26 @@ pub struct ListedObject {
 
 /// Storage for objects. All calls block; paths are relative to the store.
 pub trait Objects: Send + Sync + Debug {
-    /// Creates an object unless one of this name exists. It is durable once this returns. After a sync has failed this
-    /// fails until the storage is opened again.
+    /// Creates an object unless an object with this name exists. The object is durable when this returns.
+    /// After a failed sync, all further calls fail until the storage is reopened.
     ///
     /// # Errors
     /// [`PutError`].
     fn put_new(&self, path: &str, content: PutPayload) -> std::result::Result<(), PutError>;
 
-    /// Returns the content of an object, or `None` if there is none of this name.
+    /// Returns the content of an object; `None` if it does not exist.
     ///
     /// # Errors
     /// [`Error::Storage`].
     fn get(&self, path: &str) -> Result<Option<Bytes>>;
 
-    /// Returns all objects below `folder`, unfinished ones included, in no particular order.
+    /// Returns all objects below `folder`, including unfinished ones, in no particular order.
     ///
     /// # Errors
     /// [`Error::Storage`].
     fn list(&self, folder: &str) -> Result<Vec<ListedObject>>;
 
-    /// Removes an object. Succeeds if there is none of this name.
+    /// Removes an object. Succeeds if it does not exist.
     ///
     /// # Errors
     /// [`Error::Storage`].
@@ -77,13 +77,13 @@ pub trait Objects: Send + Sync + Debug {
     /// [`Error::Storage`].
     fn create(&self, path: &str) -> Result<Box<dyn ObjectWriter>>;
 
-    /// Opens an object for random reads. It stays readable after it is removed.
+    /// Opens an object for random reads. It stays readable after its removal.
     ///
     /// # Errors
-    /// [`Error::Damage`] if there is none of this name, [`Error::Storage`].
+    /// [`Error::Damage`] if it does not exist, [`Error::Storage`].
     fn open(&self, path: &str) -> Result<Arc<dyn ObjectReader>>;
 
-    /// Returns how many bytes may still be written, or `None` if there is no known limit.
+    /// Returns the free space in bytes; `None` if there is no known limit.
     ///
     /// # Errors
     /// [`Error::Storage`].
@@ -91,10 +91,11 @@ pub trait Objects: Send + Sync + Debug {
         Ok(None)
     }
 
-    /// Whether the storage is still where it was opened: what is created now is beside what was created then.
+    /// Returns `true` if the storage is still at the location where it was opened. Otherwise new objects
+    /// would not be next to the earlier ones.
     ///
     /// # Errors
-    /// [`Error::Storage`] if that is not known.
+    /// [`Error::Storage`] if this is unknown.
     fn is_in_place(&self) -> Result<bool> {
         Ok(true)
     }
@@ -104,19 +105,19 @@ pub trait Objects: Send + Sync + Debug {
         Duration::ZERO
     }
 
-    /// Returns whether an object that can be read back is durable. Not so on a disk: after a failed `fsync` the
-    /// content may be in the page cache only.
+    /// Returns `true` if an object that can be read back is durable. This is false on a disk: after a failed
+    /// `fsync` the content may only be in the page cache.
     fn reads_are_durable(&self) -> bool {
         false
     }
 
-    /// Whether the indexes of segments are objects, too, because the cache is on another disk, and a machine whose cache
-    /// is empty would have to build them.
+    /// Returns `true` if the indexes of segments are also stored as objects. This is useful if the cache is
+    /// on another disk, because a machine with an empty cache would have to build them.
     fn keeps_indexes(&self) -> bool {
         false
     }
 
-    /// Returns how many objects to read concurrently: more than one where each read has a high latency.
+    /// Returns the number of objects to read concurrently; more than one if each read has a high latency.
     fn read_concurrency(&self) -> usize {
         1
     }
@@ -142,13 +143,13 @@ pub trait ObjectReader: Send + Sync + Debug {
     /// Returns the object's size in bytes.
     fn bytes(&self) -> u64;
 
-    /// Fills `buffer` with the bytes from `offset` on.
+    /// Fills `buffer` with the bytes at `offset`.
     ///
     /// # Errors
-    /// [`Error::Damage`] if the object ends before, [`Error::Storage`].
+    /// [`Error::Damage`] if the object is too short, [`Error::Storage`].
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()>;
 
-    /// Says that bytes will be read soon, so that they can be fetched meanwhile.
+    /// Announces a read, so that the bytes can be prefetched.
     fn will_read(&self, _offset: u64, _length: u64) {}
 }
 
@@ -157,15 +158,15 @@ pub trait ObjectReader: Send + Sync + Debug {
 pub(crate) enum PutOutcome {
     /// The object is durable, and this writer created it.
     Created,
-    /// The name holds another writer's object, which has replaced this writer.
+    /// Another writer's object has this name. That writer has replaced this one.
     Conflict,
     /// The object was not created.
     NotCreated(Error),
-    /// The object may have been created. Nothing more may be acknowledged.
+    /// It is unknown if the object was created. No more requests may be acknowledged.
     Unknown(Error),
 }
 
-/// Creates an object and, after an error, reads it back to find out whether it was created. `content` names its
+/// Creates an object. After an error, reads it back to determine if it was created. `content` names its
 /// writer, so an object with the same bytes is this writer's own.
 pub(crate) fn put_verified(objects: &dyn Objects, path: &str, content: &PutPayload) -> PutOutcome {
     let is_own = |present: &Bytes| *present == Bytes::from(content.clone());

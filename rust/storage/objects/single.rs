@@ -1,4 +1,5 @@
-//! Single objects at the address of a store, for what is beside the store itself: which shards it has.
+//! Single objects at the address of a store, for data outside the store itself, such as the list of its
+//! shards.
 
 use bytes::Bytes;
 
@@ -8,10 +9,10 @@ use crate::storage::objects::location::StoreLocation;
 use crate::storage::objects::{ListedObject, PutError};
 use crate::storage::options::Options;
 
-/// Creates an object unless there is one of its name, and returns whether it did. It is durable when this returns.
+/// Creates an object unless it exists. Returns `true` if it was created. It is durable when this returns.
 ///
 /// # Errors
-/// [`Error::Options`] if the address is not usable, [`Error::Storage`].
+/// [`Error::Options`] if the address is invalid, [`Error::Storage`].
 pub fn create_object(url: &str, path: &str, content: Vec<u8>) -> Result<bool> {
     let location = StoreLocation::parse(url)?;
     if let Some(folder) = location.folder().map(|root| root.join(path))
@@ -26,25 +27,25 @@ pub fn create_object(url: &str, path: &str, content: Vec<u8>) -> Result<bool> {
     }
 }
 
-/// Returns the content of an object, or `None` if there is none of this name.
+/// Returns the content of an object; `None` if it does not exist.
 ///
 /// # Errors
-/// As [`create_object`].
+/// The errors of [`create_object`].
 pub fn read_object(url: &str, path: &str) -> Result<Option<Bytes>> {
     let objects = StoreLocation::parse(url)?.open_to_follow(&Options::default())?;
     objects.map_or(Ok(None), |objects| objects.get(path)).map_err(|error| at(url, error))
 }
 
-/// Returns the objects below `folder`, in no particular order; none if there is no such folder.
+/// Returns the objects below `folder`, in no particular order; empty if the folder does not exist.
 ///
 /// # Errors
-/// As [`create_object`].
+/// The errors of [`create_object`].
 pub fn list_objects(url: &str, folder: &str) -> Result<Vec<ListedObject>> {
     let objects = StoreLocation::parse(url)?.open_to_follow(&Options::default())?;
     objects.map_or(Ok(Vec::new()), |objects| objects.list(folder)).map_err(|error| at(url, error))
 }
 
-/// Returns an error that says where the object is, of which one of storage knows the name alone.
+/// Adds the address to a storage error, which only has the object's name.
 fn at(url: &str, error: Error) -> Error {
     match error {
         Error::Storage { object, message } => {

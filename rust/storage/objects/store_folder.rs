@@ -1,4 +1,5 @@
-//! Resolves the address of a store: its own folder, or the data folder of a service, whose store is in `traces`.
+//! Resolves the address of a store: its own folder, or the data folder of a service, whose store is in
+//! `traces`.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,23 +10,25 @@ use crate::error::{Error, Result};
 
 /// The folder of the store in a data folder.
 const TRACES: &str = "traces";
-/// Entries of data folders only. A service may not have opened its store yet, or may have it elsewhere.
+/// Entries of data folders only. The service may not have opened its store yet, or the store may be
+/// elsewhere.
 const DATA_FILES: [&str; 2] = ["runs.db", "demo.json"];
 /// Entries of the folder of a store.
 const STORE_PARTS: [&str; 7] = ["LOCK", "cache", "layout", "manifest", "segments", "shards", "wal"];
-/// How many entries of a folder a message names.
+/// The maximum number of folder entries in a message.
 const MAX_NAMED: usize = 3;
 
-/// Returns the address of the store that `url` names: `url` itself, `traces` in it if it is a data folder, or its parent
-/// if it is the missing `traces` of a store. Buckets are not listed.
+/// Returns the address of the store that `url` names: `url` itself, or `traces` in it if it is a data folder.
+/// If `url` is the missing `traces` of a store, returns its parent. Buckets are not listed.
 ///
 /// # Errors
-/// [`Error::Options`] if the folder holds something else, or two stores; the message names its entries and gives advice.
+/// [`Error::Options`] if the folder has other content, or two stores. The message names its entries and gives
+/// advice.
 pub(crate) fn store_at(url: &str) -> Result<String> {
     let location = StoreLocation::parse(url)?;
     let Some(folder) = location.folder() else { return Ok(url.to_owned()) };
     let found = store_folder(folder)?;
-    // An address that is right stays as it was written, for messages.
+    // A correct address stays as the user wrote it, for messages.
     if found == folder { Ok(url.to_owned()) } else { text_of(&found) }
 }
 
@@ -58,7 +61,8 @@ fn new_store(folder: &Path, inner: PathBuf) -> Result<PathBuf> {
     Err(Error::Options(unknown_folder(folder, &entries)))
 }
 
-/// Returns the names in a folder, or `None` if there is no such folder. Hidden ones and those of file systems are left out.
+/// Returns the names in a folder; `None` if the folder does not exist. Hidden files and files of file systems
+/// are skipped.
 fn entries_of(folder: &Path) -> Result<Option<BTreeSet<String>>> {
     let listed = match fs::read_dir(folder) {
         Ok(listed) => listed,
@@ -90,7 +94,7 @@ fn unknown_folder(folder: &Path, entries: &BTreeSet<String>) -> String {
     format!("expected a store in `{}`, found {}: {advice}", folder.display(), named.join(", "))
 }
 
-/// Returns whether a folder has the manifest or the layout of a store.
+/// Returns `true` if a folder has the manifest or the layout of a store.
 fn is_store(folder: &Path) -> bool {
     ["manifest", "layout"].iter().any(|part| {
         fs::read_dir(folder.join(part)).is_ok_and(|listed| {

@@ -1,6 +1,7 @@
-//! Writing a new segment: its files, then a read of all that was written.
+//! Writing a new segment: writes its files, then reads and verifies them.
 //!
-//! A segment means nothing until a manifest names it, so its files may be written at leisure and deleted at any time.
+//! A segment has no effect until a manifest names it. Until then its files may be written slowly and deleted
+//! at any time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,12 +28,13 @@ pub(crate) struct NewSegment {
 }
 
 impl NewSegment {
-    /// Calls `write_files` to write the files of a new segment and complete its record, then opens the segment, which
-    /// builds its index, and verifies it. Where indexes are objects, that of its rows is one with it.
+    /// Calls `write_files` to write the files of a new segment and to complete its record. Then opens the
+    /// segment, which builds its index, and verifies it. Where indexes are objects, the row index is also
+    /// written as an object.
     ///
     /// # Errors
-    /// [`Error::Storage`], or [`Error::Damage`] if what is read back is not what was written. The files are deleted as
-    /// far as possible.
+    /// [`Error::Storage`], or [`Error::Damage`] if the files differ from the written data. The files are
+    /// deleted as far as possible.
     pub(crate) fn build(
         objects: &dyn Objects,
         cache: &IndexCache,
@@ -53,7 +55,7 @@ impl NewSegment {
             let segment = Segment::open(objects, cache, &record)?;
             segment.verify_documents()?;
             let mut indexes = Vec::new();
-            // What could not be written is written by the indexing thread.
+            // After an error, the indexing thread writes the objects later.
             let _written_later = segment.write_index_objects(objects, &|| false, &mut indexes);
             for written in indexes {
                 record.record_index(written.index, written.object);
@@ -70,7 +72,7 @@ impl NewSegment {
     }
 }
 
-/// Writes the rows of a segment, whose documents are at `places`, and records them.
+/// Writes and records the rows of a segment, whose documents are at `places`.
 pub(crate) fn write_rows(
     objects: &dyn Objects,
     record: &mut SegmentRecord,
@@ -84,7 +86,7 @@ pub(crate) fn write_rows(
     write_without_spans(objects, record, rows)
 }
 
-/// Writes which of a segment's rows are those of traces that have fragments alone, if any are.
+/// Writes the rows of traces that have only fragments, if there are any.
 fn write_without_spans(objects: &dyn Objects, record: &mut SegmentRecord, rows: &RecordBatch) -> Result<()> {
     let path = record.file_path(WITHOUT_SPANS);
     let totals = rows.column_by_name("total_spans").and_then(|column| column.as_primitive_opt::<Int64Type>());
@@ -96,19 +98,19 @@ fn write_without_spans(objects: &dyn Objects, record: &mut SegmentRecord, rows: 
     }
     let mut content = Vec::with_capacity(without_spans.serialized_size());
     without_spans.serialize_into(&mut content).map_err(|error| Error::storage(&path, error))?;
-    // Recorded before it is written, so that it is deleted if writing fails.
+    // Recorded before the write, so that it is deleted if the write fails.
     record.files.insert(WITHOUT_SPANS.to_owned(), FileRecord::of(&content));
     write_file(objects, &path, &content).map(drop)
 }
 
-/// Writes the dictionary of a segment's documents and records it; an empty dictionary is none.
+/// Writes and records the dictionary of a segment's documents. An empty dictionary is not written.
 pub(crate) fn write_dictionary(
     objects: &dyn Objects,
     record: &mut SegmentRecord,
     dictionary: &[u8],
 ) -> Result<()> {
     if !dictionary.is_empty() {
-        // Recorded before it is written, so that it is deleted if writing fails.
+        // Recorded before the write, so that it is deleted if the write fails.
         record.dictionary = Some(FileRecord::of(dictionary));
         write_file(objects, &record.dictionary_path(), dictionary)?;
     }
@@ -122,8 +124,8 @@ fn write_file(objects: &dyn Objects, path: &str, content: &[u8]) -> Result<FileR
     Ok(FileRecord::of(content))
 }
 
-/// Deletes the files of a segment that no manifest names. What cannot be deleted now is deleted when the store is
-/// opened next.
+/// Deletes the files of a segment that no manifest names. Failed deletions are repeated when the store is
+/// next opened.
 pub(crate) fn discard(objects: &dyn Objects, cache: &IndexCache, record: &SegmentRecord) {
     cache.remove(&record.id);
     for path in record.paths() {

@@ -1,6 +1,6 @@
-//! Rows of format 1, completed from the documents: they lack the columns of [`ADDED`].
+//! Completes rows of format 1 from the documents: they lack the columns of [`ADDED`].
 //!
-//! Only segments that an older version wrote have them, and each merge writes the newest format.
+//! Only segments from an older version have such rows, and each merge writes the newest format.
 
 use std::sync::Arc;
 
@@ -41,8 +41,9 @@ pub(super) fn first_schema() -> SchemaRef {
     Arc::new(Schema::new(kept))
 }
 
-/// Returns rows of [`trace_schema`] for rows of [`first_schema`], of which `locations` are the offset, stored length and
-/// decoded size of each document. A row whose document is damaged keeps what it has, and is empty in what was added.
+/// Converts rows of [`first_schema`] to rows of [`trace_schema`]. `locations` are the offset, stored length
+/// and decoded size of each document. A row with a damaged document keeps its columns, and its added columns
+/// are empty.
 ///
 /// # Errors
 /// [`Error::Storage`] if a document cannot be read.
@@ -76,7 +77,7 @@ pub(super) fn complete(
     join(first, &chunks).map_err(|error| Error::storage(&documents.path, error))
 }
 
-/// Returns the columns of `first`, and of `chunks` those that were added.
+/// Returns the columns of `first` with the added columns of `chunks`.
 fn join(first: &RecordBatch, chunks: &[RecordBatch]) -> std::result::Result<RecordBatch, ArrowError> {
     let added = concat_batches(&trace_schema(), chunks)?;
     let column = |field: Field| first.column_by_name(field.key()).unwrap_or(added.column(field.column()));

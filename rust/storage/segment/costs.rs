@@ -1,6 +1,6 @@
-//! What the traces of a segment cost, kept for when it is asked again.
+//! Cached costs of the traces of segments.
 //!
-//! A segment never changes, and a process has one set of prices, so what its traces cost never does.
+//! A segment never changes, and a process has one price table, so the costs of its traces never change.
 
 use std::sync::{Arc, LazyLock};
 
@@ -13,13 +13,13 @@ use crate::span_table::CostColumn;
 use crate::storage::options::IndexKind;
 use crate::trace::view::TraceView;
 
-/// The memory of all kept columns of the process, in bytes: those of ten million traces. The least used make place for
-/// others.
+/// The memory limit of all cached columns of the process in bytes: the columns of ten million traces. The
+/// least recently used columns are evicted.
 const MAX_BYTES: u64 = 128 << 20;
-/// About so many columns are expected.
+/// The expected number of columns.
 const EXPECTED_COLUMNS: usize = 64;
 
-/// By the number of the open segment.
+/// The cached columns, by the number of the open segment.
 static KEPT: LazyLock<Cache<u64, Arc<CostColumn>, BySize>> =
     LazyLock::new(|| Cache::with_weighter(EXPECTED_COLUMNS, MAX_BYTES, BySize));
 
@@ -33,14 +33,14 @@ impl Weighter<u64, Arc<CostColumn>> for BySize {
 }
 
 impl Segment {
-    /// Returns how many documents [`Segment::costs`] would read.
+    /// Returns the number of documents that [`Segment::costs`] would read.
     pub(crate) fn documents_of_costs(&self) -> usize {
         let is_known = self.has_index(IndexKind::Spans) || KEPT.peek(&self.kept.segment()).is_some();
         if is_known { 0 } else { self.count() as usize }
     }
 
-    /// Returns what the traces of all rows cost: by the table of spans, else by their documents. The cost of a trace whose
-    /// document is damaged is not known.
+    /// Returns the costs of the traces of all rows, from the span table or otherwise from the documents. The
+    /// cost of a trace with a damaged document is unknown.
     ///
     /// # Errors
     /// [`Error::Cancelled`], [`Error::Storage`].

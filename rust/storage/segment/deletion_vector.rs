@@ -1,4 +1,4 @@
-//! Rows of a segment as Roaring bitmaps: those that are deleted, and those of traces that have fragments alone.
+//! Rows of a segment as Roaring bitmaps: deleted rows, and rows of traces that have only fragments.
 //!
 //! See docs/reference/storage.md#deletion-vector and docs/reference/storage.md#traces-without-spans.
 
@@ -9,10 +9,10 @@ use crate::storage::manifest::{FileRecord, SegmentRecord};
 use crate::storage::objects::Objects;
 use crate::storage::segment::verify::read_file;
 
-/// The name of the file with the rows of traces that have fragments alone.
+/// The name of the file with the rows of traces that have only fragments.
 pub(crate) const WITHOUT_SPANS: &str = "without-spans.roaring";
 
-/// Returns the deleted rows of a segment, which are none if the record names no deletion vector.
+/// Returns the deleted rows of a segment; empty if the record names no deletion vector.
 ///
 /// # Errors
 /// [`Error::Damage`], [`Error::Storage`].
@@ -26,7 +26,7 @@ pub(crate) fn read_deletion_vector(objects: &dyn Objects, record: &SegmentRecord
     Ok(rows)
 }
 
-/// Returns the rows of a segment whose traces have fragments alone; most often there are none.
+/// Returns the rows of a segment whose traces have only fragments. Usually the set is empty.
 ///
 /// # Errors
 /// [`Error::Damage`], [`Error::Storage`].

@@ -1,7 +1,7 @@
-//! A sealed segment: immutable rows, the documents behind them, and the index that searches read.
+//! A segment on disk: immutable rows, their documents, and the index for searches.
 //!
 //! Searches read the index, which is built from the rows and cached ([`indexes`]). Merges read the rows
-//! ([`rows`]). Documents are read one at a time ([`documents`]).
+//! ([`rows`]). Documents are read individually ([`documents`]).
 
 pub(crate) mod builder;
 mod completed_rows;
@@ -44,11 +44,12 @@ use crate::storage::options::IndexKind;
 use crate::trace::Trace;
 use crate::trace::view::StoredTrace;
 
-/// A segment with more bytes of documents or more rows than this has a dictionary, and is seldom merged again.
+/// A segment is large above this size of documents in bytes, or above the number of rows. Large segments have
+/// a dictionary and are rarely merged again.
 const LARGE_BYTES: u64 = 512 << 20;
 const LARGE_ROWS: u64 = 250_000;
 
-/// Whether a segment with so many bytes of documents and rows is large. Smaller ones are merged before long.
+/// Returns `true` if a segment of this size is large. Smaller ones are merged soon.
 pub(crate) fn is_large(bytes: u64, rows: u64) -> bool {
     bytes > LARGE_BYTES || rows > LARGE_ROWS
 }
@@ -65,7 +66,7 @@ pub(crate) struct Segment {
     /// Held while the index is rebuilt.
     rebuilding: Mutex<()>,
     documents: SegmentDocuments,
-    /// The rows of traces that have fragments alone.
+    /// The rows of traces that have only fragments.
     without_spans: RoaringBitmap,
     kept: KeptRows,
     is_being_merged: AtomicBool,
@@ -73,8 +74,8 @@ pub(crate) struct Segment {
 }
 
 impl Segment {
-    /// Opens the segment that `record` names. Its index comes from the cache, or else from its object, or is built from its
-    /// rows. Its documents are verified when they are read.
+    /// Opens the segment of `record`. Its index comes from the cache, from its object, or is built from its
+    /// rows. Documents are verified when they are read.
     ///
     /// # Errors
     /// [`Error::Damage`] with the object and the offset, [`Error::Storage`].
@@ -106,18 +107,19 @@ impl Segment {
             opened: Instant::now(),
         };
         if cache.is_foreign() {
-            // Nothing is made here.
+            // Opens existing indexes only, without building any.
             segment.open_indexes(objects, &IndexKind::ALL)?;
         }
         Ok(segment)
     }
 
-    /// Returns how long ago the segment was opened.
+    /// Returns the time since the segment was opened.
     pub(crate) fn age(&self) -> Duration {
         self.opened.elapsed()
     }
 
-    /// Returns the index with the columns of `projection` verified. If one of them is damaged, the index is rebuilt first.
+    /// Returns the index with the columns of `projection` verified. If a column is damaged, the index is
+    /// rebuilt first.
     ///
     /// # Errors
     /// [`Error::Damage`], [`Error::Storage`] if a rebuild is needed and the rows cannot be read.
@@ -165,27 +167,27 @@ impl Segment {
         self.index.load().rows()
     }
 
-    /// Returns the rows of traces that have fragments alone, which no search returns.
+    /// Returns the rows of traces that have only fragments. Searches exclude them.
     pub(crate) fn without_spans(&self) -> &RoaringBitmap {
         &self.without_spans
     }
 
-    /// Returns what is kept of searches that looked at documents.
+    /// Returns the cached results of searches that checked documents.
     pub(crate) fn filter_cache(&self) -> &KeptRows {
         &self.kept
     }
 
-    /// Returns the size of its objects in bytes, those of indexes left out.
+    /// Returns the size of its objects in bytes, without index objects.
     pub(crate) fn bytes(&self) -> u64 {
         self.record.bytes()
     }
 
-    /// Notes that the merging thread has it, or has it no more.
+    /// Records if the merge thread is merging this segment.
     pub(crate) fn set_being_merged(&self, is_merged: bool) {
         self.is_being_merged.store(is_merged, Ordering::Relaxed);
     }
 
-    /// Whether its rows are about to be those of another segment.
+    /// Returns `true` if its rows are being merged into another segment.
     pub(crate) fn is_being_merged(&self) -> bool {
         self.is_being_merged.load(Ordering::Relaxed)
     }
@@ -200,12 +202,12 @@ impl Segment {
         self.index.load().bytes() + self.of_documents.bytes()
     }
 
-    /// Returns the size of the index of its rows in bytes.
+    /// Returns the size of the row index in bytes.
     pub(crate) fn row_index_bytes(&self) -> u64 {
         self.index.load().bytes()
     }
 
-    /// Returns the row of a trace, deleted or not.
+    /// Returns the row of a trace, including deleted rows.
     pub(crate) fn find(&self, trace_id: TraceId) -> Option<u32> {
         self.index.load().find(trace_id)
     }
@@ -220,10 +222,10 @@ impl Segment {
         })
     }
 
-    /// Returns when a row's trace was first received, in microseconds since 1970.
+    /// Returns the time when a row's trace was first received, in microseconds since 1970.
     ///
     /// # Errors
-    /// As [`Segment::index`].
+    /// The errors of [`Segment::index`].
     pub(crate) fn created_at(&self, row: usize) -> Result<i64> {
         let index = self.index(Projection::SORT_KEY.and(Field::CreatedAt))?;
         Ok(index.numbers(Field::CreatedAt).map_or(0, |created| created.value(row)))
@@ -239,10 +241,10 @@ impl Segment {
         self.stored_trace(row)?.trace().map_err(damage)
     }
 
-    /// Reads the document of a row's trace, which is verified as that trace when it is decoded.
+    /// Reads the document of a row's trace. Decoding verifies that it belongs to that trace.
     ///
     /// # Errors
-    /// As [`Segment::trace`].
+    /// The errors of [`Segment::trace`].
     pub(crate) fn stored_trace(&self, row: usize) -> Result<StoredTrace> {
         let (trace_id, created_at) = (self.trace_id(row)?, self.created_at(row)?);
         let document = self.documents.read(self.location(row))?;
@@ -250,7 +252,7 @@ impl Segment {
         Ok(StoredTrace::new(trace_id, created_at, document, has_spans))
     }
 
-    /// Says that the documents of rows will be read soon.
+    /// Announces a read of the documents of `rows`, for prefetching.
     pub(crate) fn will_read(&self, rows: &[u32]) {
         for row in rows {
             self.documents.will_read(self.location(*row as usize));
@@ -260,25 +262,26 @@ impl Segment {
     /// Reads the document of a row.
     ///
     /// # Errors
-    /// As [`Segment::trace`].
+    /// The errors of [`Segment::trace`].
     pub(crate) fn document(&self, row: usize) -> Result<Bytes> {
         self.documents.read(self.location(row))
     }
 
-    /// Returns whether the documents were compressed without a dictionary.
+    /// Returns `true` if the documents were compressed without a dictionary.
     pub(crate) fn is_without_dictionary(&self) -> bool {
         self.record.dictionary.is_none()
     }
 
-    /// Returns whether the documents were stored uncompressed under load and are still to be compressed.
+    /// Returns `true` if the documents were stored uncompressed under load and are still to be compressed.
     pub(crate) fn awaits_compression(&self) -> bool {
         self.record.awaits_compression
     }
 
-    /// Returns the stored frame of a row's document, unverified, and the size of the decoded document in bytes.
+    /// Returns the stored frame of a row's document, unverified, and the decoded size of the document in
+    /// bytes.
     ///
     /// # Errors
-    /// As [`Segment::trace`].
+    /// The errors of [`Segment::trace`].
     pub(crate) fn frame(&self, row: usize) -> Result<(Vec<u8>, u64)> {
         let location = self.location(row);
         Ok((self.documents.frame(location)?, location.decoded))
@@ -289,7 +292,7 @@ impl Segment {
         self.index.load().numbers(Field::StartTime).map_or(0, |starts| starts.value(row))
     }
 
-    /// Returns how many traces started at or after `micros`, in microseconds since 1970.
+    /// Returns the number of traces that started at or after `micros`, in microseconds since 1970.
     pub(crate) fn rows_since(&self, micros: i64) -> u32 {
         let index = self.index.load();
         index.numbers(Field::StartTime).map_or(0, |starts| starts.rows_between((micros, i64::MAX)).end)
@@ -311,7 +314,7 @@ impl Segment {
     }
 }
 
-/// Opens the index of a segment from the cache or from its object; `None` if it is in neither, or damaged.
+/// Opens the index of a segment from the cache or from its object; `None` if both are missing or damaged.
 fn open_index(
     (objects, cache): (&dyn Objects, &IndexCache),
     record: &SegmentRecord,
@@ -321,7 +324,7 @@ fn open_index(
         known.cached(INDEX, cached.bytes());
         return Some(cached);
     }
-    // What cannot be read now can be built: from objects that may be readable.
+    // After a read error the index is built from the rows, which may be readable.
     let may_end_with = |end: &[u8]| Index::may_end_with(end, &identity(record));
     let object = known.object(INDEX)?;
     let content = fetch(objects, cache, record, (INDEX, &object), may_end_with).ok().flatten();

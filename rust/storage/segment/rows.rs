@@ -1,7 +1,8 @@
 //! The rows of a segment: the Parquet file `traces.parquet`.
 //!
-//! It has the columns of [`trace_schema`], newest trace first, then three columns that locate each trace's document:
-//! its offset, its stored length, and its decoded size, all in bytes. See docs/reference/storage.md#segment.
+//! It has the columns of [`trace_schema`], newest trace first. Three more columns locate each trace's
+//! document: its offset, its stored length, and its decoded size, all in bytes. See
+//! docs/reference/storage.md#segment.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -29,16 +30,16 @@ use crate::storage::segment::completed_rows::{complete, first_schema};
 use crate::storage::segment::documents::{DocumentLocation, SegmentDocuments};
 use crate::storage::segment::verify::read_file;
 
-/// The columns after those of a trace batch.
+/// The columns after the columns of a trace batch.
 const LOCATION_COLUMNS: [&str; 3] = ["document_offset", "document_length", "document_bytes"];
 
-/// The format of a segment, in the metadata of its rows. Rows of the first one are completed from the documents, a newer
-/// one is rejected.
+/// The format of a segment, in the metadata of its rows. Rows of format 1 are completed from the documents. A
+/// newer format is rejected.
 const FORMAT: &str = "2";
 const FIRST_FORMAT: &str = "1";
 const FORMAT_KEY: &str = "spanwise.format";
 
-/// The rows of a segment, from which its index is built.
+/// The rows of a segment, from which its row index is built.
 #[derive(Debug)]
 pub(crate) struct SegmentRows {
     /// [`trace_schema`], newest first.
@@ -58,7 +59,7 @@ pub(crate) fn read_rows(
 ) -> Result<SegmentRows> {
     let path = record.traces_path();
     let content = read_file(&path, object, record.traces)?;
-    // A forged file with a correct checksum may make the decoder panic, which must not end the process.
+    // A forged file with a correct checksum may make the decoder panic. A panic must not end the process.
     let whole = catch_unwind(AssertUnwindSafe(|| decode_rows(&path, content, record.rows)))
         .unwrap_or_else(|_| Err(Error::damage(&path, 0, "the rows cannot be decoded")))?;
     split_columns(&path, &whole, documents)
@@ -67,7 +68,7 @@ pub(crate) fn read_rows(
 /// Returns the content of `traces.parquet` for rows whose documents are at `locations`.
 ///
 /// # Errors
-/// Those of the Parquet writer.
+/// The errors of the Parquet writer.
 pub(crate) fn encode_rows(
     batch: &RecordBatch,
     locations: &[DocumentLocation],
@@ -95,8 +96,8 @@ pub(crate) fn encode_rows(
     Ok(content.into())
 }
 
-/// Decodes a file whose checksum is verified. The file's own counts are compared with the record before any memory
-/// is allocated for them.
+/// Decodes a file whose checksum is verified. The counts in the file are compared with the record before
+/// memory is allocated for them.
 ///
 /// # Errors
 /// [`Error::Damage`], or [`Error::Options`] for a newer format.
@@ -136,10 +137,11 @@ fn decode_rows(path: &str, content: Bytes, expected_rows: u64) -> Result<RecordB
     Ok(whole)
 }
 
-/// Splits the searchable columns from those that locate the documents, and completes them.
+/// Splits the searchable columns from the location columns, and completes rows of format 1.
 ///
 /// # Errors
-/// [`Error::Damage`] for columns of another type, [`Error::Storage`] if documents are needed and cannot be read.
+/// [`Error::Damage`] for columns of another type, [`Error::Storage`] if documents are needed and cannot be
+/// read.
 fn split_columns(path: &str, whole: &RecordBatch, documents: &SegmentDocuments) -> Result<SegmentRows> {
     let searchable = whole.num_columns() - LOCATION_COLUMNS.len();
     let location = |column: usize| whole.column(searchable + column).as_primitive::<UInt64Type>().clone();
@@ -151,7 +153,7 @@ fn split_columns(path: &str, whole: &RecordBatch, documents: &SegmentDocuments) 
     Ok(SegmentRows { batch, locations })
 }
 
-/// Returns the schema of a trace batch with the columns that locate the documents.
+/// Returns the schema of a trace batch with the location columns.
 fn with_locations(schema: &Schema) -> SchemaRef {
     let locations = LOCATION_COLUMNS.map(|name| Arc::new(Field::new(name, DataType::UInt64, false)));
     Arc::new(Schema::new(schema.fields().iter().cloned().chain(locations).collect::<Vec<_>>()))

@@ -18,7 +18,7 @@ pub(crate) fn verify_size(path: &str, object: &dyn ObjectReader, record: FileRec
     Err(Error::damage(path, offset, format!("expected {} bytes, found {}", record.bytes, object.bytes())))
 }
 
-/// Compares an object's size and content with its record, reading it in chunks.
+/// Compares an object's size and content with its record. Reads the object in chunks.
 ///
 /// # Errors
 /// [`Error::Damage`], [`Error::Storage`].
@@ -35,7 +35,7 @@ pub(crate) fn verify_content(path: &str, object: &dyn ObjectReader, record: File
     if checksum == record.crc32c { Ok(()) } else { Err(wrong_checksum(path)) }
 }
 
-/// Returns the content of a whole object, verified.
+/// Returns the verified content of a whole object.
 ///
 /// # Errors
 /// [`Error::Damage`], [`Error::Storage`].
@@ -47,7 +47,7 @@ pub(crate) fn read_file(path: &str, object: &dyn ObjectReader, record: FileRecor
     if FileRecord::of(&content) == record { Ok(content.into()) } else { Err(wrong_checksum(path)) }
 }
 
-/// Returns the error of an object whose content is not what its record says.
+/// Returns the error of an object whose content does not match its record.
 pub(super) fn wrong_checksum(path: &str) -> Error {
     Error::damage(path, 0, "the content does not match the checksum in the manifest")
 }

@@ -1,4 +1,4 @@
-//! Column values of a part's rows, from the index of a segment or from a batch of the head.
+//! Column values of a part's rows, from the index of a segment or from a head batch.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use crate::storage::head::batch::HeadBatch;
 use crate::storage::snapshot::value_order::ValueOrder;
 use crate::trace::cost::TraceNumber;
 
-/// The column values of one part, deleted rows included.
+/// The column values of one part, including deleted rows.
 #[derive(Debug, Clone)]
 pub struct PartColumns {
     source: ColumnSource,
-    /// What the traces cost, if that is asked for.
+    /// The costs of the traces, if requested.
     costs: Option<Arc<CostColumn>>,
 }
 
@@ -35,13 +35,13 @@ impl PartColumns {
         Self { source: ColumnSource::Head(batch), costs: None }
     }
 
-    /// Returns these columns with what the traces cost.
+    /// Returns these columns with the costs of the traces.
     #[must_use]
     pub fn with_costs(self, costs: Arc<CostColumn>) -> Self {
         Self { costs: Some(costs), ..self }
     }
 
-    /// Returns what the traces cost; `None` if that was not asked for.
+    /// Returns the costs of the traces; `None` if they were not requested.
     pub fn costs(&self) -> Option<&CostColumn> {
         self.costs.as_deref()
     }
@@ -64,8 +64,8 @@ impl PartColumns {
         }
     }
 
-    /// Returns the value of an integer, of a cost (nanodollars) or an instant (microseconds since 1970); 0 for other fields.
-    /// A missing cost is below zero.
+    /// Returns the value of an integer field, of a cost (nanodollars) or of an instant (microseconds since
+    /// 1970); 0 for other fields. A missing cost is negative.
     pub fn number(&self, number: impl Into<TraceNumber>, row: usize) -> i64 {
         let field = match number.into() {
             TraceNumber::Column(field) => field,
@@ -79,8 +79,8 @@ impl PartColumns {
         }
     }
 
-    /// Returns the rows in order of a field that is an integer, a cost or the start time; `None` for other fields. Rows without a
-    /// cost come first.
+    /// Returns the rows sorted by an integer field, a cost or the start time; `None` for other fields. Rows
+    /// without a cost come first.
     pub fn value_order(&self, number: impl Into<TraceNumber>) -> Option<ValueOrder> {
         let field = match number.into() {
             TraceNumber::Column(field) => field,
@@ -106,7 +106,7 @@ impl PartColumns {
         }
     }
 
-    /// Returns the value of a dictionary-coded text field, or `None` if the row has none.
+    /// Returns the value of a dictionary-coded text field; `None` if it is NULL.
     pub fn text(&self, field: Field, row: usize) -> Option<&str> {
         match &self.source {
             ColumnSource::Sealed(index) => index.texts(field).and_then(|texts| texts.text(row)),
@@ -117,7 +117,7 @@ impl PartColumns {
         }
     }
 
-    /// Calls `visit` with the value of an integer or a cost in each of `rows`; 0 for a missing one.
+    /// Calls `visit` with an integer field or a cost of each of `rows`; 0 if it is NULL.
     pub fn for_each_number(&self, number: TraceNumber, rows: &RowBlock<'_>, mut visit: impl FnMut(i64)) {
         let field = match number {
             TraceNumber::Column(field) => field,
@@ -137,7 +137,7 @@ impl PartColumns {
         }
     }
 
-    /// Calls `visit` with each of `rows` where an integer field lies in a closed interval, and with its value.
+    /// Calls `visit` with the rows of `rows` whose integer is in a closed interval, and with the integer.
     pub fn for_each_number_between(
         &self,
         number: TraceNumber,
@@ -170,7 +170,7 @@ impl PartColumns {
         }
     }
 
-    /// Returns the code of a text field in a row, as [`Self::decode_codes`] returns it.
+    /// Returns the code of a text field in a row, like [`Self::decode_codes`].
     pub fn text_code(&self, field: Field, row: u32) -> u32 {
         match &self.source {
             ColumnSource::Sealed(index) => index.texts(field).map_or(0, |texts| texts.code(row as usize)),
@@ -178,8 +178,8 @@ impl PartColumns {
         }
     }
 
-    /// Appends the codes of a text field at `rows`. Codes are the ranks of the distinct texts; the code after the last
-    /// one stands for a missing text.
+    /// Appends the codes of a text field at `rows`. Codes are the ranks of the distinct texts. The code after
+    /// the last one stands for NULL.
     pub fn decode_codes(&self, field: Field, rows: &RowBlock<'_>, out: &mut Vec<u32>) {
         match &self.source {
             ColumnSource::Sealed(index) => {
@@ -195,7 +195,7 @@ impl PartColumns {
         }
     }
 
-    /// Returns the number of distinct texts of a field, which is also the code of a missing one.
+    /// Returns the number of distinct texts of a field, which is also the code for NULL.
     pub fn distinct(&self, field: Field) -> u32 {
         match &self.source {
             ColumnSource::Sealed(index) => index.texts(field).map_or(0, |texts| texts.distinct()),
@@ -206,7 +206,7 @@ impl PartColumns {
         }
     }
 
-    /// Returns the text of a code of a field; empty if there is none.
+    /// Returns the text of a code; empty if the code has no text.
     pub fn text_of_code(&self, field: Field, code: u32) -> &[u8] {
         match &self.source {
             ColumnSource::Sealed(index) => index.texts(field).map_or(&[], |texts| texts.value(code)),
@@ -217,13 +217,14 @@ impl PartColumns {
         }
     }
 
-    /// Returns the number of rows with a code of a text field, if that is known without reading the rows.
+    /// Returns the number of rows with a code of a text field; `None` if this would require reading the rows.
     pub fn rows_of_text(&self, field: Field, code: u32) -> Option<usize> {
         let ColumnSource::Sealed(index) = &self.source else { return None };
         Some(index.texts(field)?.count(&(code..code + 1)))
     }
 
-    /// Returns the index of a text field other than the trace id; `None` for other fields, and for a batch of the head.
+    /// Returns the index of a text field other than the trace id; `None` for other fields, and for a head
+    /// batch.
     pub fn texts(&self, field: Field) -> Option<&Texts> {
         match &self.source {
             ColumnSource::Sealed(index) => index.texts(field).map(Arc::as_ref),
@@ -231,7 +232,7 @@ impl PartColumns {
         }
     }
 
-    /// Returns the index of the sessions; `None` for a batch of the head.
+    /// Returns the index of the sessions; `None` for a head batch.
     pub fn sessions(&self) -> Option<&Texts> {
         match &self.source {
             ColumnSource::Sealed(index) => Some(index.sessions()),
@@ -247,7 +248,7 @@ impl PartColumns {
         }
     }
 
-    /// Returns the code of a row's session, or `None` if it has none.
+    /// Returns the code of a row's session; `None` if the trace has no session.
     pub fn session_code(&self, row: usize) -> Option<usize> {
         match &self.source {
             ColumnSource::Sealed(index) => {

@@ -1,4 +1,5 @@
-//! Which rows of a part a filter matches: by the indexes of a segment, and by a look at the traces that these leave open.
+//! Finds the rows of a part that a filter matches: first by indexes, then by document checks on the undecided
+//! rows.
 
 use std::sync::atomic::Ordering;
 
@@ -14,16 +15,16 @@ use crate::index::{Bits, LiveRows, Projection, RowBlock, RowSet};
 use crate::span_table::Bitmap;
 use crate::storage::segment::PartIndexes;
 
-/// What columns say of a filter.
+/// The result of a filter on the columns.
 #[derive(Debug)]
 pub struct ColumnMatch {
-    /// The rows that it matches.
+    /// The rows that certainly match.
     pub certain: RowSet,
-    /// The rows that it may match, deleted ones included: an earlier snapshot has them.
+    /// The rows that may match, including deleted ones, which an earlier snapshot may need.
     pub unverified: Vec<u32>,
 }
 
-/// So many rows of a batch are masked in the time of reading a row of an index.
+/// The number of rows of a batch that can be masked in the time of one index row read.
 const ROWS_OF_A_MASK: usize = 16;
 
 impl SnapshotPart {
@@ -35,8 +36,8 @@ impl SnapshotPart {
         Ok(LiveRows::new(self.matching(filter, is_cancelled)?, self.invisible()))
     }
 
-    /// Returns the rows as [`SnapshotPart::rows`] does, and how many rows were read at most to find them; `None` if that may be
-    /// more than `most`.
+    /// Returns the same rows as [`SnapshotPart::rows`], and an upper bound of the number of rows that were
+    /// read; `None` if that number may exceed `most`.
     ///
     /// # Errors
     /// Damage found while an index is rebuilt.
@@ -55,10 +56,10 @@ impl SnapshotPart {
         Ok(found.map(|(rows, read)| (LiveRows::new(rows, self.invisible()), read)))
     }
 
-    /// Returns the rows of a kind that `filter` matches.
+    /// Returns the rows of `kind` that `filter` matches.
     ///
     /// # Errors
-    /// As [`SnapshotPart::rows`].
+    /// The errors of [`SnapshotPart::rows`].
     pub(crate) fn rows_of(&self, kind: RowKind, filter: &Filter) -> Result<RoaringBitmap> {
         if kind == RowKind::Trace {
             return Ok(self.rows(filter, &|| false)?.from(0).collect());
@@ -71,10 +72,10 @@ impl SnapshotPart {
         Ok(waiting.iter().filter(|row| matching.contains(*row)).collect())
     }
 
-    /// Returns the rows that `filter` matches, invisible ones included.
+    /// Returns the rows that `filter` matches, including invisible ones.
     ///
     /// # Errors
-    /// As [`SnapshotPart::rows`].
+    /// The errors of [`SnapshotPart::rows`].
     pub fn matching(&self, filter: &Filter, is_cancelled: &dyn Fn() -> bool) -> Result<RowSet> {
         let ColumnMatch { certain, unverified } = self.candidates(filter, is_cancelled)?;
         if unverified.is_empty() {
@@ -86,11 +87,11 @@ impl SnapshotPart {
         Ok(self.keep(filter, certain.with(found, self.count())))
     }
 
-    /// Returns all rows that `filter` matches in this part: kept ones, or what `find` finds. Of searches that find the same at
-    /// once, one does.
+    /// Returns all rows that `filter` matches in this part, from the cache or from `find`. Concurrent
+    /// searches for the same rows call `find` once.
     ///
     /// # Errors
-    /// Those of `find`; [`Error::Cancelled`].
+    /// The errors of `find`; [`Error::Cancelled`].
     pub fn rows_once(
         &self,
         filter: &Filter,
@@ -103,7 +104,7 @@ impl SnapshotPart {
         }
     }
 
-    /// Returns `rows`, all that `filter` matches in this part, and keeps them for when it is asked again.
+    /// Caches and returns `rows`, which are all rows that `filter` matches in this part.
     fn keep(&self, filter: &Filter, rows: RowSet) -> RowSet {
         if let PartSource::Sealed(segment) = &self.source {
             segment.filter_cache().keep(filter, rows.clone());
@@ -111,10 +112,11 @@ impl SnapshotPart {
         rows
     }
 
-    /// Returns the rows that `filter` matches by what columns say, and those whose traces must be looked at.
+    /// Returns the rows that `filter` certainly matches by the columns, and the rows that need a document
+    /// check.
     ///
     /// # Errors
-    /// As [`SnapshotPart::rows`].
+    /// The errors of [`SnapshotPart::rows`].
     pub fn candidates(&self, filter: &Filter, is_cancelled: &dyn Fn() -> bool) -> Result<ColumnMatch> {
         let (certain, possible) = match &self.source {
             PartSource::Sealed(segment) => {
@@ -146,14 +148,15 @@ impl SnapshotPart {
         Ok(ColumnMatch { certain, unverified })
     }
 
-    /// Decides the rows that the columns leave open by what else is indexed, and keeps what matches if that is all.
+    /// Decides the rows that the columns leave undecided by the document indexes. Caches the matching rows if
+    /// that decides all.
     fn decided(
         &self,
         (filter, indexes): (&Filter, &PartIndexes),
         [certain, possible]: [RowSet; 2],
         is_cancelled: &dyn Fn() -> bool,
     ) -> Result<ColumnMatch> {
-        /// A range is decided sooner than a list of one in so many of its rows.
+        /// A range of rows is faster to evaluate than a list of at least one in this many of its rows.
         const DENSE_RATIO: usize = 4;
         let verifier = filter.verifier(indexes.of_filters());
         let count = self.count();
@@ -187,7 +190,7 @@ impl SnapshotPart {
         Ok(ColumnMatch { certain, unverified })
     }
 
-    /// Returns what a [`Verifier`] of `filter` reads; `None` of a batch of the head.
+    /// Returns the indexes that a [`Verifier`] of `filter` reads; `None` for a head batch.
     ///
     /// # Errors
     /// Damage found while an index is rebuilt.
@@ -195,8 +198,9 @@ impl SnapshotPart {
         self.segment().map(|segment| segment.indexes(filter.projection(Projection::SORT_KEY))).transpose()
     }
 
-    /// Returns which of these rows, which ascend, a filter matches, by a look at each of their traces that the indexes leave
-    /// open. Rows of a segment need the verifier of its indexes. A damaged document is no match where the spans decide.
+    /// Returns the subset of these ascending rows that a filter matches. Documents of rows that the indexes
+    /// leave undecided are checked. Rows of a segment need the verifier of its indexes. A damaged document
+    /// does not match if the spans decide.
     ///
     /// # Errors
     /// [`Error::Cancelled`], [`Error::Storage`].
@@ -236,7 +240,7 @@ impl SnapshotPart {
         Ok(found)
     }
 
-    /// Returns whether `filter` matches a row.
+    /// Returns `true` if `filter` matches a row.
     ///
     /// # Errors
     /// Damage found while an index is rebuilt.
@@ -253,7 +257,7 @@ impl SnapshotPart {
         }
     }
 
-    /// Returns which of these rows `filter` matches.
+    /// Returns one value per row: `true` if `filter` matches.
     ///
     /// # Errors
     /// Damage found while an index is rebuilt.
@@ -277,7 +281,7 @@ impl SnapshotPart {
     }
 }
 
-/// Returns rows of a part of `count` rows as a bitmap.
+/// Returns rows of a part with `count` rows as a bitmap.
 fn place_set(rows: &RowSet, count: usize) -> Bitmap {
     let mut set = Bitmap::none(0..count);
     match rows {
@@ -288,7 +292,7 @@ fn place_set(rows: &RowSet, count: usize) -> Bitmap {
     set
 }
 
-/// Decides rows, and calls `visit` with each block of them and what is known of it.
+/// Evaluates rows in blocks, and calls `visit` with each block and its results.
 ///
 /// # Errors
 /// [`Error::Cancelled`].
@@ -298,7 +302,7 @@ fn decide(
     is_cancelled: &dyn Fn() -> bool,
     mut visit: impl FnMut(&RowBlock<'_>, Verdict),
 ) -> Result<()> {
-    /// Rows that are decided before the search is asked whether it is cancelled: some milliseconds.
+    /// The number of rows between two checks for cancellation: a few milliseconds.
     const INLINE_ROW_BUDGET: usize = 65_536;
     for first in (0..rows.len()).step_by(INLINE_ROW_BUDGET) {
         if is_cancelled() {

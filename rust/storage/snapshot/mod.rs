@@ -1,4 +1,4 @@
-//! Snapshots: immutable states of the store, which searches read.
+//! Snapshots: immutable states of the store for searches.
 
 pub(crate) mod columns;
 pub(crate) mod count;
@@ -24,8 +24,8 @@ use crate::storage::global_ordinals::{GlobalOrdinals, PreviousOrdinals};
 use crate::storage::segment::Segment;
 use crate::storage::shared_values::SharedValues;
 
-/// One state of the store. Every trace has exactly one row in it that is not deleted, which is visible once the trace has
-/// a span.
+/// One state of the store. Every trace has exactly one undeleted row in it. The row is visible if the trace
+/// has a span.
 #[derive(Debug, Default)]
 pub struct Snapshot {
     parts: Vec<SnapshotPart>,
@@ -38,24 +38,24 @@ pub struct Snapshot {
     /// By column: the most recently computed shared values of earlier segments, if any.
     previous_values: [Option<Arc<SharedValues>>; FIELDS.len()],
     changes: u64,
-    /// See [`Snapshot::take_looks`]; `None` in a store whose indexes would not save every look.
+    /// See [`Snapshot::take_looks`]; `None` in a store whose indexes would not avoid every document check.
     looks: Option<Arc<AtomicU64>>,
 }
 
 impl Snapshot {
-    /// Returns the snapshot of `parts`, which must not have two rows of one trace that are not deleted.
+    /// Returns the snapshot of `parts`, which must not have two undeleted rows of one trace.
     pub fn new(parts: Vec<SnapshotPart>) -> Self {
         Self { parts, ..Self::default() }
     }
 
-    /// Returns this snapshot with a counter of looks, which all that come after it share.
+    /// Returns this snapshot with a counter of document checks, which all later snapshots share.
     pub(crate) fn counting_looks(self) -> Self {
         Self { looks: Some(Arc::default()), ..self }
     }
 
-    /// Returns this snapshot with the counter of looks of its predecessor, and its global ordinals and shared values: the same
-    /// ones if the segments are the same, otherwise as the base for new ones. `changes` is the position of
-    /// [`Snapshot::changes`].
+    /// Returns this snapshot with the document check counter, global ordinals and shared values of its
+    /// predecessor. The latter two are reused if the segments are the same, and extended otherwise. `changes`
+    /// is the position of [`Snapshot::changes`].
     pub(crate) fn after(mut self, before: &Self, changes: u64) -> Self {
         self.changes = changes;
         self.looks.clone_from(&before.looks);
@@ -100,7 +100,7 @@ impl Snapshot {
             .get_or_init(|| GlobalOrdinals::new(indexes, self.previous_ordinals.as_deref())))
     }
 
-    /// Returns the values of a text field other than the trace id that several segments have.
+    /// Returns the values of a text field other than the trace id that several segments share.
     ///
     /// # Errors
     /// Damage found while an index is rebuilt.
@@ -117,8 +117,8 @@ impl Snapshot {
         Ok(self.shared_values[column].get_or_init(compute))
     }
 
-    /// Returns how many traces searches looked at because their part lacks an index, in this snapshot or those before, since this
-    /// was asked last; 0 if they are not counted.
+    /// Returns the number of document checks caused by a missing index since the last call, in this snapshot
+    /// and earlier ones; 0 if they are not counted.
     pub(crate) fn take_looks(&self) -> u64 {
         self.looks.as_ref().map_or(0, |looks| looks.swap(0, Ordering::Relaxed))
     }
@@ -138,7 +138,7 @@ impl Snapshot {
         self.parts[..index].iter().filter(|part| part.is_sealed()).count()
     }
 
-    /// Returns the segments and the batches of the head.
+    /// Returns the segments and the head batches.
     pub fn parts(&self) -> &[SnapshotPart] {
         &self.parts
     }
@@ -148,7 +148,8 @@ impl Snapshot {
         self.parts.iter().filter_map(|part| Some((part.segment()?.as_ref(), part.deletion_vector())))
     }
 
-    /// Whether every segment of another snapshot is one of this, so that nothing of it was superseded between them.
+    /// Returns `true` if this snapshot has all segments of `other`. Then no segment was superseded between
+    /// the two.
     pub fn has_segments_of(&self, other: &Self) -> bool {
         let has = |segment: &Segment| self.segments().any(|(own, _)| std::ptr::eq(own, segment));
         other.segments().all(|(segment, _)| has(segment))

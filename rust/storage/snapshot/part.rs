@@ -1,4 +1,4 @@
-//! One part of a snapshot: the rows of a segment or of a batch of the head.
+//! One part of a snapshot: the rows of a segment or of a head batch.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -20,27 +20,27 @@ use crate::storage::segment::Segment;
 use crate::storage::snapshot::columns::PartColumns;
 use crate::trace::Trace;
 
-/// A sorted batch of rows, with the deletion vector that says which of them are deleted.
+/// A sorted batch of rows, with the deletion vector of its deleted rows.
 #[derive(Debug, Clone)]
 pub struct SnapshotPart {
     pub(super) source: PartSource,
     deletion_vector: Arc<RoaringBitmap>,
-    /// The deleted rows and those of traces without spans.
+    /// The deleted rows and the rows of traces without spans.
     invisible: Arc<RoaringBitmap>,
     /// See [`super::Snapshot::take_looks`].
     pub(super) looks: Option<Arc<AtomicU64>>,
 }
 
-/// A kind of rows that are not deleted.
+/// A type of undeleted rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RowKind {
-    /// Those of traces, which searches return.
+    /// Rows of traces with spans, which searches return.
     Trace,
-    /// Those of traces that have fragments alone, which wait for their spans.
+    /// Rows of traces that have only fragments, and wait for their spans.
     Fragments,
 }
 
-/// Where the rows of a part come from.
+/// The source of a part's rows.
 #[derive(Debug, Clone)]
 pub(super) enum PartSource {
     Sealed(Arc<Segment>),
@@ -48,7 +48,7 @@ pub(super) enum PartSource {
 }
 
 impl SnapshotPart {
-    /// Returns a part of the head with `traces`, which must be distinct. None is deleted.
+    /// Returns a part of the head with `traces`, which must be distinct. No row is deleted.
     pub fn of_traces(traces: Vec<Trace>) -> Self {
         Self::head(Arc::new(HeadBatch::of_traces(traces)), Arc::default())
     }
@@ -63,12 +63,12 @@ impl SnapshotPart {
         Self { source: PartSource::Sealed(segment), deletion_vector, invisible, looks: None }
     }
 
-    /// Returns whether this is a segment, and not a batch of the head.
+    /// Returns `true` for a segment and `false` for a head batch.
     pub fn is_sealed(&self) -> bool {
         self.segment().is_some()
     }
 
-    /// Returns the segment, or `None` for a batch of the head.
+    /// Returns the segment; `None` for a head batch.
     pub(crate) fn segment(&self) -> Option<&Arc<Segment>> {
         match &self.source {
             PartSource::Sealed(segment) => Some(segment),
@@ -76,7 +76,7 @@ impl SnapshotPart {
         }
     }
 
-    /// Returns the number of rows, deleted ones included.
+    /// Returns the number of rows, including deleted ones.
     pub fn count(&self) -> usize {
         match &self.source {
             PartSource::Sealed(segment) => segment.count() as usize,
@@ -84,8 +84,9 @@ impl SnapshotPart {
         }
     }
 
-    /// Returns all rows as [`crate::schema::trace_schema`], ordered by [`crate::trace::TraceRow::newest_first`],
-    /// deleted ones included. The rows of a segment are read and verified.
+    /// Returns all rows in [`crate::schema::trace_schema`], ordered by
+    /// [`crate::trace::TraceRow::newest_first`], including deleted ones. The rows of a segment are read and
+    /// verified.
     ///
     /// # Errors
     /// [`crate::error::Error::Damage`] if the rows are damaged.
@@ -107,7 +108,7 @@ impl SnapshotPart {
         }
     }
 
-    /// Returns what the traces of all rows cost; `is_cancelled` is asked while documents are read.
+    /// Returns the costs of the traces of all rows. `is_cancelled` is checked while documents are read.
     ///
     /// # Errors
     /// [`crate::error::Error::Cancelled`], [`crate::error::Error::Storage`].
@@ -118,7 +119,7 @@ impl SnapshotPart {
         }
     }
 
-    /// Returns whether conditions on spans, texts and attributes are decided by indexes.
+    /// Returns `true` if indexes decide all conditions on spans, texts and attributes.
     pub fn has_indexes(&self) -> bool {
         match &self.source {
             PartSource::Sealed(segment) => IndexKind::ALL.into_iter().all(|kind| segment.has_index(kind)),
@@ -126,12 +127,12 @@ impl SnapshotPart {
         }
     }
 
-    /// Whether an index that the store makes will save looks at traces of this part.
+    /// Returns `true` if a pending index will avoid document checks on this part.
     pub fn awaits_indexes(&self) -> bool {
         self.looks.is_some() && !self.has_indexes()
     }
 
-    /// Returns the rows of a batch of the head that are not deleted as a batch with indexes; `None` if they have some, or this is a
+    /// Returns the undeleted rows of a head batch as an indexed batch; `None` for an indexed batch or a
     /// segment.
     pub(crate) fn index_head(&self, indexing: &Indexing) -> Option<Result<HeadBatch>> {
         let PartSource::Head(batch) = &self.source else { return None };
@@ -143,7 +144,7 @@ impl SnapshotPart {
         Some(HeadBatch::indexed(entries, indexing, &|| false))
     }
 
-    /// Returns the table of the spans of a segment, once it is made; `None` for a batch of the head.
+    /// Returns the span table of a segment, if it is built; `None` for a head batch.
     ///
     /// # Errors
     /// Damage found while an index is rebuilt.
@@ -152,23 +153,23 @@ impl SnapshotPart {
         Ok(indexes.and_then(|indexes| indexes.of_documents.spans))
     }
 
-    /// Returns how many documents [`SnapshotPart::costs`] would read.
+    /// Returns the number of documents that [`SnapshotPart::costs`] would read.
     pub fn documents_of_costs(&self) -> usize {
         self.segment().map_or(0, |segment| segment.documents_of_costs())
     }
 
-    /// Returns the rows that no search returns or counts: those that are deleted or superseded, and those of traces
-    /// that have fragments alone.
+    /// Returns the rows that searches exclude: deleted or superseded rows, and rows of traces that have only
+    /// fragments.
     pub fn invisible(&self) -> &RoaringBitmap {
         &self.invisible
     }
 
-    /// Returns the rows of traces that have fragments alone, and wait for their spans.
+    /// Returns the rows of traces that have only fragments, and wait for their spans.
     pub fn waiting(&self) -> RoaringBitmap {
         self.invisible.as_ref() - self.deletion_vector.as_ref()
     }
 
-    /// Returns the rows that are deleted or superseded.
+    /// Returns the deleted or superseded rows.
     pub(crate) fn deletion_vector(&self) -> &RoaringBitmap {
         &self.deletion_vector
     }
@@ -186,7 +187,8 @@ impl SnapshotPart {
         (!self.invisible.contains(row)).then_some(row as usize)
     }
 
-    /// Returns which segments contain the sessions of a batch of the head, or `None` for a segment.
+    /// Returns the location of each session of a head batch in the segments of `ordinals`; `None` for a
+    /// segment.
     pub fn known_sessions(&self, ordinals: &GlobalOrdinals) -> Option<KnownSessions> {
         match &self.source {
             PartSource::Sealed(_) => None,
@@ -194,12 +196,12 @@ impl SnapshotPart {
         }
     }
 
-    /// Returns the index of the attributes of a segment, once it is made.
+    /// Returns the attribute index of a segment, if it is built.
     pub fn attributes(&self) -> Option<Arc<AttributeIndex>> {
         self.segment().and_then(|segment| segment.attributes())
     }
 
-    /// Returns the whole trace of a row: read from its document, or shared with the head.
+    /// Returns the whole trace of a row, read from its document or shared with the head.
     ///
     /// # Errors
     /// [`crate::error::Error::Damage`] if the document is damaged.
@@ -210,7 +212,7 @@ impl SnapshotPart {
         }
     }
 
-    /// Returns when a row's trace was first received, in microseconds since 1970.
+    /// Returns the time when a row's trace was first received, in microseconds since 1970.
     ///
     /// # Errors
     /// Damage found while an index is rebuilt.
@@ -221,10 +223,11 @@ impl SnapshotPart {
         }
     }
 
-    /// Returns the document of a row, an encoded OTLP `TracesData` message, in which fragments are events of their spans.
+    /// Returns the document of a row: an encoded OTLP `TracesData` message with fragments as events of their
+    /// spans.
     ///
     /// # Errors
-    /// As [`SnapshotPart::trace`].
+    /// The errors of [`SnapshotPart::trace`].
     pub fn document(&self, row: usize) -> Result<Bytes> {
         if let PartSource::Sealed(segment) = &self.source {
             let document = segment.document(row)?;
@@ -244,7 +247,7 @@ impl SnapshotPart {
     }
 }
 
-/// Returns the deleted rows and those of traces without spans; most often there are none of the latter.
+/// Returns the deleted rows and the rows of traces without spans. The latter are usually empty.
 fn invisible(deleted: &Arc<RoaringBitmap>, without_spans: &RoaringBitmap) -> Arc<RoaringBitmap> {
     if without_spans.is_empty() { deleted.clone() } else { Arc::new(deleted.as_ref() | without_spans) }
 }

@@ -1,4 +1,4 @@
-//! What the committer publishes and any thread may read without waiting.
+//! The published state of the committer, which any thread can read without waiting.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,28 +12,28 @@ use crate::storage::snapshot::Snapshot;
 use crate::storage::state::StoreState;
 use crate::storage::state::holding::Holding;
 
-/// The newest durable state of the store, and how its background work is doing.
+/// The newest durable state of the store, and the progress of its background work.
 #[derive(Debug, Default)]
 pub(crate) struct Published {
     pub(crate) snapshot: ArcSwap<Snapshot>,
-    /// Never behind the snapshot.
+    /// Always at least as new as the snapshot.
     pub(crate) changes: Arc<Changes>,
     pub(crate) progress: ArcSwap<CommitProgress>,
-    /// Whether this process still holds the store.
+    /// The lease of this process on the store.
     pub(crate) holding: Holding,
-    /// Why retention failed last, if it did.
+    /// The last error of retention, if any.
     pub(crate) retention_error: ArcSwapOption<String>,
-    /// Why a segment could not be indexed last, if so.
+    /// The last error of the indexing thread, if any.
     pub(crate) indexing_error: ArcSwapOption<String>,
-    /// What manifests are to say of indexes whose objects were written. Held while one is written.
+    /// The records of written index objects for the next manifest. Held while an object is written.
     pub(crate) index_records: Mutex<Vec<IndexRecord>>,
-    /// Held while a bulk load has written files that no manifest names yet.
+    /// Held while a bulk load has files that no manifest names yet.
     pub(crate) unnamed_files: Mutex<()>,
 }
 
 impl Published {
-    /// Replaces the snapshot by one in which requests have changed the traces `changed`. The new one keeps what was
-    /// computed for the one before, which is returned.
+    /// Replaces the snapshot by one in which requests have changed the traces `changed`. The new one inherits
+    /// the values computed for the old one, which is returned.
     pub(crate) fn replace_snapshot(&self, snapshot: Snapshot, changed: &[TraceId]) -> Arc<Snapshot> {
         let position = self.changes.append(changed);
         let before = self.snapshot.load_full();
@@ -42,14 +42,14 @@ impl Published {
     }
 }
 
-/// How far the committer has come.
+/// The progress of the committer.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CommitProgress {
-    /// Why nothing more is acknowledged.
+    /// The reason why no more requests are acknowledged.
     pub(crate) stopped: Option<String>,
-    /// Why the last seal failed, if it did.
+    /// The error of the last flush, if it failed.
     pub(crate) seal_error: Option<String>,
-    /// Why the last merge failed, if it did.
+    /// The error of the last merge, if it failed.
     pub(crate) merge_error: Option<String>,
     pub(crate) is_merging: bool,
     pub(crate) segments: usize,
@@ -57,7 +57,7 @@ pub(crate) struct CommitProgress {
     pub(crate) unsealed_bytes: u64,
     pub(crate) unsealed_objects: u64,
     pub(crate) wal_through: u64,
-    /// WAL objects up to this number are contained in segments.
+    /// The WAL checkpoint: segments contain the WAL up to this number.
     pub(crate) wal_checkpoint: u64,
     pub(crate) manifest: u64,
     pub(crate) quarantined: Vec<QuarantinedSegment>,
@@ -66,7 +66,7 @@ pub(crate) struct CommitProgress {
 }
 
 impl CommitProgress {
-    /// Returns the progress of a store in this state, as far as the state says it.
+    /// Returns the progress of a store in this state, without the parts that the state does not have.
     pub(crate) fn of(state: &StoreState) -> Self {
         let (unsealed_bytes, unsealed_objects) = state.unsealed();
         Self {

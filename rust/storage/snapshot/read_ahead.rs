@@ -1,4 +1,4 @@
-//! Reads documents one after the other; those that come from a disk are fetched meanwhile.
+//! Reads documents sequentially, and prefetches documents from a disk.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -7,17 +7,18 @@ use crate::error::Result;
 use crate::storage::segment::Segment;
 use crate::trace::view::StoredTrace;
 
-/// A document of 8 KB from the cache of the system takes 10 microseconds with its decompression, one from a disk 80 or more.
+/// The threshold between cached and uncached reads. Reading and decompressing a document of 8 KB takes 10 µs
+/// from the system's cache, and at least 80 µs from a disk.
 const FROM_CACHE: Duration = Duration::from_micros(50);
-/// So many documents are fetched at once.
+/// The number of prefetched documents.
 const FETCHED: usize = 64;
 
-/// Some rows of a segment whose documents are read in this order.
+/// Rows of a segment whose documents are read in this order.
 #[derive(Debug)]
 pub(super) struct ReadAhead<'a> {
     segment: &'a Segment,
     rows: &'a [u32],
-    /// The position of the first row that nobody fetches.
+    /// The position of the first row that is not prefetched.
     next: Cell<usize>,
 }
 
@@ -29,7 +30,7 @@ impl<'a> ReadAhead<'a> {
     /// Returns the trace at a position.
     ///
     /// # Errors
-    /// As [`Segment::stored_trace`].
+    /// The errors of [`Segment::stored_trace`].
     pub(super) fn stored_trace(&self, position: usize) -> Result<StoredTrace> {
         let began = Instant::now();
         let stored = self.segment.stored_trace(self.rows[position] as usize);

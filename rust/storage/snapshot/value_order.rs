@@ -1,4 +1,4 @@
-//! The rows of one part in order of a number or of their start times.
+//! The rows of one part sorted by a number or by start time.
 
 use std::ops::Range;
 
@@ -6,8 +6,8 @@ use arrow_buffer::ScalarBuffer;
 
 use crate::index::RowSet;
 
-/// The rows of a part by one of their numbers. A position counts the rows from the least number on; equal numbers are
-/// next to each other, with their rows ascending.
+/// The rows of a part sorted by a number. Positions ascend with the numbers. Equal numbers are adjacent, with
+/// ascending rows.
 #[derive(Debug, Clone)]
 pub struct ValueOrder {
     order: Order,
@@ -18,7 +18,7 @@ pub struct ValueOrder {
 enum Order {
     /// The row of each position.
     Rows(ScalarBuffer<u32>),
-    /// The numbers descend with the rows, as start times do.
+    /// The numbers descend with ascending rows, like start times.
     Descending,
 }
 
@@ -38,7 +38,7 @@ impl ValueOrder {
         self.rows
     }
 
-    /// Returns a row that has the number of `position`.
+    /// Returns a row with the number of `position`.
     pub fn row(&self, position: usize) -> usize {
         match &self.order {
             Order::Rows(rows) => rows[position] as usize,
@@ -46,7 +46,7 @@ impl ValueOrder {
         }
     }
 
-    /// Returns the rows at positions `start` to `end`, ascending; all of them must have the same number.
+    /// Returns the rows at positions `start` to `end`, ascending. All of them must have the same number.
     pub fn rows(&self, start: usize, end: usize) -> RowSet {
         let row = |position: usize| u32::try_from(position).unwrap_or(u32::MAX);
         match &self.order {
@@ -55,7 +55,8 @@ impl ValueOrder {
         }
     }
 
-    /// Returns how many of the rows at these positions have their bit set in `words`; all of them if there is none.
+    /// Returns the number of rows at these positions whose bit is set in `words`; all rows count without
+    /// `words`.
     pub fn count_in(&self, positions: Range<usize>, words: Option<&[u64]>) -> usize {
         let Some(words) = words else { return positions.len() };
         let bit = |row: usize| words[row / 64] >> (row % 64) & 1;
@@ -66,8 +67,8 @@ impl ValueOrder {
         usize::try_from(count).unwrap_or(usize::MAX)
     }
 
-    /// Returns the first position in `from..to` whose row is not `is_before`, which must hold for a prefix of them.
-    /// Fast if that position is close to `from`.
+    /// Returns the first position in `from..to` whose row is not `is_before`, which must be true for a prefix
+    /// only. Fast if that position is close to `from`.
     pub fn gallop_up(&self, from: usize, to: usize, is_before: impl Fn(usize) -> bool) -> usize {
         let (mut low, mut step) = (from, 1);
         while low + step <= to && is_before(self.row(low + step - 1)) {

@@ -1,7 +1,7 @@
-//! Preparing a bulk load: whole traces are merged with what is stored of them and written as a segment.
+//! Preparing a bulk load: whole traces are merged with their stored spans and written as a segment.
 //!
-//! The segment is written against one snapshot, while the store goes on. The committer then makes it live
-//! (`committer/bulk_load.rs`) and resolves what changed between the snapshot and the commit.
+//! The segment is written against one snapshot, while the store continues to work. Then the committer makes
+//! it live (`committer/bulk_load.rs`) and resolves changes between the snapshot and the commit.
 
 use std::sync::Arc;
 
@@ -19,9 +19,9 @@ use crate::storage::segment::indexes::cache::IndexCache;
 use crate::storage::snapshot::Snapshot;
 use crate::trace::{MAX_SPANS, Span, Trace};
 
-/// A segment of loaded traces, and what the snapshot held of them when it was written.
+/// A segment of loaded traces, and the rows that they replace in the snapshot.
 pub(crate) struct BulkLoad {
-    /// `None` if the load brings nothing new.
+    /// `None` if the load has no new data.
     pub(crate) segment: Option<NewSegment>,
     /// The segments in which the traces were looked up.
     pub(crate) searched: Vec<Arc<Segment>>,
@@ -29,34 +29,35 @@ pub(crate) struct BulkLoad {
     pub(crate) import: ImportProgress,
 }
 
-/// How far an import is once a load is committed.
+/// The progress of an import after a load is committed.
 pub(crate) enum ImportProgress {
-    /// The load belongs to no import that is remembered.
+    /// The load does not belong to a recorded import.
     Untracked,
     Reached(ImportRecord),
     /// The import from this source has ended.
     Ended(String),
 }
 
-/// A row that is replaced, because its trace was merged with the loaded one.
+/// A row that is replaced because its trace was merged with the loaded one.
 pub(crate) struct ReplacedRow {
     /// The index in [`BulkLoad::searched`].
     pub(crate) segment: usize,
     pub(crate) row: u32,
-    /// The trace as it was loaded.
+    /// The loaded trace before the merge.
     pub(crate) loaded: Trace,
 }
 
-/// What becomes of one trace.
+/// The result of preparing one trace.
 struct PreparedTrace {
-    /// The merged trace; `None` if it is stored like that already.
+    /// The merged trace; `None` if the stored trace is the same.
     entry: Option<Arc<HeadEntry>>,
     replaced: Option<ReplacedRow>,
     surplus: u64,
 }
 
 impl BulkLoad {
-    /// Writes the segment of what is new in `traces`; also returns how many spans are over the limit of their trace.
+    /// Writes the segment of the new data in `traces`. Also returns the number of spans over the limit of
+    /// their trace.
     ///
     /// # Errors
     /// [`crate::error::Error::Damage`] if a stored trace cannot be read, [`crate::error::Error::Storage`].
@@ -68,7 +69,7 @@ impl BulkLoad {
         import: ImportProgress,
     ) -> Result<(Self, u64)> {
         let segments = snapshot.sealed();
-        // Neighbours in an index are found together.
+        // Adjacent ids are found together in an index.
         traces.sort_unstable_by_key(|trace| trace.trace_id);
         let prepared = traces.into_par_iter().map(|loaded| PreparedTrace::of(&segments, loaded));
         let prepared = prepared.collect::<Result<Vec<_>>>()?;
@@ -83,13 +84,13 @@ impl BulkLoad {
         } else {
             Some(write_segment((objects, cache), &entries, None, false)?)
         };
-        // As much work as making them was.
+        // Dropping takes as long as creating.
         entries.into_par_iter().for_each(drop);
         let searched = segments.into_iter().map(|(segment, _)| segment).collect();
         Ok((Self { segment, searched, replaced, import }, surplus))
     }
 
-    /// Whether the traces were looked up in this segment.
+    /// Returns `true` if the traces were looked up in this segment.
     pub(crate) fn has_searched(&self, segment: &Arc<Segment>) -> bool {
         self.searched.iter().any(|searched| Arc::ptr_eq(searched, segment))
     }
@@ -116,13 +117,13 @@ impl PreparedTrace {
     }
 }
 
-/// Whether merging `loaded` into `present` would change nothing.
+/// Returns `true` if merging `loaded` into `present` would change nothing.
 fn contains(present: &Trace, loaded: &Trace) -> bool {
     let is_known = |span: &Arc<Span>| present.span(span.span_id).is_some_and(|copy| !span.supersedes(copy));
     loaded.created_at >= present.created_at && loaded.spans().iter().all(is_known)
 }
 
-/// Returns `present` with the loaded spans, and how many of them were over the limit of a trace.
+/// Returns `present` with the loaded spans, and the number of spans over the limit of a trace.
 pub(crate) fn merge_loaded(present: &Trace, loaded: &Trace) -> (Trace, u64) {
     let max_spans = MAX_SPANS.max(present.spans().len());
     let mut merged = present.with(loaded.spans().iter().cloned());
@@ -137,7 +138,7 @@ pub(crate) fn merge_loaded(present: &Trace, loaded: &Trace) -> (Trace, u64) {
         });
         merged = present.with(fitting.cloned().collect::<Vec<_>>());
     }
-    // A trace begins with its first span, not with a fragment of one.
+    // A trace starts with its first span. Fragments do not count.
     merged.created_at = match present.spans() {
         [] => loaded.created_at,
         _ => present.created_at.min(loaded.created_at),

@@ -1,4 +1,4 @@
-//! The commands that the committer executes, one after the other.
+//! The commands of the committer, which executes them one by one.
 
 use std::sync::Arc;
 
@@ -12,17 +12,16 @@ use crate::storage::snapshot::RowKind;
 use crate::storage::state::bulk_load::BulkLoad;
 use crate::storage::state::merge_spans::{GroupedRequest, IngestOutcome};
 
-/// Where the result of a command is sent.
+/// The channel for the result of a command.
 pub(crate) type Reply<T> = Sender<Result<T>>;
 
-/// What the committer is to do.
 pub(crate) enum Command {
     /// Make these spans and fragments durable.
     Ingest { request: GroupedRequest, reply: Reply<IngestOutcome> },
-    /// Seal the whole head.
+    /// Flush the whole head.
     Flush(Reply<()>),
-    /// Delete the rows of this kind that the filter matches; the reply is how many. Those that only the head has stay: who
-    /// wants them deleted flushes first.
+    /// Delete the rows of `kind` that the filter matches, and reply with their number. Rows that are only in
+    /// the head stay. To delete them, flush first.
     Delete { filter: Filter, kind: RowKind, reply: Reply<u64> },
     /// Merge all segments that can be merged.
     Compact { purge: bool, reply: Reply<()> },
@@ -30,23 +29,23 @@ pub(crate) enum Command {
     BulkLoad { load: Box<BulkLoad>, reply: Reply<()> },
     /// Rows of the head were indexed.
     HeadIndexed { indexed: Result<Arc<HeadBatch>>, by: HeadIndexer },
-    /// The sealing thread has written the segment of the oldest generation.
+    /// The flush thread has written the segment of the oldest generation.
     Sealed(Result<NewSegment>),
-    /// The merging thread has written its segment; `None` if no row was left.
+    /// The merge thread has written its segment; `None` if all rows were dropped.
     Merged(Result<Option<NewSegment>>),
-    /// Objects of indexes were written, see [`crate::storage::snapshot::published::Published::index_records`].
+    /// Index objects were written, see [`crate::storage::snapshot::published::Published::index_records`].
     Indexed,
-    /// End.
+    /// End the committer.
     Close,
 }
 
-/// Who has indexed rows of the head.
+/// The origin of an indexed head batch.
 pub(crate) enum HeadIndexer {
-    /// The thread that indexes what has settled.
+    /// The head indexing thread.
     Thread,
-    /// The sealing thread, of what it is about to seal.
+    /// The flush thread, before it writes the segment.
     Seal,
-    /// A caller, who waits until searches use the indexes.
+    /// A caller that waits until searches use the indexes.
     Caller(Reply<()>),
 }
 
@@ -56,12 +55,12 @@ pub(crate) fn execute<T>(
     command: impl FnOnce(Reply<T>) -> Command,
 ) -> Option<Result<T>> {
     let (reply, replies) = bounded(1);
-    // A command that cannot be sent is dropped at once, and with it the other end of the reply's channel.
+    // An unsent command is dropped at once, and so is the sender of its reply channel.
     drop(commands.send(command(reply)));
     replies.recv().ok()
 }
 
-/// Sends each request of a group its outcome. A caller that no longer waits is no error.
+/// Sends each request of a group its outcome. Callers that no longer wait are ignored.
 pub(crate) fn reply_all(replies: &[Reply<IngestOutcome>], outcomes: Vec<Result<IngestOutcome>>) {
     replies.iter().zip(outcomes).for_each(|(reply, outcome)| {
         let _caller_is_gone = reply.send(outcome);

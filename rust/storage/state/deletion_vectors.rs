@@ -7,14 +7,14 @@ use crate::storage::manifest::{DeletionVectorRecord, FileRecord, SegmentRecord, 
 use crate::storage::objects::{Objects, PutOutcome, put_verified};
 use crate::storage::state::live_segment::LiveSegment;
 
-/// The maximum number of vectors that are written at once. Most of the time of a put is its sync, and the disk serves
-/// several together.
+/// The maximum number of concurrent puts. A put spends most of its time in a sync, and the disk serves
+/// several syncs together.
 const MAX_CONCURRENT_PUTS: usize = 8;
 
-/// Writes the vector of each segment that has more deleted rows than its record says, and records it.
+/// Writes the vector of each segment that has more deleted rows than its record, and records it.
 ///
 /// # Errors
-/// [`Error::Storage`]: some may be written, which nothing names.
+/// [`Error::Storage`]. Vectors that were already written are not named by any manifest.
 pub(crate) fn write_deletion_vectors(objects: &dyn Objects, segments: &mut [LiveSegment]) -> Result<()> {
     let recorded = |live: &LiveSegment| live.record.deletion_vector.map_or(0, |deleted| deleted.rows);
     let mut changed: Vec<&mut LiveSegment> =
@@ -37,8 +37,7 @@ pub(crate) fn write_deletion_vectors(objects: &dyn Objects, segments: &mut [Live
     })
 }
 
-/// Writes a deletion vector under a fresh number: a writer that was replaced may still delete objects that it knew by
-/// name.
+/// Writes a deletion vector under a fresh number, because a replaced writer may still delete objects by name.
 fn write(
     objects: &dyn Objects,
     segment: &SegmentRecord,

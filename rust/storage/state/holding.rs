@@ -1,22 +1,23 @@
-//! Whether this process still holds the store.
+//! The lease of this process on the store.
 //!
-//! A writer that was replaced knows only what was written until then. Its writes are refused by the storage
-//! (`docs/reference/storage.md#one-writer`), but nothing refuses its answers. So an answer is given only from a look at
-//! the claim that began at most [`MAX_AGE`] ago ([`crate::storage::workers::claim_watch`] looks). A process that slept
-//! therefore looks before it answers.
+//! A replaced writer has outdated data. The storage rejects its writes
+//! (`docs/reference/storage.md#one-writer`), but cannot prevent stale search results. So a result is only
+//! returned if the claim was confirmed by a check that started at most [`MAX_AGE`] ago
+//! ([`crate::storage::workers::claim_watch`] checks). A process that was suspended therefore checks the claim
+//! first.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 
-/// How long ago the look may have begun that an answer relies on.
+/// The maximum age of a claim check, measured from its start.
 pub(crate) const MAX_AGE: Duration = Duration::from_secs(2);
 
-/// How long an answer waits for a look that is overdue.
+/// The maximum time that a search waits for an overdue check.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// What the looks at the claim have found.
+/// The results of the claim checks.
 #[derive(Debug)]
 pub(crate) struct Holding {
     last: Mutex<LastLook>,
@@ -25,16 +26,16 @@ pub(crate) struct Holding {
 
 #[derive(Debug)]
 struct LastLook {
-    /// When the last look began that found this process to hold the store.
+    /// The start of the last check that confirmed the claim.
     held_at: Instant,
-    /// Why the looks since then did not tell.
+    /// The error of the failed checks since then.
     error: Option<String>,
-    /// How another process was found to hold the store, which is for ever.
+    /// The evidence that another process owns the store. This is final.
     lost: Option<String>,
 }
 
 impl Default for Holding {
-    /// Returns the holding of a process that has claimed the store just now.
+    /// Returns the lease of a process that has just claimed the store.
     fn default() -> Self {
         let last = LastLook { held_at: Instant::now(), error: None, lost: None };
         Self { last: Mutex::new(last), looked: Condvar::new() }
@@ -42,39 +43,40 @@ impl Default for Holding {
 }
 
 impl Holding {
-    /// Notes that a look that began at `began` found this process to hold the store.
+    /// Records that a check that started at `began` confirmed the claim.
     pub(crate) fn confirm(&self, began: Instant) {
         let mut last = self.last();
         (last.held_at, last.error) = (began, None);
         self.looked.notify_all();
     }
 
-    /// Notes that a look failed.
+    /// Records a failed check.
     pub(crate) fn fail(&self, error: &Error) {
         self.last().error = Some(error.to_string());
     }
 
-    /// Notes that this process does not hold the store any more, and how that was found.
+    /// Records that this process has lost the store, with the evidence.
     pub(crate) fn lose(&self, reason: &str) {
         self.last().lost.get_or_insert_with(|| reason.to_owned());
         self.looked.notify_all();
     }
 
-    /// Returns how it was found that this process does not hold the store any more, if it was.
+    /// Returns the evidence that this process has lost the store, if any.
     pub(crate) fn lost(&self) -> Option<String> {
         self.last().lost.clone()
     }
 
-    /// Returns why this process cannot be said to hold the store now.
+    /// Returns the reason why the ownership is not confirmed at the moment.
     pub(crate) fn doubt(&self) -> Option<String> {
         let last = self.last();
         last.lost.clone().or_else(|| (last.held_at.elapsed() > MAX_AGE).then(|| last.unknown()))
     }
 
-    /// Returns if this process holds the store, after a look that began at most [`MAX_AGE`] ago, for which it waits.
+    /// Returns `Ok` if a check that started at most [`MAX_AGE`] ago confirmed the claim. Waits for such a
+    /// check.
     ///
     /// # Errors
-    /// [`Error::Stopped`] if another process holds it, [`Error::Busy`] if that is not known in time.
+    /// [`Error::Stopped`] if another process owns the store, [`Error::Busy`] if there is no result in time.
     pub(crate) fn expect(&self) -> Result<()> {
         let mut last = self.last();
         let asked = Instant::now();

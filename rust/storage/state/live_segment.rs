@@ -1,4 +1,4 @@
-//! A live segment and which of its rows are deleted.
+//! A live segment and its deleted rows.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::storage::segment::builder::NewSegment;
 pub(crate) struct LiveSegment {
     pub(crate) record: SegmentRecord,
     pub(crate) segment: Arc<Segment>,
-    /// Rows that are deleted durably: their traces are in newer segments, or were deleted.
+    /// The durably deleted rows: their traces are in newer segments, or were deleted.
     pub(crate) durable_deletion_vector: Arc<RoaringBitmap>,
-    /// Rows that are deleted in this state: those above, and the rows whose traces are in the head. After a crash the
-    /// latter are needed again, because the head is replayed on top of them.
+    /// The deleted rows in this state: the rows above, and the rows whose traces are in the head. The latter
+    /// are needed after a crash, because the head is replayed on top of them.
     pub(crate) deletion_vector: Arc<RoaringBitmap>,
 }
 
@@ -32,7 +32,7 @@ impl LiveSegment {
         Self { record, segment, durable_deletion_vector: rows.clone(), deletion_vector: rows }
     }
 
-    /// Deletes rows, now and after a crash.
+    /// Deletes rows durably with the next manifest.
     pub(crate) fn delete(&mut self, rows: &RoaringBitmap) {
         if !rows.is_empty() {
             *Arc::make_mut(&mut self.durable_deletion_vector) |= rows;
@@ -40,7 +40,7 @@ impl LiveSegment {
         }
     }
 
-    /// Deletes rows until the head is replayed.
+    /// Deletes rows in memory only, until the head is replayed.
     pub(crate) fn delete_in_memory(&mut self, rows: impl IntoIterator<Item = u32>) {
         Arc::make_mut(&mut self.deletion_vector).extend(rows);
     }

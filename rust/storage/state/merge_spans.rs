@@ -1,11 +1,12 @@
-//! Merging a group of requests into the traces of a state, before anything of it is written.
+//! Merges a group of requests into the traces of a state, before the group is written.
 //!
-//! Spans are validated before the write, so that a replay has nothing left to reject. The state does not change here:
+//! Spans are validated before the write, so that a replay never rejects any. The state does not change here:
 //! a group whose write fails is dropped.
 //!
-//! Documents of sealed traces are read here, together and before the WAL put: what belongs to a document that cannot be
-//! read must be rejected while nothing is durable yet. If the document is damaged, that is its spans alone: no retry can
-//! succeed. If the storage failed, it is the whole request, which its sender retries.
+//! Documents of traces in segments are read here, together and before the WAL put. Data for an unreadable
+//! document must be rejected before anything is durable. For a damaged document only the spans of its trace
+//! are rejected, because no retry can succeed. After a storage error the whole request is rejected, and its
+//! sender retries.
 
 use std::sync::Arc;
 
@@ -22,21 +23,21 @@ use crate::storage::state::{RowLocation, StoreState, TraceUpdate};
 use crate::storage::wal::WalEntry;
 use crate::trace::{MAX_FRAGMENTS, MAX_SPANS, Span, Trace};
 
-/// Limits of a trace.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TraceLimits {
-    /// Spans of a trace.
+    /// The maximum number of spans in a trace.
     pub(crate) spans: usize,
-    /// Fragments of a trace.
+    /// The maximum number of fragments in a trace.
     pub(crate) fragments: usize,
-    /// Fragments of a span.
+    /// The maximum number of fragments of a span.
     pub(crate) fragments_of_span: usize,
-    /// Whether spans of a damaged trace are rejected by themselves. A replay fails instead: they were acknowledged.
+    /// True if spans of a damaged trace are rejected individually. A replay fails instead, because they were
+    /// acknowledged.
     pub(crate) reject_damaged: bool,
 }
 
 impl TraceLimits {
-    /// The limits that requests are held to.
+    /// The limits for requests.
     pub(crate) const OF_REQUESTS: Self = Self {
         spans: MAX_SPANS,
         fragments: MAX_FRAGMENTS,
@@ -52,17 +53,17 @@ impl TraceLimits {
     };
 }
 
-/// What one request brings, grouped by trace.
+/// The content of one request, grouped by trace.
 #[derive(Debug, Clone)]
 pub(crate) struct GroupedRequest {
-    /// When the request was received: microseconds since 1970.
+    /// The time when the request was received, in microseconds since 1970.
     pub(crate) received: i64,
     traces: Vec<(TraceId, Arrivals)>,
-    /// Everything as one `TracesData` message, as the WAL keeps it.
+    /// The whole content as one `TracesData` message, as stored in the WAL.
     pub(crate) encoded: Bytes,
 }
 
-/// What a request brings for one trace, in order of arrival.
+/// The content of a request for one trace, in order of arrival.
 #[derive(Debug, Clone, Default)]
 struct Arrivals {
     spans: Vec<Arc<Span>>,
@@ -80,7 +81,7 @@ impl Arrivals {
 }
 
 impl GroupedRequest {
-    /// Groups what a request brings, so that the committer does not have to.
+    /// Groups the content of a request, to save time in the committer.
     pub(crate) fn new(
         received: i64,
         spans: Vec<Arc<Span>>,
@@ -103,7 +104,7 @@ impl GroupedRequest {
 struct TraceGroups {
     traces: Vec<(TraceId, Arrivals)>,
     positions: HashMap<TraceId, usize>,
-    /// The spans of a trace usually are neighbours.
+    /// The index of the last group. The spans of a trace are usually adjacent.
     last: usize,
 }
 
@@ -119,41 +120,42 @@ impl TraceGroups {
     }
 }
 
-/// What became of one request.
+/// The result of one request.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct IngestOutcome {
-    /// Spans and fragments that are stored, or were stored before.
+    /// The number of spans and fragments that are stored now or were stored before.
     pub(crate) accepted: u64,
-    /// Spans and fragments that are over the limit of their trace, or whose trace is damaged.
+    /// The number of spans and fragments that are over the limit of their trace, or whose trace is damaged.
     pub(crate) rejected: u64,
-    /// Why the first of those was rejected, or empty.
+    /// The reason for the first rejection, or empty.
     pub(crate) reason: String,
 }
 
-/// What a group of requests changes.
+/// The changes of a group of requests.
 #[derive(Debug)]
 pub(crate) struct MergedGroup {
-    /// One for each request, in order; an error rejects that request alone.
+    /// One result per request, in order. An error rejects only that request.
     pub(crate) outcomes: Vec<Result<IngestOutcome>>,
-    /// What must be durable before the updates are applied. Requests that bring nothing new are left out.
+    /// The WAL entries that must be durable before the updates are applied. Requests without new data are
+    /// skipped.
     pub(crate) entries: Vec<WalEntry>,
-    /// The traces that are new or changed, and those of which spans are written again: whatever the WAL objects of a
-    /// generation hold is in its rows, so that a deletion sees what a replay would bring back.
+    /// The traces that are new or changed, and the traces with rewritten spans. The rows of a generation thus
+    /// cover its WAL objects, so that a deletion sees everything that a replay would restore.
     pub(crate) updates: Vec<TraceUpdate>,
 }
 
-/// A trace that a group brings something of.
+/// A trace with data in the group.
 struct GroupTrace {
-    /// The row that holds it.
+    /// The row that holds the trace.
     location: Option<RowLocation>,
-    /// The trace, or why it cannot be read. `None`: nothing of it is stored yet.
+    /// The trace, or its read error. `None` if the trace is not stored yet.
     trace: Result<Option<Trace>>,
     is_changed: bool,
-    /// Whether something known of it is written again, because its request brings something new as well.
+    /// True if stored data is written again because its request also has new data.
     is_repeated: bool,
 }
 
-/// Merges `requests` into the traces of `state`, which are held to `limits`.
+/// Merges `requests` into the traces of `state`, up to `limits`.
 pub(crate) fn merge_group(
     state: &StoreState,
     requests: Vec<GroupedRequest>,
@@ -188,7 +190,8 @@ pub(crate) fn merge_group(
     MergedGroup { outcomes, entries, updates: updates.into_iter().flatten().collect() }
 }
 
-/// Maps many items on all cores, and a few on this thread, where they do not queue behind searches.
+/// Maps many items on all cores. Few items are mapped on this thread, where they do not queue behind
+/// searches.
 fn parallel_map<T: Send, U: Send>(items: Vec<T>, map: impl Fn(T) -> U + Sync + Send) -> Vec<U> {
     const MAX_SERIAL_ITEMS: usize = 8;
     if items.len() <= MAX_SERIAL_ITEMS {
@@ -197,7 +200,7 @@ fn parallel_map<T: Send, U: Send>(items: Vec<T>, map: impl Fn(T) -> U + Sync + S
     items.into_par_iter().map(map).collect()
 }
 
-/// Finds each trace of the group once, and reads those that exist.
+/// Finds each trace of the group once, and reads the existing ones.
 fn read_traces(state: &StoreState, requests: &[GroupedRequest]) -> HashMap<TraceId, GroupTrace> {
     let traces = requests.iter().flat_map(|request| &request.traces);
     let trace_ids = traces.map(|(trace_id, _)| *trace_id).collect::<HashSet<_>>();
@@ -209,7 +212,7 @@ fn read_traces(state: &StoreState, requests: &[GroupedRequest]) -> HashMap<Trace
     read.into_iter().collect()
 }
 
-/// Merges a request into the traces of its group. Returns the WAL entry to write, if the request brings anything new.
+/// Merges a request into the traces of its group. Returns its WAL entry if the request has new data.
 fn merge_request(
     group: &mut HashMap<TraceId, GroupTrace>,
     request: GroupedRequest,
@@ -241,7 +244,7 @@ fn merge_request(
     (outcome, is_new.then_some(WalEntry { received, spans }))
 }
 
-/// Returns what is left of a request as one `TracesData` message.
+/// Returns the remaining content of a request as one `TracesData` message.
 fn encode(traces: &[(TraceId, Arrivals)]) -> Bytes {
     let arrivals = || traces.iter().map(|(_, arrivals)| arrivals);
     let mut message = wire::join(arrivals().flat_map(|arrivals| &arrivals.spans).map(|span| &span.wire));
@@ -249,7 +252,8 @@ fn encode(traces: &[(TraceId, Arrivals)]) -> Bytes {
     message.into()
 }
 
-/// Removes what a trace cannot take; returns how many spans and fragments that were, and why the first of them.
+/// Removes spans and fragments that a trace cannot accept. Returns their number and the reason for the first
+/// rejection.
 fn remove_rejected(
     group: &GroupTrace,
     trace_id: TraceId,
@@ -278,7 +282,7 @@ fn remove_rejected(
     (surplus + surplus_fragments, reason)
 }
 
-/// Removes the spans, in order of arrival, that are over the limit of their trace; returns how many.
+/// Removes the spans over the limit of their trace, in order of arrival. Returns their number.
 fn remove_surplus(present: Option<&Trace>, spans: &mut Vec<Arc<Span>>, max_spans: usize) -> u64 {
     let count = present.map_or(0, |trace| trace.spans().len());
     if count + spans.len() <= max_spans {
@@ -297,7 +301,7 @@ fn remove_surplus(present: Option<&Trace>, spans: &mut Vec<Arc<Span>>, max_spans
     (arrived - spans.len()) as u64
 }
 
-/// Removes the fragments, in order of arrival, that are over the limits of their trace and span; returns how many.
+/// Removes the fragments over the limits of their trace and span, in order of arrival. Returns their number.
 fn remove_surplus_fragments(
     present: Option<&Trace>,
     fragments: &mut Vec<Fragment>,
@@ -323,7 +327,7 @@ fn remove_surplus_fragments(
     (arrived - fragments.len()) as u64
 }
 
-/// Adds what a request brings to a trace; returns whether that changed it.
+/// Adds the content of a request to a trace. Returns `true` if the trace has changed.
 fn merge_arrivals(group: &mut GroupTrace, trace_id: TraceId, received: i64, arrivals: Arrivals) -> bool {
     let Arrivals { spans, fragments } = arrivals;
     let Ok(trace) = &mut group.trace else { return false };
@@ -338,7 +342,7 @@ fn merge_arrivals(group: &mut GroupTrace, trace_id: TraceId, received: i64, arri
     });
     if has_new_spans {
         if present.spans().is_empty() {
-            // A trace begins with its first span.
+            // A trace starts with its first span.
             present.created_at = received;
         }
         *present = present.with(spans);

@@ -1,6 +1,6 @@
 //! The state of the store as its one writer changes it: segments, generations of the head, and deleted rows.
 //!
-//! From one state to the next a trace is identified by its id, never by a row number.
+//! Across states, a trace is identified by its id, never by a row number.
 
 pub(crate) mod bulk_load;
 pub(crate) mod claim;
@@ -37,12 +37,12 @@ pub(crate) enum RowLocation {
     Head { generation: usize, part: usize, row: u32 },
 }
 
-/// A trace as it will be once its group is durable.
+/// A trace in the state after its group is durable.
 #[derive(Debug, Clone)]
 pub(crate) struct TraceUpdate {
-    /// The row that holds the trace until then.
+    /// The row that currently holds the trace.
     pub(crate) replaces: Option<RowLocation>,
-    /// Whether it differs from what is stored. Otherwise its spans are only written again.
+    /// True if the trace differs from the stored one. Otherwise its spans are only written again.
     pub(crate) is_changed: bool,
     pub(crate) entry: Arc<HeadEntry>,
 }
@@ -52,18 +52,17 @@ pub(crate) fn changed_traces(updates: &[TraceUpdate]) -> Vec<TraceId> {
     updates.iter().filter(|update| update.is_changed).map(|update| update.entry.trace.trace_id).collect()
 }
 
-/// Everything the writer knows about the store.
+/// The full state of the writer.
 #[derive(Debug, Clone)]
 pub(crate) struct StoreState {
-    /// The newest manifest.
     pub(crate) manifest: Manifest,
-    /// The segments that the manifest names, in its order.
+    /// The segments of the manifest, in its order.
     pub(crate) segments: Vec<LiveSegment>,
-    /// Oldest first; the last one is open, those before are cut.
+    /// Oldest first. The last one is open, and the others are rotated.
     pub(crate) generations: Vec<Generation>,
-    /// The replayed WAL objects that hold nothing.
+    /// The replayed WAL objects without requests.
     pub(crate) fences: BTreeSet<u64>,
-    /// Objects that were not needed when the store was opened, and have not lingered yet.
+    /// Objects that were unneeded when the store was opened, and whose linger time is not over.
     pub(crate) superseded: Vec<String>,
     /// The damaged WAL objects that the manifest records.
     pub(crate) quarantined_wal: Arc<[QuarantinedWal]>,
@@ -98,7 +97,7 @@ impl StoreState {
         in_head.chain(in_segments).flatten().next()
     }
 
-    /// Whether a segment has a row of the trace that would be live again if the head were lost.
+    /// Returns `true` if a segment has a row of the trace that would be live again if the head were lost.
     pub(crate) fn is_in_segment(&self, trace_id: TraceId) -> bool {
         let mut rows = self.segments.iter().map(|live| (live, live.segment.find(trace_id)));
         rows.any(|(live, row)| row.is_some_and(|row| !live.durable_deletion_vector.contains(row)))
@@ -107,7 +106,7 @@ impl StoreState {
     /// Returns the trace of a row.
     ///
     /// # Errors
-    /// As [`crate::storage::segment::Segment::trace`].
+    /// The errors of [`crate::storage::segment::Segment::trace`].
     pub(crate) fn trace(&self, location: RowLocation) -> Result<Trace> {
         match location {
             RowLocation::Segment { segment, row } => self.segments[segment].segment.trace(row as usize),
@@ -148,7 +147,8 @@ impl StoreState {
         open.wal_through = number;
     }
 
-    /// Cuts the open generation: it takes no more rows, and its segment will hold the rows that are live now.
+    /// Rotates the open generation: it takes no more rows, and its segment will contain the rows that are
+    /// live now.
     pub(crate) fn cut(&mut self) {
         let open = self.open_generation();
         open.cut = Some(open.live_entries().into());
@@ -156,8 +156,8 @@ impl StoreState {
         self.generations.push(next);
     }
 
-    /// Returns the segments once the oldest generation is sealed as `sealed`: rows that it supersedes are deleted
-    /// durably, and its own rows that were superseded after the cut are deleted in memory.
+    /// Returns the segments after the oldest generation is flushed as `sealed`. Rows that it supersedes are
+    /// deleted durably. Its own rows that were superseded after the rotation are deleted in memory.
     pub(crate) fn with_sealed(&self, sealed: Option<NewSegment>) -> Result<Vec<LiveSegment>> {
         let mut segments = self.segments.clone();
         let Some(sealed) = sealed else { return Ok(segments) };
@@ -180,7 +180,7 @@ impl StoreState {
         Ok(segments)
     }
 
-    /// Returns this state as searches see it.
+    /// Returns this state as a snapshot for searches.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let segments = self.segments.iter();
         let segments =
@@ -190,12 +190,12 @@ impl StoreState {
         Snapshot::new(segments.chain(head).collect())
     }
 
-    /// Returns about how many bytes of memory the rows of the head take.
+    /// Returns the approximate memory of the rows in the head, in bytes.
     pub(crate) fn head_memory(&self) -> u64 {
         self.generations.iter().map(|generation| generation.memory).sum()
     }
 
-    /// Returns the bytes and the count of the WAL objects that are not contained in segments.
+    /// Returns the bytes and the number of the WAL objects after the checkpoint.
     pub(crate) fn unsealed(&self) -> (u64, u64) {
         let sum = |(bytes, objects), generation: &Generation| {
             (bytes + generation.bytes, objects + generation.objects)

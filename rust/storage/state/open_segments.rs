@@ -1,7 +1,7 @@
-//! Opening the segments that a manifest names, and quarantining damaged ones.
+//! Opens the segments of a manifest, and quarantines damaged ones.
 //!
-//! Quarantine deletes nothing: the segment's files stay, and every later manifest names it with its error, so that the
-//! store never hides that it was larger.
+//! Quarantine deletes nothing. The files of the segment stay, and every later manifest names it with its
+//! error, as proof that the store was larger.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use crate::storage::segment::indexes::cache::IndexCache;
 use crate::storage::segment::{Segment, read_deletion_vector};
 use crate::storage::state::live_segment::LiveSegment;
 
-/// Opens the segments that `manifest` names; those of `open` that are among them are not opened again. With the option `recover`, every byte of them is verified, and damaged
-/// ones are quarantined in `manifest`.
+/// Opens the segments of `manifest`, and reuses those in `open`. With the option `recover`, every byte is
+/// verified, and damaged segments are quarantined in `manifest`.
 ///
 /// # Errors
 /// The first damage found, without `recover`; [`Error::Options`] for a newer format, [`Error::Storage`].
@@ -58,7 +58,7 @@ fn open_segment(objects: &dyn Objects, record: &SegmentRecord, options: &Options
     Ok(LiveSegment::with_deleted(record.clone(), Arc::new(segment), deleted))
 }
 
-/// Returns a segment that is open already, with the rows deleted and the objects of indexes that `record` says.
+/// Returns an open segment with the deleted rows and index objects of `record`.
 fn reopen_segment(objects: &dyn Objects, record: &SegmentRecord, open: &LiveSegment) -> Result<LiveSegment> {
     let deleted = if record.deletion_vector == open.record.deletion_vector {
         open.durable_deletion_vector.as_ref().clone()

@@ -1,4 +1,5 @@
-//! Replaying a damaged write-ahead log object: its whole requests are kept, and the loss is recorded in the manifest.
+//! Replays a damaged write-ahead log object: complete requests are kept, and the loss is recorded in the
+//! manifest.
 
 use crate::error::{Error, Result};
 use crate::storage::manifest::WalQuarantineRecord;
@@ -8,11 +9,12 @@ use crate::storage::state::StoreState;
 use crate::storage::wal::WalEntry;
 use crate::storage::wal::salvage::salvage;
 
-/// Returns the whole requests of the object with this number, which could not be read because of `error`, and its size.
-/// With the option `recover` the loss is recorded; without it only as much may be lost as is recorded already.
+/// Returns the complete requests of the object with this number, which could not be read because of `error`,
+/// and its size in bytes. With the option `recover` the loss is recorded. Without it, only an already
+/// recorded loss is accepted.
 ///
 /// # Errors
-/// `error` itself if it is no damage or may not be passed over; as [`salvage`].
+/// `error` itself if it is not damage or must not be skipped; the errors of [`salvage`].
 pub(crate) fn quarantine_wal(
     objects: &dyn Objects,
     state: &mut StoreState,

@@ -15,11 +15,11 @@ use crate::storage::state::{StoreState, changed_traces};
 use crate::storage::wal::{self, WalEntry};
 use crate::trace::Span;
 
-/// Replayed requests are merged in groups of about this many bytes.
+/// The approximate size in bytes of the groups in which replayed requests are merged.
 pub(crate) const GROUP_BYTES: usize = 16 << 20;
 
-/// Merges the WAL objects after those that `state` contains, up to object `last`. With the option `recover` damaged ones
-/// are quarantined.
+/// Merges the WAL objects after those in `state`, up to object `last`. With the option `recover`, damaged
+/// objects are quarantined.
 ///
 /// # Errors
 /// [`Error::Damage`], [`Error::Options`] for a newer format, [`Error::Storage`].
@@ -64,18 +64,18 @@ pub(crate) fn replay(
     Ok(())
 }
 
-/// Merges into `state` what is durable as the WAL objects after those that it contains up to `last`, which have `bytes`
-/// bytes together. Returns the traces that it changes.
+/// Merges requests into `state` that are durable in the next WAL objects up to `last`, which have `bytes`
+/// bytes together. Returns the changed traces.
 ///
 /// # Errors
-/// [`Error::Damage`] or [`Error::Storage`] of a stored trace that cannot be read; `state` is unchanged then.
+/// [`Error::Damage`] or [`Error::Storage`] of a stored trace that cannot be read; `state` is then unchanged.
 pub(crate) fn apply_durable(
     state: &mut StoreState,
     requests: Vec<GroupedRequest>,
     last: u64,
     bytes: u64,
 ) -> Result<Vec<TraceId>> {
-    // The limits were enforced when the spans were accepted, and may have been others then.
+    // The limits were enforced at acceptance, and may have been different then.
     let merged = merge_group(state, requests, TraceLimits::NONE);
     merged.outcomes.into_iter().try_for_each(|outcome| outcome.map(drop))?;
     let changed = changed_traces(&merged.updates);
@@ -83,7 +83,7 @@ pub(crate) fn apply_durable(
     Ok(changed)
 }
 
-/// Decodes what the WAL object with this number has of one request.
+/// Decodes the entry of one request in the WAL object with this number.
 ///
 /// # Errors
 /// [`Error::Damage`].

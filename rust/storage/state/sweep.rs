@@ -1,4 +1,4 @@
-//! Deleting every object that is not needed.
+//! Deletes every unneeded object.
 
 use std::collections::HashSet;
 
@@ -8,15 +8,15 @@ use crate::storage::objects::{ListedObject, Objects};
 use crate::storage::state::claim::{self, Claim};
 use crate::storage::wal;
 
-/// Deletes every object that neither the manifest nor the claim needs, unfinished ones included.
+/// Deletes every object that neither the manifest nor the claim needs, including unfinished ones.
 ///
 /// # Errors
-/// As [`sweep_manifests`].
+/// The errors of [`sweep_manifests`].
 pub(crate) fn sweep(objects: &dyn Objects, manifest: &Manifest, claim: &Claim) -> Result<()> {
     sweep_manifests(objects, manifest, claim)?.iter().try_for_each(|path| objects.delete(path))
 }
 
-/// Deletes the manifests that are not needed, and returns the paths of the other objects that are not.
+/// Deletes the unneeded manifests, and returns the paths of the other unneeded objects.
 ///
 /// # Errors
 /// [`crate::error::Error::Locked`] if another writer has claimed the store meanwhile,
@@ -27,7 +27,7 @@ pub(crate) fn sweep_manifests(
     claim: &Claim,
 ) -> Result<Vec<String>> {
     let (segments, wal) = (objects.list("segments")?, objects.list("wal")?);
-    // Manifests are listed last: what a later claim creates is then not in the lists above.
+    // Manifests are listed last, so that the lists above have no objects of a later claim.
     let manifests = objects.list("manifest")?;
     if manifests.iter().filter_map(|object| manifest::number_of(&object.path)).max() > Some(manifest.number) {
         return Err(claim::superseded());

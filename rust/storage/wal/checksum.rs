@@ -1,18 +1,20 @@
-//! Combining checksums, so that no byte of a group is read twice.
+//! Combines checksums, so that each byte of a group is read only once.
 
-/// The polynomial of CRC32C, its lowest power in the highest bit, as the checksum itself has it.
+/// The CRC32C polynomial with its lowest power in the highest bit, like the checksum itself.
 const POLYNOMIAL: u32 = 0x82f6_3b78;
 const ONE: u32 = 1 << 31;
 
-/// Fewer bytes are checksummed faster than a combination is computed, which takes a third of a microsecond.
+/// The minimum size for a combination, which takes a third of a microsecond. Fewer bytes are checksummed
+/// faster.
 const MIN_COMBINED_BYTES: usize = 4096;
 
-/// Entry `n` is x to the power of 8 times 2 to the power of `n`: what moves a checksum past so many bytes.
+/// Entry `n` is x to the power of 8 · 2^n. Multiplying by it advances a checksum by 2^n bytes.
 static SHIFTS: [u32; usize::BITS as usize] = shifts();
 
-/// Returns the checksum of what `before` is the checksum of, followed by `content`, which has the checksum `own`.
+/// Returns the checksum of concatenated content: `before` is the checksum of the first part, and `own` is the
+/// checksum of `content`.
 ///
-/// `crc32c::crc32c_combine` returns the same in 50 to 100 microseconds, in which a quarter of a megabyte is read.
+/// `crc32c::crc32c_combine` returns the same value in 50 to 100 µs, which is enough to checksum 256 KB.
 pub(super) fn append(before: u32, content: &[u8], own: u32) -> u32 {
     if content.len() < MIN_COMBINED_BYTES {
         return crc32c::crc32c_append(before, content);
@@ -22,7 +24,7 @@ pub(super) fn append(before: u32, content: &[u8], own: u32) -> u32 {
     product(shift, before) ^ own
 }
 
-/// Returns the product of two polynomials over GF(2), modulo that of the checksum.
+/// Returns the product of two polynomials over GF(2), modulo the CRC32C polynomial.
 const fn product(mut left: u32, mut right: u32) -> u32 {
     let mut sum = 0;
     while left != 0 {

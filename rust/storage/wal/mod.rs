@@ -1,4 +1,4 @@
-//! The write-ahead log (WAL): one object per group commit, which makes the group durable until it is sealed.
+//! The write-ahead log (WAL): one object per group commit, which makes the group durable until it is flushed.
 //!
 //! See `docs/reference/storage.md#write-ahead-log`.
 //!
@@ -8,9 +8,10 @@
 //! request  receipt time i64 (microseconds since 1970), bytes of the spans u64, CRC32C of the spans u32,
 //!          CRC32C of the request's header before it u32, the spans: one OTLP `TracesData` message
 //! ```
-//! All integers are little endian. Objects are numbered without gaps, so a gap is damage; an object is created whole,
-//! so a short one is damage too. An object without requests is a fence: it takes a number away from the writer
-//! before. The checksums of single requests are compared only where the body is damaged ([`salvage`]).
+//! All integers are little endian. Objects are numbered without gaps, so a gap is damage. An object is
+//! created whole, so a short object is damage too. An object without requests is a fence: it takes a number
+//! away from the previous writer. The checksums of individual requests are only compared if the body is
+//! damaged ([`salvage`]).
 
 mod checksum;
 pub(crate) mod salvage;
@@ -26,28 +27,28 @@ const FORMAT: u32 = 2;
 const HEADER_BYTES: usize = 56;
 const REQUEST_HEADER_BYTES: usize = 24;
 
-/// The first format: its requests have no checksums.
+/// The first format, whose requests have no checksums.
 const FORMAT_1: u32 = 1;
 const REQUEST_HEADER_BYTES_1: usize = 16;
 
-/// The size of a fence, which no other object has.
+/// The size of a fence in bytes. No other object has this size.
 pub(crate) const FENCE_BYTES: u64 = HEADER_BYTES as u64;
 
 const NO_HEADER: &str = "expected a header of 56 bytes";
 
-/// The limit of an object's size; groups and requests are limited to a fraction of it.
+/// The maximum size of an object in bytes. Groups and requests are limited to a fraction of it.
 const MAX_BYTES: u64 = 256 << 20;
 
 /// The accepted spans of one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WalEntry {
-    /// When the request was received: microseconds since 1970.
+    /// The time when the request was received, in microseconds since 1970.
     pub(crate) received: i64,
     /// An encoded `TracesData` message.
     pub(crate) spans: Bytes,
 }
 
-/// A WAL object, read and verified.
+/// A verified WAL object.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct WalObject {
     pub(crate) number: u64,
@@ -60,14 +61,14 @@ pub(crate) fn path(number: u64) -> String {
     format!("wal/{number:020}.wal")
 }
 
-/// Returns the number in a path, or `None` if it is not the path of a WAL object.
+/// Returns the number in a path; `None` if it is not the path of a WAL object.
 pub(crate) fn number_of(path: &str) -> Option<u64> {
     let digits = path.strip_prefix("wal/")?.strip_suffix(".wal")?;
     let is_plain = digits.len() == 20 && digits.bytes().all(|digit| digit.is_ascii_digit());
     digits.parse().ok().filter(|_| is_plain)
 }
 
-/// Returns the size of an object.
+/// Returns the size of an object in bytes.
 pub(crate) fn bytes_of(entries: &[WalEntry]) -> u64 {
     let body: usize = entries.iter().map(|entry| REQUEST_HEADER_BYTES + entry.spans.len()).sum();
     (HEADER_BYTES + body) as u64
@@ -102,13 +103,12 @@ pub(crate) fn encode(number: u64, writer: Ulid, entries: &[WalEntry]) -> PutPayl
     pieces.into_iter().collect()
 }
 
-/// Returns what the checksums of an object's request headers begin with. It makes sure that nothing that a user sent
-/// looks like a request of this object.
+/// Returns the seed of the checksums of an object's request headers. The seed ensures that no user data looks
+/// like a request of this object.
 fn request_seed(number: u64, writer: Ulid) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(&writer.to_bytes()), &number.to_le_bytes())
 }
 
-/// The decoded header of an object.
 struct Header {
     format: u32,
     requests: u32,
@@ -118,7 +118,7 @@ struct Header {
 }
 
 impl Header {
-    /// Compares the size of the object that begins with this header.
+    /// Compares the size of the object with its header.
     fn verify_size(&self, number: u64, bytes: u64) -> Result<()> {
         let present = bytes - HEADER_BYTES as u64;
         if present == self.body_bytes {
@@ -129,7 +129,7 @@ impl Header {
         Err(Error::damage(path(number), bytes.min(end), message))
     }
 
-    /// Compares the checksum of the object's body; `content` is the whole object.
+    /// Compares the checksum of the object's body. `content` is the whole object.
     fn verify_body(&self, number: u64, content: &[u8]) -> Result<()> {
         if crc32c::crc32c(&content[HEADER_BYTES..]) == self.body_checksum {
             return Ok(());
@@ -138,8 +138,8 @@ impl Header {
     }
 }
 
-/// Returns the number of the newest object, or `at_least`, the number up to which the manifest says there are objects,
-/// if none is newer.
+/// Returns the number of the newest object. If no object is newer, returns `at_least`, the end of the log in
+/// the manifest.
 ///
 /// # Errors
 /// [`Error::Storage`].
@@ -149,20 +149,22 @@ pub(crate) fn newest(objects: &dyn Objects, at_least: u64) -> Result<u64> {
     Ok(numbers.max().map_or(at_least, |newest| newest.max(at_least)))
 }
 
-/// Reads the object with this number, which must exist. Its entries share its memory. Also returns its size in bytes.
+/// Reads the object with this number, which must exist. Its entries share its memory. Also returns its size
+/// in bytes.
 ///
 /// # Errors
-/// [`Error::Damage`] naming the object and the byte, [`Error::Options`] for a newer format,
+/// [`Error::Damage`] with the object and the offset, [`Error::Options`] for a newer format,
 /// [`Error::Storage`].
 pub(crate) fn read(objects: &dyn Objects, number: u64) -> Result<(WalObject, u64)> {
     let (header, content) = read_verified(objects, number)?;
     decode(number, &header, &content)
 }
 
-/// Reads the object with this number, if there is one. Its entries share its memory. Also returns its size in bytes.
+/// Reads the object with this number, if it exists. Its entries share its memory. Also returns its size in
+/// bytes.
 ///
 /// # Errors
-/// As [`read`].
+/// The errors of [`read`].
 pub(crate) fn find(objects: &dyn Objects, number: u64) -> Result<Option<(WalObject, u64)>> {
     let Some(content) = objects.get(&path(number))? else { return Ok(None) };
     let Some(encoded) = content.first_chunk::<HEADER_BYTES>() else {
@@ -180,10 +182,10 @@ fn decode(number: u64, header: &Header, content: &Bytes) -> Result<(WalObject, u
     Ok((WalObject { number, writer: header.writer, entries }, content.len() as u64))
 }
 
-/// Reads several objects in parallel; the results are in order.
+/// Reads several objects in parallel. The results are in order.
 ///
 /// # Errors
-/// Each as [`read`].
+/// Each result has the errors of [`read`].
 pub(crate) fn read_together(objects: &dyn Objects, numbers: &[u64]) -> Vec<Result<(WalObject, u64)>> {
     if let [number] = numbers {
         return vec![read(objects, *number)];
@@ -198,12 +200,12 @@ pub(crate) fn read_together(objects: &dyn Objects, numbers: &[u64]) -> Vec<Resul
 /// Returns the verified content of an object.
 ///
 /// # Errors
-/// As [`read`].
+/// The errors of [`read`].
 pub(crate) fn content(objects: &dyn Objects, number: u64) -> Result<Bytes> {
     read_verified(objects, number).map(|(_, content)| content)
 }
 
-/// Reads an object. Its header is verified, and compared with its size, before its body is read.
+/// Reads an object. Its header is verified and compared with its size before its body is read.
 fn read_verified(objects: &dyn Objects, number: u64) -> Result<(Header, Bytes)> {
     let path = path(number);
     let damage = |offset: u64, message: &str| Error::damage(&path, offset, message);
@@ -251,8 +253,8 @@ fn decode_header(number: u64, content: &[u8; HEADER_BYTES]) -> Result<Header> {
     Ok(Header { format, requests, writer, body_bytes, body_checksum: header.get_u32_le() })
 }
 
-/// Returns the entries of a body, or the offset in the object at which it is malformed. Without the number of requests
-/// the body is read to its end.
+/// Returns the entries of a body, or the offset of the malformed entry in the object. Without the number of
+/// requests, the body is read to its end.
 fn decode_entries(
     format: u32,
     requests: Option<u32>,

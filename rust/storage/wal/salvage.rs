@@ -1,7 +1,8 @@
-//! Salvage of a damaged object: which of its requests are whole, and what is lost.
+//! Salvages the complete requests of a damaged object, and determines the loss.
 //!
-//! A request is whole if its own checksums match. After a damaged one the next is searched byte by byte. Objects of
-//! format 1 have no such checksums: their requests are whole only if the body is.
+//! A request is complete if its own checksums match. After a damaged request, the next header is searched
+//! byte by byte. Objects of format 1 have no such checksums, so their requests are only complete if the whole
+//! body is.
 
 use std::collections::BTreeSet;
 
@@ -16,21 +17,21 @@ use crate::error::{Error, Result};
 use crate::otlp::{SpanRef, TraceId, wire};
 use crate::storage::objects::{ObjectReader, Objects};
 
-/// What is left of a damaged object.
+/// The salvaged content of a damaged object.
 #[derive(Debug, Default)]
 pub(crate) struct Salvage {
-    /// The requests that are whole.
+    /// The complete requests.
     pub(crate) entries: Vec<WalEntry>,
-    /// How many requests are lost, if that is known.
+    /// The number of lost requests, if known.
     pub(crate) lost: Option<u64>,
-    /// The traces that the lost requests had spans of, as far as these can be read.
+    /// The traces with spans in the lost requests, as far as these can be read.
     pub(crate) trace_ids: BTreeSet<TraceId>,
     /// The size of the object in bytes.
     pub(crate) bytes: u64,
 }
 
-/// Returns what is left of the object with this number; nothing if it is missing. `last_writer` created it unless its
-/// header names another writer.
+/// Returns the salvaged content of the object with this number; empty if it is missing. The object was
+/// created by `last_writer` unless its header names another writer.
 ///
 /// # Errors
 /// [`Error::Options`] for a newer format, [`Error::Storage`].
@@ -66,7 +67,7 @@ pub(crate) fn salvage(objects: &dyn Objects, number: u64, last_writer: Ulid) -> 
     Ok(Salvage { entries: scan.whole, lost, trace_ids, bytes })
 }
 
-/// Returns the content of an object, with zeros where the disk cannot read it.
+/// Returns the content of an object, with zeros for parts that the disk cannot read.
 fn read_damaged(object: &dyn ObjectReader) -> Result<Bytes> {
     const BLOCK_BYTES: usize = 4096;
     let mut content = BytesMut::zeroed(usize::try_from(object.bytes().min(MAX_BYTES)).unwrap_or_default());
@@ -83,14 +84,15 @@ fn read_damaged(object: &dyn ObjectReader) -> Result<Bytes> {
     Ok(content.freeze())
 }
 
-/// Returns all requests if the body matches the checksum in the header, which itself may be damaged elsewhere.
+/// Returns all requests if the body matches the checksum in the header. Other fields of the header may be
+/// damaged.
 fn whole_body(header: Option<&Header>, head: &[u8; HEADER_BYTES], body: &Bytes) -> Option<Vec<WalEntry>> {
     if crc32c::crc32c(body).to_le_bytes() != head[48..52] {
         return None;
     }
     match header {
         Some(header) => decode_entries(header.format, Some(header.requests), body.clone()).ok(),
-        // The format and the number of requests may be what is damaged.
+        // The format and the number of requests may be the damaged fields.
         None => [FORMAT, FORMAT_1].iter().find_map(|format| decode_entries(*format, None, body.clone()).ok()),
     }
 }
@@ -99,9 +101,9 @@ fn whole_body(header: Option<&Header>, head: &[u8; HEADER_BYTES], body: &Bytes) 
 #[derive(Default)]
 struct SalvageScan {
     whole: Vec<WalEntry>,
-    /// The bytes of damaged requests, with their headers.
+    /// The bytes of damaged requests, including their headers.
     damaged: Vec<Bytes>,
-    /// Whether a header is damaged, so that the number of damaged requests is not known.
+    /// True if a header is damaged, so that the number of damaged requests is unknown.
     is_uncertain: bool,
 }
 
@@ -137,7 +139,6 @@ impl SalvageScan {
     }
 }
 
-/// The header of one request.
 struct RequestHeader {
     received: i64,
     bytes: usize,
@@ -159,7 +160,7 @@ impl RequestHeader {
     }
 }
 
-/// Returns the ids of the traces that damaged requests seem to have spans of.
+/// Returns the ids of the traces that damaged requests probably have spans of.
 fn trace_ids_in(damaged: &Bytes) -> BTreeSet<TraceId> {
     /// The fields `trace_id` and `span_id` of a span, which exporters write first.
     const IDS_BYTES: usize = 28;

@@ -1,7 +1,7 @@
-//! The watching thread: looks whether this process still holds the store.
+//! The claim watch thread: checks that this process still owns the store.
 //!
-//! In a bucket whoever claims the store next puts a newer manifest. A folder is locked, so that nobody else can claim it;
-//! but it may be moved or removed, and what is then at its place is another store.
+//! In a bucket, the next owner puts a newer manifest. A folder is locked, so no other process can claim it.
+//! But it may be moved or removed, and then its path may refer to another store.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -15,11 +15,11 @@ use crate::storage::objects::Objects;
 use crate::storage::snapshot::published::Published;
 use crate::storage::state::claim::{self, Claim};
 
-/// The time between two looks. With the time that a look takes it stays below
+/// The interval between two checks. Together with the duration of a check it is less than
 /// [`crate::storage::state::holding::MAX_AGE`].
 const INTERVAL: Duration = Duration::from_millis(750);
 
-/// Starts the watching thread. It ends when the other end of `closing` is dropped, or the store is lost.
+/// Starts the thread. It ends when the other end of `closing` is dropped, or when the store is lost.
 pub(crate) fn start(
     objects: Arc<dyn Objects>,
     claim: &Claim,
@@ -46,16 +46,16 @@ pub(crate) fn start(
 struct ClaimWatch {
     objects: Arc<dyn Objects>,
     writer: String,
-    /// Whether the operating system keeps other writers out.
+    /// True if the operating system excludes other writers.
     is_locked: bool,
     published: Arc<Published>,
 }
 
 impl ClaimWatch {
-    /// Returns how it was found that this process does not hold the store any more; `None` if it does.
+    /// Returns the evidence that this process has lost the store; `None` if it still owns it.
     ///
     /// # Errors
-    /// [`Error::Storage`] or [`Error::Damage`]: it is not known.
+    /// [`Error::Storage`] or [`Error::Damage`]: unknown.
     fn look(&self) -> Result<Option<String>> {
         if !self.objects.is_in_place()? {
             return Ok(Some("the folder of the store was moved or removed since it was opened".into()));
@@ -71,7 +71,7 @@ impl ClaimWatch {
         }
     }
 
-    /// Looks at a manifest that is newer than what is published: our own, or that of another claim.
+    /// Checks a manifest that is newer than the published state: it is our own, or belongs to another claim.
     fn look_at(&self, number: u64) -> Result<Option<String>> {
         let path = manifest::path(number);
         let Some(content) = self.objects.get(&path)? else {

@@ -1,8 +1,8 @@
-//! The merging thread: writes several segments as one.
+//! The merge thread: writes several segments as one.
 //!
-//! Rows that are deleted durably are left out. A row that is deleted only because its trace is in the head is kept:
-//! until the head is sealed, the only durable copy of its spans is here. The committer commits what is written here
-//! ([`crate::storage::state::command::Command::Merged`]).
+//! Durably deleted rows are dropped. A row that is deleted only because its trace is in the head is kept.
+//! Until the head is flushed, this row is the only durable copy of its spans outside the WAL. The committer
+//! commits the new segment ([`crate::storage::state::command::Command::Merged`]).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -27,40 +27,38 @@ use crate::storage::segment::indexes::cache::IndexCache;
 use crate::storage::segment::{Segment, is_large};
 use crate::storage::state::command::Command;
 
-/// A dictionary is trained with about this many bytes of documents.
+/// The approximate size in bytes of the documents for training a dictionary.
 const MAX_SAMPLE_BYTES: usize = 4 << 20;
-/// And with at most this many bytes of one document.
+/// The maximum size in bytes of one document in the sample.
 const MAX_DOCUMENT_SAMPLE_BYTES: usize = 64 << 10;
 
-/// Documents are read together until they have this many bytes once decoded.
+/// The decoded size in bytes at which a group of documents is read.
 const READ_GROUP_BYTES: u64 = 32 << 20;
 
-/// One of the segments to merge.
 #[derive(Debug, Clone)]
 pub(crate) struct MergeInput {
     pub(crate) segment_id: String,
     pub(crate) segment: Arc<Segment>,
-    /// The rows that are left out: those deleted durably when the merge began.
+    /// The dropped rows, which were durably deleted when the merge started.
     pub(crate) dropped: Arc<RoaringBitmap>,
 }
 
-/// Segments to merge into one.
 #[derive(Debug)]
 pub(crate) struct MergeTask {
     pub(crate) inputs: Vec<MergeInput>,
-    /// Whether a caller asked for it, and waits for the smallest possible segment.
+    /// True if a caller waits for the smallest possible segment.
     pub(crate) is_manual: bool,
-    /// Whether documents are copied as they are stored where possible.
+    /// True if stored documents are copied without compression where possible.
     pub(crate) defer_compression: bool,
-    /// Counts the traces that are written.
+    /// Counts the written traces.
     pub(crate) progress: Progress,
 }
 
 /// A row of one of the inputs: the index of the input, and the row in it.
 type InputRow = (usize, usize);
 
-/// Starts the merging thread. It reports each task to the committer, and ends when the committer drops its end; once
-/// `is_closing` is set it abandons its task.
+/// Starts the merge thread. It reports each task to the committer, and ends when the committer drops its end.
+/// It aborts its task when `is_closing` is set.
 pub(crate) fn start(
     (objects, cache, indexing): (Arc<dyn Objects>, IndexCache, Indexing),
     tasks: Receiver<MergeTask>,
@@ -71,7 +69,7 @@ pub(crate) fn start(
         priority::lower();
         for task in tasks {
             let merge = || merge((objects.as_ref(), &cache, &indexing), &task, &is_closing);
-            // Without a report the committer would wait for ever.
+            // Without a report the committer would wait forever.
             let merged = catch_unwind(AssertUnwindSafe(merge));
             let merged = merged.unwrap_or_else(|_| Err(Error::storage("segments", "merging panicked")));
             if let Err(unsent) = reports.send(Command::Merged(merged)) {
@@ -85,7 +83,7 @@ pub(crate) fn start(
     std::thread::Builder::new().name("spanwise-merge".into()).spawn(run)
 }
 
-/// Merges segments into a new one; returns `None` if no row is left.
+/// Merges segments into a new one; returns `None` if all rows are dropped.
 ///
 /// # Errors
 /// [`Error::Damage`] if a document cannot be read, [`Error::Storage`], [`Error::Closed`].
@@ -106,12 +104,13 @@ fn merge(
             .map_err(|error| Error::storage(record.traces_path(), error))?;
         write_rows(objects, record, &rows, &places)
     })?;
-    // What is not merged is made by the indexing thread, which also reports why it cannot be.
+    // Unmerged indexes are built by the indexing thread, which also reports errors.
     let _made_later = merge_indexes(&merged.segment, (objects, indexing), (task, &kept), is_closing);
     Ok(Some(merged))
 }
 
-/// Merges the indexes of the documents. While compression is deferred, none is made of documents for that.
+/// Merges the document indexes. While compression is deferred, no index is built from documents for the
+/// merge.
 fn merge_indexes(
     merged: &Segment,
     (objects, indexing): (&dyn Objects, &Indexing),
@@ -121,7 +120,7 @@ fn merge_indexes(
     let is_cancelled = || priority::checkpoint(is_closing);
     let inputs: Vec<&Segment> = task.inputs.iter().map(|input| input.segment.as_ref()).collect();
     for input in &inputs {
-        // The indexing thread need not have come to it since the store was opened.
+        // The indexing thread may not have opened them yet since the store was opened.
         input.open_indexes_first(objects, &indexing.kinds)?;
     }
     if !task.defer_compression {
@@ -132,7 +131,8 @@ fn merge_indexes(
     merged.merge_indexes(&indexes, &rows, indexing, &is_cancelled)
 }
 
-/// Writes the documents of the rows that are kept, and the dictionary if they have one; returns where each document is.
+/// Writes the documents of the kept rows, and the dictionary if there is one. Returns the location of each
+/// document.
 fn write_documents(
     objects: &dyn Objects,
     record: &mut SegmentRecord,
@@ -169,7 +169,7 @@ fn write_documents(
     Ok(places)
 }
 
-/// Whether the segment of these rows will be merged again soon.
+/// Returns `true` if the segment of these rows will be merged again soon.
 fn is_small(inputs: &[MergeInput], kept: &[InputRow]) -> bool {
     let stored: u64 = kept.iter().map(|(input, row)| inputs[*input].segment.stored_bytes(*row)).sum();
     !is_large(stored, kept.len() as u64)
@@ -179,10 +179,10 @@ fn awaits_compression(inputs: &[MergeInput]) -> bool {
     inputs.iter().any(|input| input.segment.awaits_compression())
 }
 
-/// Whether documents are copied as they are stored. Those of young segments are, because they will be merged again
-/// soon: compressing them each time would cost as much as sealing them did. With deferred compression all are copied
-/// that can be. Copied documents are verified as a whole here, others as each is read: of a damaged file, the merge
-/// still succeeds if the documents that are kept are whole.
+/// Returns `true` if documents are copied as stored. Documents of young segments are copied, because they
+/// will be merged again soon, and compressing them each time would cost as much as their flush. With deferred
+/// compression all possible documents are copied. Copied documents are verified as a whole file here. Others
+/// are verified individually, so that the merge of a damaged file succeeds if the kept documents are intact.
 fn is_copied(task: &MergeTask, is_small: bool) -> Result<bool> {
     let is_young = task.inputs.iter().all(|input| input.segment.is_without_dictionary());
     let is_compressed_enough = is_small && !awaits_compression(&task.inputs);
@@ -195,7 +195,7 @@ fn is_copied(task: &MergeTask, is_small: bool) -> Result<bool> {
     }
 }
 
-/// Returns the rows that are kept, in the order of search results.
+/// Returns the kept rows in search order.
 fn filter_cache(inputs: &[MergeInput]) -> Vec<InputRow> {
     let mut kept = Vec::new();
     for (position, input) in inputs.iter().enumerate() {
@@ -210,7 +210,7 @@ fn filter_cache(inputs: &[MergeInput]) -> Vec<InputRow> {
     kept
 }
 
-/// Splits rows into groups of which the documents are read together.
+/// Splits rows into groups whose documents are read together.
 fn read_groups<'a>(inputs: &[MergeInput], mut rows: &'a [InputRow]) -> impl Iterator<Item = &'a [InputRow]> {
     std::iter::from_fn(move || {
         let mut bytes = 0;
@@ -225,8 +225,8 @@ fn read_groups<'a>(inputs: &[MergeInput], mut rows: &'a [InputRow]) -> impl Iter
     })
 }
 
-/// Calls `read` for each of `rows`, with `concurrency` threads where reads take long to begin, else on all cores; returns
-/// the results in order. Neighbours are read by one thread, because they are in one block.
+/// Calls `read` for each of `rows` and returns the results in order. Uses `concurrency` threads if reads have
+/// a high latency, otherwise all cores. Adjacent rows are read by one thread, because they are in one block.
 fn read_parallel<T: Send>(
     inputs: &[MergeInput],
     rows: &[InputRow],
@@ -253,7 +253,7 @@ fn read_parallel<T: Send>(
     })
 }
 
-/// Trains a dictionary with a sample of the documents that are kept.
+/// Trains a dictionary with a sample of the kept documents.
 fn train(inputs: &[MergeInput], kept: &[InputRow], concurrency: usize) -> Result<Vec<u8>> {
     let size = |(input, row): &InputRow| {
         let bytes = inputs[*input].segment.document_bytes(*row);

@@ -1,6 +1,6 @@
-//! The sealing thread: writes cut generations of the head as segments.
+//! The flush thread: writes rotated generations of the head as segments.
 //!
-//! The committer commits what is written here ([`crate::storage::state::command::Command::Sealed`]).
+//! The committer commits the new segment ([`crate::storage::state::command::Command::Sealed`]).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -17,18 +17,18 @@ use crate::storage::options::Indexing;
 use crate::storage::segment::indexes::cache::IndexCache;
 use crate::storage::state::command::{Command, HeadIndexer};
 
-/// A generation to seal.
+/// A generation to flush.
 pub(crate) struct SealTask {
     /// The rows of its segment.
     pub(crate) entries: Arc<[Arc<HeadEntry>]>,
-    /// Batches that have indexes of some of them.
+    /// The batches of these rows that have indexes.
     pub(crate) indexed: Vec<Arc<HeadBatch>>,
-    /// Whether its documents are stored as they are, to be compressed and indexed later. Otherwise its indexes are made before it
-    /// is part of the store.
+    /// True if documents are stored uncompressed, to be compressed and indexed later. Otherwise the indexes
+    /// are built before the segment becomes live.
     pub(crate) defer_compression: bool,
 }
 
-/// Starts the sealing thread. It reports each task to the committer, and ends when the committer drops its end.
+/// Starts the flush thread. It reports each task to the committer, and ends when the committer drops its end.
 pub(crate) fn start(
     (objects, cache, indexing): (Arc<dyn Objects>, IndexCache, Indexing),
     tasks: Receiver<SealTask>,
@@ -37,11 +37,11 @@ pub(crate) fn start(
     let run = move || {
         priority::lower();
         for SealTask { entries, mut indexed, defer_compression } in tasks {
-            // Without a report the committer would wait for ever.
+            // Without a report the committer would wait forever.
             let sealed = catch_unwind(AssertUnwindSafe(|| {
                 let is_indexed = !defer_compression;
                 if is_indexed && let Some(others) = index_others(&entries, &indexed, &indexing) {
-                    // Searches need not wait until its segment is written.
+                    // Searches can use the indexes before the segment is written.
                     let report = Command::HeadIndexed { indexed: Ok(others.clone()), by: HeadIndexer::Seal };
                     let _committer_has_ended = reports.send(report);
                     indexed.push(others);

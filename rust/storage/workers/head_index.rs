@@ -1,6 +1,7 @@
-//! The thread that indexes what is settled in the head, before it is sealed.
+//! The head indexing thread: indexes settled rows of the head before they are flushed.
 //!
-//! The committer puts the batch in the place of the rows ([`crate::storage::state::command::Command::HeadIndexed`]).
+//! The committer replaces the rows by the indexed batch
+//! ([`crate::storage::state::command::Command::HeadIndexed`]).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -15,11 +16,11 @@ use crate::storage::head::batch::{HeadBatch, HeadEntry};
 use crate::storage::options::Indexing;
 use crate::storage::state::command::{Command, HeadIndexer};
 
-/// Rows of the head to index, distinct traces.
+/// Rows of the head to index, with distinct traces.
 pub(crate) type HeadIndexTask = Vec<Arc<HeadEntry>>;
 
-/// Starts the thread. It reports each task to the committer, and ends when the committer drops its end; once `is_closing` is set
-/// it abandons its task.
+/// Starts the thread. It reports each task to the committer, and ends when the committer drops its end. It
+/// aborts its task when `is_closing` is set.
 pub(crate) fn start(
     indexing: Indexing,
     tasks: Receiver<HeadIndexTask>,
@@ -31,7 +32,7 @@ pub(crate) fn start(
         for entries in tasks {
             let is_cancelled = || priority::checkpoint(&is_closing);
             let index = || HeadBatch::indexed(entries, &indexing, &is_cancelled);
-            // Without a report the committer would wait for ever.
+            // Without a report the committer would wait forever.
             let indexed = catch_unwind(AssertUnwindSafe(index));
             let indexed = indexed.unwrap_or_else(|_| Err(Error::storage("the head", "indexing panicked")));
             let indexed = indexed.map(Arc::new);

@@ -1,8 +1,8 @@
-//! The indexing thread: opens the indexes of documents of segments that are part of the store, and makes those that are
-//! missing; where indexes are objects, it writes them.
+//! The indexing thread: opens the document indexes of live segments, and builds missing ones. Where indexes
+//! are objects, it also writes them.
 //!
-//! It takes what other threads leave of the processor. A segment whose documents are to be compressed is merged soon, and
-//! waits for that: while much comes in, nothing is indexed that would be indexed again.
+//! It runs at low priority. A segment with uncompressed documents is merged soon, and waits for the merge. So
+//! at a high ingest rate no segment is indexed twice.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicBool;
@@ -21,27 +21,27 @@ use crate::storage::segment::Segment;
 use crate::storage::snapshot::published::Published;
 use crate::storage::state::command::Command;
 
-/// How often new segments are looked for.
+/// The interval between two checks for new segments.
 const INTERVAL: Duration = Duration::from_millis(200);
-/// How long a segment whose indexes could not be made is left alone.
+/// The delay before a failed index build is retried.
 const RETRY: Duration = Duration::from_secs(60);
-/// How long a reader waits for objects of its writer, which makes the indexes of a segment anyway and records them at most
-/// ten seconds later.
+/// The maximum time that a follower waits for index objects of its writer. The writer builds the indexes of a
+/// segment anyway and records them at most ten seconds later.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Makes the indexes of segments, for whoever asks. At a writer the committer records the objects that it writes; a reader
-/// copies them, and makes only what its writer leaves out.
+/// Builds the indexes of segments. In a writer, the committer records the written objects. A follower copies
+/// the objects, and builds only indexes that its writer does not.
 #[derive(Debug, Clone)]
 pub(crate) struct IndexMaker {
     pub(crate) objects: Arc<dyn Objects>,
     pub(crate) indexing: Indexing,
     pub(crate) published: Arc<Published>,
-    /// Tells the committer. `None` at a reader, which writes no objects.
+    /// The channel to the committer; `None` in a follower, which writes no objects.
     pub(crate) commands: Option<Sender<Command>>,
 }
 
 impl IndexMaker {
-    /// Opens or makes what a segment lacks, unless `is_closing` returns true, or the segment is merged or ceases to be part of
-    /// the store meanwhile.
+    /// Opens or builds the missing indexes of a segment, unless `is_closing` returns true, or the segment is
+    /// merged or removed meanwhile.
     ///
     /// # Errors
     /// [`Error::Cancelled`]; [`Error::Storage`] if a document cannot be read, or an index would be too large.
@@ -63,8 +63,8 @@ impl IndexMaker {
         })
     }
 
-    /// Calls `work`, which writes files and objects of a segment. A purge waits for it, so that nothing is written of a
-    /// segment that it has removed.
+    /// Calls `work`, which writes files and objects of a segment. A purge waits for it, so that no files are
+    /// written for a segment that the purge has removed.
     fn write(
         &self,
         is_done: &dyn Fn() -> bool,
@@ -74,14 +74,15 @@ impl IndexMaker {
         let outcome = if is_done() { Err(Error::Cancelled) } else { work(&mut records) };
         drop(records);
         if let Some(commands) = &self.commands {
-            // A committer that has ended records nothing: what no manifest names is removed when the store is opened next.
+            // A committer that has ended records nothing. Unnamed objects are deleted when the store is next
+            // opened.
             let _ended = commands.send(Command::Indexed);
         }
         outcome
     }
 
     fn is_needed(&self, segment: &Segment) -> bool {
-        // Another writer makes what the store lacks.
+        // Another writer owns the store and builds its indexes.
         if self.published.holding.lost().is_some() {
             return false;
         }
@@ -93,14 +94,15 @@ impl IndexMaker {
         segment.awaits(kinds) || (writes && segment.awaits_index_objects(self.objects.as_ref()))
     }
 
-    /// Whether a reader leaves it to the writer to make what a segment lacks, and copies it then.
+    /// Returns `true` if a follower waits for its writer to build the missing indexes of a segment, to copy
+    /// them.
     fn waits_for_writer(&self, segment: &Segment) -> bool {
         self.commands.is_none() && self.objects.keeps_indexes() && segment.age() < PATIENCE
     }
 }
 
-/// Starts the indexing thread. It ends when the other end of `closing` is dropped; once `is_closing` is set it abandons
-/// what it makes.
+/// Starts the indexing thread. It ends when the other end of `closing` is dropped. It aborts its current
+/// index when `is_closing` is set.
 pub(crate) fn start(
     maker: IndexMaker,
     closing: Receiver<()>,
@@ -110,7 +112,7 @@ pub(crate) fn start(
     std::thread::Builder::new().name("spanwise-index".into()).spawn(run)
 }
 
-/// What the indexing thread does, see [`start`].
+/// The loop of the indexing thread, see [`start`].
 pub(crate) fn run(maker: IndexMaker, closing: &Receiver<()>, is_closing: Arc<AtomicBool>) {
     priority::lower();
     let mut indexer = Indexer { maker, is_closing, left_alone: Vec::new() };
@@ -124,18 +126,18 @@ pub(crate) fn run(maker: IndexMaker, closing: &Receiver<()>, is_closing: Arc<Ato
 struct Indexer {
     maker: IndexMaker,
     is_closing: Arc<AtomicBool>,
-    /// Segments that could not be indexed, and since when: the others do not wait for them.
+    /// Segments that could not be indexed, with the time of the failure. They do not block the others.
     left_alone: Vec<(Weak<Segment>, Instant)>,
 }
 
 impl Indexer {
-    /// Indexes every segment that waits for it.
+    /// Indexes every waiting segment.
     fn index_all(&mut self) {
         self.left_alone.retain(|(_, since)| since.elapsed() < RETRY);
         let published = self.maker.published.clone();
         while let Some(segment) = self.next() {
             let is_closing = || priority::checkpoint(&self.is_closing);
-            // A thread that has died would fail the closing of the store.
+            // If the thread died of a panic, closing the store would fail.
             let index = || self.maker.make(&segment, &is_closing);
             let outcome = catch_unwind(AssertUnwindSafe(index));
             match outcome.unwrap_or_else(|_| Err(Error::storage("segments", "indexing panicked"))) {
@@ -150,8 +152,8 @@ impl Indexer {
         }
     }
 
-    /// Returns the segment to be indexed next: a large one, or else the newest that is not being merged. Small segments are merged
-    /// before long, and their indexes serve until then.
+    /// Returns the next segment to index: a large one, or otherwise the newest one that is not being merged.
+    /// Small segments are merged soon, and their indexes are useful until then.
     fn next(&self) -> Option<Arc<Segment>> {
         let is_left_alone = |segment: &Arc<Segment>| {
             self.left_alone.iter().any(|(own, _)| std::ptr::eq(own.as_ptr(), Arc::as_ptr(segment)))

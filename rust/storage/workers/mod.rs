@@ -1,4 +1,5 @@
-//! The threads beside the committer: they write, index, seal, merge, retain and reclaim for it, and watch its claim.
+//! The worker threads of the committer: WAL writes, head indexing, flush, merge, indexing, retention, reclaim
+//! and claim watch.
 
 pub(crate) mod claim_watch;
 pub(crate) mod compact;

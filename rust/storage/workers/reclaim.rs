@@ -1,11 +1,12 @@
-//! The reclaiming threads: delete objects that nothing needs any more, and free the memory of replaced snapshots.
+//! The reclaim threads: delete unneeded objects, and free the memory of replaced snapshots.
 //!
-//! The committer answers no request while it commits a manifest. Deleting the WAL objects that a seal made unneeded and
-//! freeing their spans there took a tenth of all time under a steady load. Deletions and snapshots have a thread each,
-//! so that memory does not wait for objects: in a bucket each deletion may take longer than the next one to come.
+//! The committer answers no request while it commits a manifest. When it also deleted flushed WAL objects and
+//! freed their spans, this took 10% of its time under a steady load. Deletions and snapshots have one thread
+//! each, so that memory does not wait for objects. In a bucket, deletions may arrive faster than they are
+//! executed.
 //!
-//! What readers of other processes may still hold lingers before it is deleted. What lingers when the store is closed is
-//! deleted after the next opening.
+//! Objects that followers in other processes may still need are kept for the linger time. If the store is
+//! closed before, they are deleted after the next opening.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,31 +19,31 @@ use crate::storage::objects::Objects;
 use crate::storage::segment::indexes::cache::IndexCache;
 use crate::storage::snapshot::Snapshot;
 
-/// What the deleting thread does, in order.
+/// A task of the deletion thread. Tasks run in order.
 enum ReclaimTask {
     /// Delete the objects with these paths.
     Objects(Vec<String>),
-    /// Delete the objects with these paths once they have lingered.
+    /// Delete the objects with these paths after the linger time.
     Superseded(Vec<String>),
     /// Delete the cached indexes of the segments with these ids.
     Indexes(Vec<String>),
-    /// Call this once everything before is done.
+    /// Call this after all earlier tasks.
     Callback(Box<dyn FnOnce() + Send>),
 }
 
-/// Hands work to the reclaiming threads, which end when it is dropped.
+/// The handle of the reclaim threads, which end when it is dropped.
 pub(crate) struct Reclaimer {
     tasks: Sender<ReclaimTask>,
     snapshots: Sender<Arc<Snapshot>>,
 }
 
-/// The longest that the deleting thread sleeps.
+/// The maximum sleep time of the deletion thread.
 const MAX_IDLE: Duration = Duration::from_secs(3_600);
 
-/// Starts the reclaiming threads; superseded objects linger so long.
+/// Starts the reclaim threads. Superseded objects are kept for the linger time.
 ///
 /// # Errors
-/// The operating system starts no more threads.
+/// The error of the operating system if no thread can be started.
 pub(crate) fn start(
     (objects, cache): (Arc<dyn Objects>, IndexCache),
     linger: Duration,
@@ -57,12 +58,12 @@ pub(crate) fn start(
     Ok(([deleting, freeing], Reclaimer { tasks, snapshots }))
 }
 
-/// What the deleting thread has.
+/// The state of the deletion thread.
 struct Deleting {
     objects: Arc<dyn Objects>,
     cache: IndexCache,
     linger: Duration,
-    /// The paths of superseded objects and when they are due, in this order.
+    /// The paths of superseded objects with their deletion times, in order.
     superseded: VecDeque<(Instant, Vec<String>)>,
 }
 
@@ -99,12 +100,12 @@ impl Deleting {
 }
 
 impl Reclaimer {
-    /// Deletes objects that a newer manifest has superseded, once they have lingered for readers that hold them.
+    /// Deletes superseded objects after the linger time, because followers may still need them.
     pub(crate) fn delete_superseded(&self, paths: Vec<String>) {
         self.send(ReclaimTask::Superseded(paths));
     }
 
-    /// Deletes objects. What cannot be deleted is deleted when the store is opened next.
+    /// Deletes objects. Failed deletions are repeated when the store is next opened.
     pub(crate) fn delete_objects(&self, paths: Vec<String>) {
         self.send(ReclaimTask::Objects(paths));
     }
@@ -114,18 +115,18 @@ impl Reclaimer {
         self.send(ReclaimTask::Indexes(ids));
     }
 
-    /// Frees a snapshot that was replaced; searches that began with it keep it until they end.
+    /// Frees a replaced snapshot. Running searches keep it until they end.
     pub(crate) fn free_snapshot(&self, snapshot: Arc<Snapshot>) {
         let _freed_here_if_unsent = self.snapshots.send(snapshot);
     }
 
-    /// Calls `callback` once all deletions before are done, but for what lingers.
+    /// Calls `callback` after all earlier deletions, except those of lingering objects.
     pub(crate) fn when_done(&self, callback: impl FnOnce() + Send + 'static) {
         self.send(ReclaimTask::Callback(Box::new(callback)));
     }
 
     fn send(&self, task: ReclaimTask) {
-        // A thread that has died is reported when the store is closed.
+        // A dead thread is reported when the store is closed.
         let _died = self.tasks.send(task);
     }
 }

@@ -1,8 +1,8 @@
-//! The retention thread: deletes traces that are too old, the oldest traces when there are too many bytes, and fragments
-//! whose spans have not come.
+//! The retention thread: deletes traces that are too old, the oldest traces if the store is too large, and
+//! fragments whose spans have not arrived.
 //!
-//! A retention deletes like any caller, by the clock of this machine: traces that started before an instant. Their
-//! bytes leave the disk with the merges that follow; segments that are wholly too old are removed at once.
+//! Retention deletes like any caller, by this machine's clock: traces that started before an instant. Later
+//! merges free their disk space. Segments with only expired traces are removed at once.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -21,14 +21,14 @@ use crate::storage::snapshot::{RowKind, Snapshot};
 use crate::storage::state::command::{Command, execute};
 use crate::time::{now_micros, write_instant};
 
-/// What is kept.
+/// The retention limits.
 #[derive(Debug, Clone, Copy)]
 struct Retention {
-    /// Traces that started at most this many seconds ago.
+    /// The maximum age of traces in seconds, measured from their start.
     seconds: Option<u64>,
-    /// The newest traces, as long as their stored documents have at most this many bytes.
+    /// The maximum size of stored documents in bytes.
     bytes: Option<u64>,
-    /// Traces without spans whose first fragment was received at most this many seconds ago.
+    /// The maximum age in seconds of traces without spans, measured from the arrival of the first fragment.
     fragment_seconds: u64,
 }
 
@@ -57,8 +57,8 @@ pub(crate) fn start(
 }
 
 impl Retention {
-    /// Returns the time between two checks. A hundredth of the age keeps little that is too old, and seldom seals the
-    /// head early.
+    /// Returns the time between two checks: about 1% of the maximum age. This keeps few expired traces, and
+    /// rarely flushes the head early.
     fn interval(self) -> Duration {
         let of_age = |seconds: u64| Duration::from_secs((seconds / 100).clamp(1, 3_600));
         let by_bytes = self.bytes.map(|_| Duration::from_secs(60));
@@ -78,7 +78,7 @@ impl Retention {
     }
 }
 
-/// Deletes the rows of a kind that the filter matches, if the snapshot has any.
+/// Deletes the rows of `kind` that the filter matches, if the snapshot has any.
 fn delete(snapshot: &Snapshot, commands: &Sender<Command>, kind: RowKind, filter: &Filter) -> Result<()> {
     if count_of(snapshot, kind, filter)? == 0 {
         return Ok(());
@@ -91,13 +91,13 @@ fn delete(snapshot: &Snapshot, commands: &Sender<Command>, kind: RowKind, filter
     execute(commands, |reply| Command::Delete { filter, kind, reply }).ok_or_else(ended)?.map(drop)
 }
 
-/// Returns the instant so many seconds ago, in microseconds since 1970.
+/// Returns the instant `seconds` seconds ago, in microseconds since 1970.
 fn seconds_ago(seconds: u64) -> i64 {
     let micros = i64::try_from(seconds.saturating_mul(1_000_000)).unwrap_or(i64::MAX);
     now_micros().saturating_sub(micros)
 }
 
-/// Returns the filter of traces of which `field` is before `micros`, microseconds since 1970.
+/// Returns the filter for traces whose `field` is before `micros`, in microseconds since 1970.
 fn before(field: Field, micros: i64) -> Result<Filter> {
     let mut instant = String::new();
     write_instant(&mut instant, micros);
@@ -105,8 +105,8 @@ fn before(field: Field, micros: i64) -> Result<Filter> {
     Ok(Filter::compile(source.to_string().as_bytes())?)
 }
 
-/// Returns the start time of the oldest traces to keep so that the stored documents fit into `bytes`; `None` if they
-/// fit. A twentieth less is kept, so that not every new trace causes another deletion.
+/// Returns the start time of the oldest traces to keep so that the stored documents fit into `bytes`; `None`
+/// if they fit already. It frees another 5%, so that not every new trace causes a deletion.
 fn oldest_kept(snapshot: &Snapshot, bytes: u64) -> Option<i64> {
     if stored_since(snapshot, i64::MIN) <= bytes {
         return None;
@@ -127,7 +127,7 @@ fn oldest_kept(snapshot: &Snapshot, bytes: u64) -> Option<i64> {
     Some(newest)
 }
 
-/// Returns the stored bytes of the documents of sealed traces that started at `micros` or later.
+/// Returns the stored size in bytes of the documents of traces in segments that started at `micros` or later.
 fn stored_since(snapshot: &Snapshot, micros: i64) -> u64 {
     let of_segments = snapshot.segments().map(|(segment, deleted)| {
         let newer = segment.rows_since(micros);

@@ -1,7 +1,7 @@
-//! The WAL writing thread: makes one group durable while the committer merges the next one.
+//! The WAL writer thread: makes one group durable while the committer merges the next one.
 //!
-//! The thread itself publishes a durable group and replies to its requests, because the committer may be busy with the
-//! next group.
+//! The thread itself publishes a durable group and replies to its requests, because the committer may be busy
+//! with the next group.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -16,11 +16,11 @@ use crate::storage::snapshot::published::{CommitProgress, Published};
 use crate::storage::state::command::{Reply, reply_all};
 use crate::storage::state::merge_spans::IngestOutcome;
 
-/// A WAL object to write, and what follows once it is durable.
+/// A WAL object to write, and the actions after it is durable.
 pub(crate) struct WalWrite {
     pub(crate) path: String,
     pub(crate) content: PutPayload,
-    /// What is published once the object is durable.
+    /// The snapshot to publish after the object is durable.
     pub(crate) snapshot: Snapshot,
     /// The traces that the group changes.
     pub(crate) changed: Vec<TraceId>,
@@ -29,23 +29,23 @@ pub(crate) struct WalWrite {
     pub(crate) replies: Vec<Reply<IngestOutcome>>,
 }
 
-/// What became of a write. If the put is done, it was published and replied to.
+/// The result of a write. After a successful put, the group is published and its requests have their replies.
 pub(crate) struct WalWriteResult {
     pub(crate) put: PutOutcome,
     pub(crate) outcomes: Vec<Result<IngestOutcome>>,
     pub(crate) replies: Vec<Reply<IngestOutcome>>,
 }
 
-/// The committer's end of the writing thread.
+/// The committer's handle of the WAL writer thread.
 pub(crate) struct WalWriter {
     pub(crate) writes: Sender<WalWrite>,
     pub(crate) results: Receiver<WalWriteResult>,
 }
 
-/// Starts the writing thread; it ends when its [`WalWriter`] is dropped.
+/// Starts the WAL writer thread, which ends when its [`WalWriter`] is dropped.
 ///
 /// # Errors
-/// The operating system starts no more threads.
+/// The error of the operating system if no thread can be started.
 pub(crate) fn start(
     objects: Arc<dyn Objects>,
     published: Arc<Published>,

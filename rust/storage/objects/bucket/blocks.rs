@@ -1,7 +1,7 @@
 //! A cache of document blocks on the local disk, which saves requests for documents that are read repeatedly.
 //!
-//! A block is a file `<segment>-<number>`: its bytes, then their CRC32C. A block that is missing or damaged is
-//! fetched again, so the files may be removed at any time. The least recently used block is evicted first.
+//! A block is a file `<segment>-<number>`: the data, then its CRC32C. A missing or damaged block is fetched
+//! again, so the files may be deleted at any time. The least recently used block is evicted first.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, OpenOptions};
@@ -15,12 +15,12 @@ use ulid::Ulid;
 
 use crate::storage::platform::{private, private_folder};
 
-/// The size of all blocks of an object but the last, in bytes.
+/// The size of each block in bytes. Only the last block of an object is smaller.
 pub(super) const BLOCK_BYTES: u64 = 256 << 10;
 
 const CHECKSUM_BYTES: usize = 4;
 
-/// A folder of blocks, limited in size.
+/// A folder of blocks with a size limit.
 #[derive(Debug)]
 pub(in crate::storage) struct BlockCache {
     folder: PathBuf,
@@ -32,7 +32,7 @@ pub(in crate::storage) struct BlockCache {
 #[derive(Debug, Default)]
 struct BlockUsage {
     bytes: u64,
-    /// The number of uses so far, which serves as a clock.
+    /// The number of uses so far, which serves as a logical clock.
     uses: u64,
     /// The size and last use of each block, by name.
     blocks: HashMap<String, (u64, u64)>,
@@ -100,7 +100,7 @@ impl BlockCache {
         content
     }
 
-    /// Caches a block. If it cannot be written, it is fetched again the next time.
+    /// Caches a block. If it cannot be written, the next read fetches it again.
     pub(super) fn put(&self, segment: &str, number: u64, content: &[u8]) {
         let name = file_name(segment, number);
         if self.write(&name, content).is_ok() {

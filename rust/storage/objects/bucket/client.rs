@@ -1,4 +1,4 @@
-//! The client of one bucket: requests below a root folder, shared by the bucket, its readers and its writers.
+//! The client of one bucket: requests below a root folder. The bucket, its readers and its writers share it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,7 @@ use super::requests::{retry_read, run};
 use crate::error::{Error, Result};
 use crate::storage::objects::PutError;
 
-/// The client, and what is open in the bucket.
+/// The client and the open objects of a bucket.
 #[derive(Debug)]
 pub(super) struct BucketClient {
     pub(super) store: Arc<dyn ObjectStore>,
@@ -22,11 +22,10 @@ pub(super) struct BucketClient {
     pub(super) open_objects: Mutex<HashMap<String, OpenObject>>,
 }
 
-/// An object that has readers.
 #[derive(Debug, Default)]
 pub(super) struct OpenObject {
     pub(super) readers: usize,
-    /// Whether to remove the object when its last reader is dropped.
+    /// True if the object is removed when its last reader is dropped.
     pub(super) is_removal_pending: bool,
 }
 
@@ -53,7 +52,7 @@ impl BucketClient {
         run(path, async move { store.put_opts(&location, content, options).await.map(drop) })
     }
 
-    /// Returns the content of an object, or `None` if there is none of this name.
+    /// Returns the content of an object; `None` if it does not exist.
     pub(super) fn get(&self, path: &str) -> Result<Option<Bytes>> {
         let (store, location) = (self.store.clone(), self.location(path));
         let read = async move { retry_read(|| async { store.get(&location).await?.bytes().await }).await };
@@ -64,7 +63,7 @@ impl BucketClient {
         }
     }
 
-    /// Removes an object. Succeeds if there is none of this name.
+    /// Removes an object. Succeeds if it does not exist.
     pub(super) fn remove(&self, path: &str) -> Result<()> {
         let (store, location) = (self.store.clone(), self.location(path));
         match run(path, async move { store.delete(&location).await })? {
@@ -73,8 +72,8 @@ impl BucketClient {
         }
     }
 
-    /// Returns the outcome of a put that was rejected or got no response, by reading the object back; `None` if
-    /// no object is found.
+    /// Determines the outcome of a rejected or unanswered put by reading the object back; `None` if no object
+    /// is found.
     pub(super) fn verify_put(
         &self,
         path: &str,

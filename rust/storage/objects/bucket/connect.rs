@@ -1,4 +1,4 @@
-//! Connecting to a bucket: the address names it, the environment configures the client.
+//! Connecting to a bucket: the URL names it, and the environment configures the client.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,15 +13,13 @@ use url::Url;
 use super::requests;
 use crate::error::{Error, Result};
 
-/// The default timeouts of a client, which the environment may override: for a connection, for the next bytes, for a
-/// whole response.
+/// The default timeouts: connecting, next bytes, whole response. The environment may override them.
 const TIMEOUTS: [(ClientConfigKey, &str); 3] = [
     (ClientConfigKey::ConnectTimeout, "5 seconds"),
     (ClientConfigKey::ReadTimeout, "10 seconds"),
     (ClientConfigKey::Timeout, "30 seconds"),
 ];
 
-/// How the client retries a request.
 const RETRIES: RetryConfig = RetryConfig {
     backoff: object_store::BackoffConfig {
         init_backoff: Duration::from_millis(100),
@@ -100,7 +98,7 @@ fn az(container: &str) -> Result<object_store::azure::MicrosoftAzure> {
     builder.with_container_name(container).build().map_err(|error| unusable("AZURE_", &error))
 }
 
-/// Returns the environment variables that begin with `prefix`, their names in lower case.
+/// Returns the environment variables with this prefix, with names in lower case.
 fn environment(prefix: &str) -> Vec<(String, String)> {
     let texts = std::env::vars_os().filter_map(|(name, value)| {
         let (name, value) = (name.into_string().ok()?, value.into_string().ok()?);
@@ -109,7 +107,8 @@ fn environment(prefix: &str) -> Vec<(String, String)> {
     texts.collect()
 }
 
-/// Returns the error for an unusable environment: with the library's message, unless it repeats a value of a variable.
+/// Returns the error for an unusable environment. It includes the message of the library unless that repeats
+/// the value of a variable.
 fn unusable(prefix: &str, error: &object_store::Error) -> Error {
     let text = error.to_string();
     let values = environment(prefix);

@@ -1,13 +1,13 @@
-//! Error messages for failed requests to a bucket, free of secrets.
+//! Error messages for failed bucket requests, without secrets.
 //!
-//! The service's own text is never passed on: it may contain the request, its signature, and parts of keys.
+//! The text of the service is never passed on, because it may contain the request, its signature, and parts
+//! of keys.
 
 use object_store::Error;
 
-/// The maximum length of a status or code that is passed on, in bytes.
+/// The maximum length in bytes of a status or code that is passed on.
 const MAX_CODE_BYTES: usize = 64;
 
-/// Returns a message for an error.
 pub(super) fn describe(error: &Error) -> String {
     match error {
         Error::NotFound { .. } => "there is no such bucket or object".into(),
@@ -19,7 +19,7 @@ pub(super) fn describe(error: &Error) -> String {
     }
 }
 
-/// Returns whether the same request would fail again.
+/// Returns `true` if the same request would fail again.
 pub(super) fn is_permanent(error: &Error) -> bool {
     matches!(
         error,
@@ -31,10 +31,10 @@ pub(super) fn is_permanent(error: &Error) -> bool {
     )
 }
 
-/// Returns whether the response was missing or incomplete.
+/// Returns `true` if the response was missing or incomplete.
 pub(super) fn is_interrupted(error: &Error) -> bool {
     let text = full_text(error);
-    // Text of an error that `object_store` has already retried.
+    // `object_store` has already retried an error with such a text.
     let was_retried = text.contains("status code: ") || text.contains("retries");
     matches!(error, Error::Generic { .. }) && !was_retried
 }
@@ -57,7 +57,7 @@ fn describe_text(text: &str) -> &'static str {
     known.map_or("the request failed", |(_, message)| message)
 }
 
-/// Appends the HTTP status and the service's error code, which contain no secret.
+/// Appends the HTTP status and the error code of the service, which contain no secret.
 fn with_code(message: &str, error: &Error) -> String {
     let text = full_text(error);
     let status = code_after(&text, "status code: ", |letter| letter.is_ascii_digit());

@@ -1,14 +1,15 @@
 //! Objects in a bucket, or in a folder within one: S3, Google Cloud Storage, Azure Blob Storage.
 //!
-//! The guarantees that the store relies on, and how a bucket provides them:
+//! The guarantees that the store needs, and how a bucket provides them:
 //! - An object is created once, by one conditional request (`If-None-Match: *`). If the response is lost, the
-//!   object is read back and, as long as there is none, the request is sent again: only one of them can succeed.
-//! - An object that exists is durable, so a writer that reads it back may acknowledge it. Reads and listings are
+//!   object is read back. While it does not exist, the request is sent again; only one request can succeed.
+//! - An existing object is durable, so a writer that reads it back may acknowledge it. Reads and listings are
 //!   consistent in all three services.
-//! - An open object stays readable after it is removed: the removal is delayed until its last reader is dropped.
-//!   If that never happens, the next opening of the store removes it.
+//! - An open object stays readable after its removal, because the removal is delayed until the last reader is
+//!   dropped. If that never happens, the next opening of the store removes the object.
 //!
-//! Rejected and throttled requests and broken connections are retried for a limited time, with growing delays.
+//! Rejected and throttled requests and broken connections are retried for a limited time, with increasing
+//! delays.
 
 mod blocks;
 mod client;
@@ -37,11 +38,11 @@ use crate::storage::objects::{ListedObject, ObjectReader, ObjectWriter, Objects,
 /// The URL schemes of buckets.
 pub(super) const SCHEMES: [&str; 3] = ["s3", "gs", "az"];
 
-/// How long a put is retried.
+/// The maximum time for retries of a put.
 const PUT_DEADLINE: Duration = Duration::from_secs(5);
 const PUT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
-/// At most ten group commits a second: each is a request that costs money.
+/// Limits group commits to ten per second, because each is a request that costs money.
 const COMMIT_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Enough concurrent reads to hide the latency of each.
@@ -55,10 +56,10 @@ pub struct Bucket {
 
 impl Bucket {
     /// Returns the bucket that `url` names, configured from the environment. Sends no request. Blocks of
-    /// documents that are read are kept in `blocks`.
+    /// documents that are read are cached in `blocks`.
     ///
     /// # Errors
-    /// [`Error::Options`] if the address or the environment is not usable. The message contains no secret.
+    /// [`Error::Options`] if the address or the environment is invalid. The message contains no secret.
     pub(super) fn connect(url: &str, blocks: Option<BlockCache>) -> Result<Self> {
         let (store, root) = connect::connect(url)?;
         let client = BucketClient { store, root, blocks, open_objects: Mutex::default() };

@@ -1,4 +1,4 @@
-//! Reading an object of a bucket by ranges. The object is not removed while it is open.
+//! Range reads of an object in a bucket. An open object is not removed.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use super::requests::{retry_read, run, spawn};
 use crate::error::{Error, Result};
 use crate::storage::objects::ObjectReader;
 
-/// How much is read with the request for an object's size. Most objects are not larger.
+/// The size of the first read, which also returns the object's size. Most objects are smaller.
 const FIRST_READ_BYTES: u64 = BLOCK_BYTES;
 
-/// A read of more blocks than this does not come from a search, and its blocks are not cached.
+/// The maximum number of blocks of a cached read. Larger reads do not come from searches.
 const MAX_CACHED_READ_BLOCKS: u64 = 2;
 
-/// A long read is split into requests of this size, some of which are sent concurrently.
+/// The size of the requests that a long read is split into. Several are sent concurrently.
 const CHUNK_BYTES: usize = 4 << 20;
 const CONCURRENT_CHUNKS: usize = 4;
 
@@ -47,7 +47,7 @@ impl BucketReader {
     /// Opens the object at `path`.
     ///
     /// # Errors
-    /// [`Error::Damage`] if there is none, [`Error::Storage`].
+    /// [`Error::Damage`] if it does not exist, [`Error::Storage`].
     pub(super) fn open(client: Arc<BucketClient>, path: &str) -> Result<Self> {
         let location = client.location(path);
         client.open_objects().entry(path.to_owned()).or_default().readers += 1;
@@ -86,7 +86,7 @@ impl BucketReader {
         })
     }
 
-    /// Adds a block of documents to the cache, if there is one.
+    /// Adds a block of documents to the cache, if a cache is configured.
     fn cache_block(&self, number: u64, content: &[u8]) {
         if let (Some(blocks), Some(segment)) = (&self.client.blocks, &self.segment) {
             blocks.put(segment, number, content);
@@ -99,7 +99,7 @@ impl BucketReader {
         blocks.get(segment, number, BLOCK_BYTES.min(self.bytes - number * BLOCK_BYTES))
     }
 
-    /// Fills `buffer` with the bytes from `offset` on by reading whole blocks, from the cache if possible.
+    /// Fills `buffer` with the bytes at `offset` by reading whole blocks, from the cache if possible.
     fn read_blocks(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
         let (first, last) = (offset / BLOCK_BYTES, (offset + buffer.len() as u64 - 1) / BLOCK_BYTES);
         let mut pending = Vec::new();
@@ -149,7 +149,7 @@ impl BucketReader {
     /// Returns the error for a failed read.
     fn failed(&self, error: &object_store::Error) -> Error {
         match error {
-            // This process does not remove what it has open, so another one did.
+            // This process does not remove open objects, so another process removed it.
             object_store::Error::NotFound { .. } => Error::Busy(format!(
                 "`{}` was removed by another process, which has merged it or deleted from it; start again",
                 self.path

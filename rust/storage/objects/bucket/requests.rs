@@ -1,4 +1,4 @@
-//! A small async runtime that sends the requests of the engine's threads, which block on the responses.
+//! A small async runtime for the requests of the engine's threads, which block until the response.
 
 use std::future::Future;
 use std::sync::OnceLock;
@@ -10,18 +10,18 @@ use tokio::runtime::{Builder, Runtime};
 use super::error::is_interrupted;
 use crate::error::{Error, Result};
 
-/// The delays before a request with an interrupted response is sent again.
+/// The delays between attempts after an interrupted response.
 const RETRY_DELAYS: [Duration; 3] =
     [Duration::from_millis(50), Duration::from_millis(200), Duration::from_millis(800)];
 
-/// Few threads suffice: requests wait for the network, not for a processor.
+/// Two threads suffice, because requests wait for the network and not for a processor.
 const THREADS: usize = 2;
 
 /// Returns the runtime shared by all buckets, which lives as long as the process.
 fn runtime() -> Result<&'static Runtime> {
     static RUNTIME: OnceLock<std::result::Result<Runtime, String>> = OnceLock::new();
     let started = RUNTIME.get_or_init(|| {
-        // Fails if a provider is installed already, which serves as well.
+        // Fails if a provider is already installed, which is sufficient too.
         let _installed = rustls::crypto::ring::default_provider().install_default();
         let mut builder = Builder::new_multi_thread();
         let builder = builder.worker_threads(THREADS).thread_name("spanwise-cloud").enable_all();
@@ -30,12 +30,11 @@ fn runtime() -> Result<&'static Runtime> {
     started.as_ref().map_err(|error| Error::storage("the threads for requests", error))
 }
 
-/// Starts the runtime.
 pub(super) fn start_runtime() -> Result<()> {
     runtime().map(drop)
 }
 
-/// Runs `work` and returns its output. Blocks; may be called from any thread.
+/// Runs `work` and returns its output. Blocks the calling thread.
 ///
 /// # Errors
 /// [`Error::Storage`] if no threads could be started.
@@ -46,7 +45,8 @@ pub(super) fn run<T: Send + 'static>(
     spawn(work)?.recv().map_err(|_| Error::storage(path, "the request was aborted"))
 }
 
-/// Sends a read-only request, again if its response is interrupted. `object_store` itself retries rejected requests.
+/// Sends a read-only request, and repeats it if the response is interrupted. `object_store` itself retries
+/// rejected requests.
 pub(super) async fn retry_read<T, F: Future<Output = object_store::Result<T>>>(
     mut request: impl FnMut() -> F,
 ) -> object_store::Result<T> {

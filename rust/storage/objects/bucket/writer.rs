@@ -1,4 +1,4 @@
-//! Writing an object to a bucket as a multipart upload; the object appears once it is complete.
+//! Writing an object to a bucket as a multipart upload. The object appears after the upload is complete.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,11 +13,10 @@ use super::requests::{run, spawn};
 use crate::error::{Error, Result};
 use crate::storage::objects::ObjectWriter;
 
-/// The size of all parts but the last; one of the services requires equal parts.
+/// The size of all parts except the last. One of the services requires equal parts.
 const PART_BYTES: usize = 8 << 20;
 const CONCURRENT_PARTS: usize = 3;
 
-/// An object that is being written.
 pub(super) struct BucketWriter {
     client: Arc<BucketClient>,
     path: String,

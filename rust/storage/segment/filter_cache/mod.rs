@@ -1,10 +1,10 @@
-//! The rows of segments that filters were found to match by a look at documents, kept for when they are asked again: for
-//! the next page, a count of values, a chart.
+//! The filter cache: segment rows that filters match after document checks, cached for the next page, facet
+//! or chart.
 //!
-//! A segment never changes, so what a filter matches in it never does. A set has the deleted rows that match as well:
-//! snapshots differ in what is deleted, and whoever reads a set leaves out what is deleted in its own. A filter is known
-//! by its caller and its canonical form, which has the caller's restriction in it. Only numbers of rows are kept, nothing
-//! of what is stored.
+//! A segment never changes, so the rows that a filter matches in it never change. A cached set includes
+//! deleted rows that match. Snapshots differ in their deleted rows, and each reader removes the deleted rows
+//! of its own snapshot. The key of a set is the caller and the canonical form of the filter, which includes
+//! the caller's restriction. Only row numbers are cached, no stored data.
 
 mod tenant_lru_cache;
 
@@ -16,42 +16,42 @@ use crate::error::Result;
 use crate::filter::Filter;
 use crate::index::RowSet;
 
-/// The memory of all kept sets of the process, in bytes.
+/// The memory limit of all cached sets of the process, in bytes.
 const MAX_BYTES: u64 = 64 << 20;
 
 static KEPT: LazyLock<TenantLruCache> = LazyLock::new(|| TenantLruCache::new(MAX_BYTES));
 static OPENED: AtomicU64 = AtomicU64::new(0);
 
-/// What is kept of one open segment.
+/// The filter cache of one open segment.
 #[derive(Debug)]
 pub(crate) struct KeptRows {
-    /// No other segment that this process opens has it.
+    /// A number that is unique among all segments that this process opens.
     segment: u64,
 }
 
 impl KeptRows {
-    /// Returns what is kept of a segment that is just opened: nothing.
+    /// Returns an empty cache for a segment that is just opened.
     pub(crate) fn new() -> Self {
         Self { segment: OPENED.fetch_add(1, Ordering::Relaxed) }
     }
 
-    /// Returns the number that no other segment has which this process opens.
+    /// Returns a number that is unique among all segments that this process opens.
     pub(crate) fn segment(&self) -> u64 {
         self.segment
     }
 
-    /// Returns the rows that `filter` matches, if they are kept.
+    /// Returns the rows that `filter` matches, if they are cached.
     pub(crate) fn get(&self, filter: &Filter) -> Option<RowSet> {
         KEPT.get(filter.caller(), &self.key(filter)).map(|rows| rows.as_ref().clone())
     }
 
-    /// Returns the rows that `filter` matches: kept ones, those that another search of its caller is finding now, or what
-    /// `find` finds, which is kept. So a page, its counts and its charts, which are asked for at once, look at documents
-    /// once.
+    /// Returns the rows that `filter` matches: from the cache, from a concurrent search of the same caller,
+    /// or from `find`, whose result is cached. Thus concurrent requests for a page, its facets and its charts
+    /// check documents once.
     ///
     /// # Errors
-    /// Those of `find`; [`crate::error::Error::Cancelled`] if `is_cancelled` returns true while the other search is waited
-    /// for.
+    /// The errors of `find`; [`crate::error::Error::Cancelled`] if `is_cancelled` returns true while waiting
+    /// for the other search.
     pub(crate) fn get_or_find(
         &self,
         filter: &Filter,
@@ -62,7 +62,7 @@ impl KeptRows {
         Ok(rows.as_ref().clone())
     }
 
-    /// Keeps the rows that `filter` matches.
+    /// Caches the rows that `filter` matches.
     pub(crate) fn keep(&self, filter: &Filter, rows: RowSet) {
         KEPT.keep(filter.caller(), self.key(filter), rows.into());
     }

@@ -1,7 +1,9 @@
-//! A cache of row sets that is divided among callers, so that no caller's questions push out what another one's pages need.
+//! An LRU cache of row sets that is shared fairly among callers. No caller can evict the pages of another one
+//! that is within its share.
 //!
-//! Each caller has sets of its own. Whenever there are too many bytes, the caller with most of them loses its least used set.
-//! So of n callers one whose sets take up to an n-th of the cache loses none to others, and one that is alone has all of it.
+//! Each caller has its own sets. When the cache is full, the caller with the most bytes loses its least
+//! recently used set. So with n callers, a caller that uses at most 1/n of the cache loses nothing to others.
+//! A single caller gets the whole cache.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -10,10 +12,10 @@ use std::time::Duration;
 use crate::error::{Error, Result};
 use crate::index::RowSet;
 
-/// How often a search that waits for another one is asked whether it is cancelled.
+/// The interval at which a waiting search checks for its cancellation.
 const WAIT: Duration = Duration::from_millis(20);
 
-/// An open segment, and the canonical form of a filter.
+/// The number of an open segment, and the canonical form of a filter.
 pub(super) type FilterCacheKey = (u64, Arc<str>);
 
 /// Row sets by caller and key.
@@ -21,20 +23,20 @@ pub(super) type FilterCacheKey = (u64, Arc<str>);
 pub(super) struct TenantLruCache {
     max_bytes: u64,
     state: Mutex<CacheState>,
-    /// Notified when a search has found its rows, or failed.
+    /// Notified when a search has finished, with or without an error.
     found: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct CacheState {
     callers: HashMap<Arc<str>, CallerSets>,
-    /// All callers, the one with most bytes last.
+    /// All callers by size. The caller with the most bytes is last.
     by_bytes: BTreeSet<(u64, Arc<str>)>,
-    /// The bytes of all callers.
+    /// The total size in bytes.
     bytes: u64,
     /// The number of uses so far.
     uses: u64,
-    /// What searches are finding now.
+    /// The running searches.
     in_progress: HashSet<(Arc<str>, FilterCacheKey)>,
 }
 
@@ -42,7 +44,7 @@ struct CacheState {
 #[derive(Debug, Default)]
 struct CallerSets {
     sets: HashMap<FilterCacheKey, KeptSet>,
-    /// The keys by their last use.
+    /// The keys by last use.
     by_use: BTreeMap<u64, FilterCacheKey>,
     bytes: u64,
 }
@@ -55,21 +57,21 @@ struct KeptSet {
 }
 
 impl TenantLruCache {
-    /// Returns an empty cache for at most `max_bytes`.
     pub(super) fn new(max_bytes: u64) -> Self {
         Self { max_bytes, state: Mutex::default(), found: Condvar::new() }
     }
 
-    /// Returns what is kept for a caller under a key, which is then its last used.
+    /// Returns the cached set of a caller and marks it as used.
     pub(super) fn get(&self, caller: &str, key: &FilterCacheKey) -> Option<Arc<RowSet>> {
         self.lock().get(caller, key)
     }
 
-    /// Returns what is kept for a caller under a key, what another search of it is finding now, or what `find` finds, which
-    /// is kept.
+    /// Returns the set of a caller and key: from the cache, from a concurrent search of the caller, or from
+    /// `find`, whose result is cached.
     ///
     /// # Errors
-    /// Those of `find`; [`Error::Cancelled`] if `is_cancelled` returns true while the other search is waited for.
+    /// The errors of `find`; [`Error::Cancelled`] if `is_cancelled` returns true while waiting for the other
+    /// search.
     pub(super) fn get_or_find(
         &self,
         caller: &str,
@@ -99,7 +101,7 @@ impl TenantLruCache {
         Ok(rows)
     }
 
-    /// Keeps rows for a caller, unless they take more than all there is.
+    /// Caches rows for a caller, unless they exceed the size of the cache.
     pub(super) fn keep(&self, caller: &str, key: FilterCacheKey, rows: Arc<RowSet>) {
         let bytes = bytes_of(&key, &rows);
         if bytes > self.max_bytes {
@@ -112,7 +114,7 @@ impl TenantLruCache {
         }
     }
 
-    /// Forgets the sets of a segment that is closed.
+    /// Removes the sets of a closed segment.
     pub(super) fn forget(&self, segment: u64) {
         let mut state = self.lock();
         let keys = state.callers.iter().flat_map(|(caller, kept)| {
@@ -161,7 +163,7 @@ impl CacheState {
         });
     }
 
-    /// Removes the least used set of the caller that has most bytes.
+    /// Removes the least recently used set of the caller with the most bytes.
     fn remove_least_used(&mut self) {
         let Some((_, caller)) = self.by_bytes.last().cloned() else { return };
         let oldest = self.callers.get(&caller).and_then(|kept| kept.by_use.values().next().cloned());
@@ -170,7 +172,7 @@ impl CacheState {
         }
     }
 
-    /// Changes the sets of a caller, and counts what they take. A caller without sets is forgotten.
+    /// Changes the sets of a caller, and updates the sizes. A caller without sets is removed.
     fn change(&mut self, caller: &Arc<str>, change: impl FnOnce(&mut CallerSets)) {
         let mut kept = self.callers.remove(caller).unwrap_or_default();
         self.by_bytes.remove(&(kept.bytes, caller.clone()));
@@ -184,7 +186,7 @@ impl CacheState {
     }
 }
 
-/// A search that finds what is not kept.
+/// A running search for an uncached set.
 struct InProgress<'c> {
     cache: &'c TenantLruCache,
     question: &'c (Arc<str>, FilterCacheKey),
@@ -197,7 +199,7 @@ impl Drop for InProgress<'_> {
     }
 }
 
-/// Returns what a set takes in memory. Its key is there twice.
+/// Returns the memory of a set in bytes. Its key is stored twice.
 fn bytes_of((_, filter): &FilterCacheKey, rows: &RowSet) -> u64 {
     (2 * size_of::<FilterCacheKey>() + size_of::<KeptSet>() + filter.len() + rows.bytes()) as u64
 }
@@ -301,7 +303,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is asked, a caller within an even share keeps all of its sets.
+        /// A caller within its even share never loses a set.
         #[test]
         fn a_caller_within_an_even_share_loses_nothing(
             questions in prop::collection::vec((0..4_usize, 0..40_u32), 1..300),

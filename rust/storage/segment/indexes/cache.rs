@@ -1,10 +1,9 @@
-//! The index cache: the index of each segment as a local file, so that opening a store reads no rows, and what else is made
-//! of a segment.
+//! The index cache: local files with the indexes of segments. With them, opening a store reads no rows.
 //!
-//! `<cache>/<ulid>/index` is derived data. It is written once, synced, renamed, and mapped read-only. If it is missing,
-//! damaged, or belongs to another segment, it is copied from its object, if there is one ([`super::objects`]), or rebuilt
-//! from the rows. If it cannot be written, the index is kept in memory. What is made of the documents lies beside it
-//! ([`super::document_index`]). The cache works the same for a local folder and a bucket.
+//! `<cache>/<ulid>/index` is derived data. It is written once, synced, renamed, and mapped read-only. If it
+//! is missing, damaged, or belongs to another segment, it is copied from its object ([`super::objects`]) or
+//! rebuilt from the rows. If it cannot be written, the index is kept in memory. The document indexes are next
+//! to it ([`super::document_index`]). The cache works the same for a local folder and a bucket.
 
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
@@ -22,19 +21,19 @@ use crate::storage::segment::mmap;
 use crate::storage::segment::rows::SegmentRows;
 use crate::trace::conventions::conventions_identity;
 
-/// The name of an index in its segment's folder.
+/// The name of the row index in its segment's folder.
 pub(in crate::storage::segment) const INDEX: &str = INDEXES[0];
-/// What a name ends with while the file is being written.
+/// The suffix of a file that is being written.
 const UNFINISHED: &str = ".new";
 
-/// The columns that are verified when a segment is opened: those that the store itself needs to find traces.
+/// The columns that are verified when a segment is opened, because the store needs them to find traces.
 const ALWAYS: Projection = Projection::SORT_KEY.with(Projection::DOCUMENTS);
 
-/// A local folder of indexes, or none at all.
+/// A local folder of indexes, or no cache.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct IndexCache {
     folder: Option<PathBuf>,
-    /// Whether another process owns the cache, so that this one only reads it.
+    /// True if another process owns the cache. Then it is only read.
     is_foreign: bool,
 }
 
@@ -44,17 +43,17 @@ impl IndexCache {
         Self { folder: options.cache_dir.clone(), is_foreign: options.is_cache_foreign }
     }
 
-    /// Returns the cache of another process, which is only read; or none.
+    /// Returns a cache that another process owns, for reading only.
     pub(crate) fn foreign(folder: Option<PathBuf>) -> Self {
         Self { folder, is_foreign: true }
     }
 
-    /// Whether another process owns the cache.
+    /// Returns `true` if another process owns the cache.
     pub(crate) fn is_foreign(&self) -> bool {
         self.is_foreign
     }
 
-    /// Opens the cached index of a segment; `None` if it is not there, or damaged.
+    /// Opens the cached index of a segment; `None` if it is missing or damaged.
     pub(in crate::storage::segment) fn open(&self, record: &SegmentRecord) -> Option<Index> {
         open_content(self.map(record, INDEX)?, record)
     }
@@ -65,7 +64,7 @@ impl IndexCache {
     /// [`Error::Damage`] if the rows cannot be indexed.
     pub(crate) fn build(&self, record: &SegmentRecord, rows: &SegmentRows) -> Result<Index> {
         let written = self.own_folder().and_then(|folder| {
-            // A cache that cannot be written only costs memory.
+            // If the cache cannot be written, the index is kept in memory.
             write_file(folder, record, INDEX, |out| build(record, rows, out)).ok()?;
             self.open(record)
         });
@@ -79,7 +78,7 @@ impl IndexCache {
             .ok_or_else(|| damage("the rows cannot be indexed".into()))
     }
 
-    /// Returns what the index of a segment with these rows is, byte by byte.
+    /// Returns the exact bytes of the index of a segment with these rows.
     ///
     /// # Errors
     /// [`Error::Storage`] if it would be too large.
@@ -93,7 +92,8 @@ impl IndexCache {
         Ok(content)
     }
 
-    /// Returns whether a cached file of a segment has this content, and its path; `None` if there is no such file.
+    /// Compares a cached file of a segment with the `expected` bytes. Returns the result and the path; `None`
+    /// if the file does not exist.
     pub(in crate::storage::segment) fn compare(
         &self,
         record: &SegmentRecord,
@@ -105,12 +105,12 @@ impl IndexCache {
         Some((content.as_slice() == expected, folder.join(&record.id).join(name)))
     }
 
-    /// Maps a cached file of a segment, if it is there.
+    /// Maps a cached file of a segment, if it exists.
     pub(in crate::storage::segment) fn map(&self, record: &SegmentRecord, name: &str) -> Option<Buffer> {
         map_file(self.folder.as_deref()?, record, name)
     }
 
-    /// Has `write` write a file of a segment, if this process may.
+    /// Calls `write` to write a file of a segment, if this process owns the cache.
     pub(in crate::storage::segment) fn write_with(
         &self,
         record: &SegmentRecord,
@@ -120,19 +120,19 @@ impl IndexCache {
         write_file(self.own_folder()?, record, name, write).ok()
     }
 
-    /// Returns the folder, if this process may write there.
+    /// Returns the folder, if this process owns the cache.
     fn own_folder(&self) -> Option<&Path> {
         self.folder.as_deref().filter(|_| !self.is_foreign)
     }
 
-    /// Removes what is cached of a segment. What cannot be removed now is removed when the store is next opened.
+    /// Removes the cached files of a segment. Failed removals are repeated when the store is next opened.
     pub(crate) fn remove(&self, segment: &str) {
         if let Some(folder) = &self.folder {
             let _removed_at_next_open = fs::remove_dir_all(folder.join(segment));
         }
     }
 
-    /// Removes everything but what is cached of these segments.
+    /// Removes the cached files of all other segments.
     ///
     /// # Errors
     /// [`Error::Storage`].
@@ -160,20 +160,20 @@ pub(in crate::storage::segment) fn identity(record: &SegmentRecord) -> String {
     format!("{} {} {} {:08x}", record.id, record.rows, rows.bytes, rows.crc32c)
 }
 
-/// Returns the text that identifies what is made of the documents of this segment.
+/// Returns the text that identifies the document indexes of this segment.
 pub(in crate::storage::segment) fn identity_of_documents(record: &SegmentRecord) -> String {
     let documents = record.documents;
     let conventions = conventions_identity();
     format!("{} {} {:08x} {conventions}", identity(record), documents.bytes, documents.crc32c)
 }
 
-/// Opens what is or is to be the index of a segment; `None` if it is damaged or belongs to something else.
+/// Opens the content of a segment index; `None` if it is damaged or belongs to another segment.
 pub(in crate::storage::segment) fn open_content(content: Buffer, record: &SegmentRecord) -> Option<Index> {
     let index = Index::open(content, &identity(record))?;
     (u64::from(index.rows()) == record.rows && index.is_sound(ALWAYS)).then_some(index)
 }
 
-/// Maps a file of a segment's folder, if it is there.
+/// Maps a file of a segment's folder, if it exists.
 fn map_file(folder: &Path, record: &SegmentRecord, name: &str) -> Option<Buffer> {
     let path = folder.join(&record.id).join(name);
     let file = no_follow(OpenOptions::new().read(true)).open(path).ok()?;
@@ -207,7 +207,7 @@ fn build(record: &SegmentRecord, rows: &SegmentRows, out: &mut dyn io::Write) ->
     index::build(&rows.batch, locations, &identity(record), out)
 }
 
-/// Returns the names in a folder; none if there is no such folder.
+/// Returns the names in a folder; empty if the folder does not exist.
 fn names(folder: &Path) -> io::Result<Vec<String>> {
     match fs::read_dir(folder) {
         Ok(entries) => entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect(),

@@ -1,4 +1,5 @@
-//! Comparing the indexes of a segment, in the cache and as objects, with what its rows and documents give.
+//! Compares the indexes of a segment, in the cache and as objects, with fresh builds from its rows and
+//! documents.
 
 use super::cache::{INDEX, IndexCache};
 use super::document_index::made_content;
@@ -14,18 +15,18 @@ use crate::storage::segment::rows::read_rows;
 use crate::storage::segment::verify::verify_content;
 use crate::text_index::TextIndex;
 
-/// What was found of the indexes of a segment.
+/// The result of a comparison.
 #[derive(Debug, Default)]
 pub(crate) struct ComparedIndexes {
-    /// How many files and objects are what they should be.
+    /// The number of matching files and objects.
     pub(crate) same: u64,
     /// The paths of the others.
     pub(crate) others: Vec<String>,
 }
 
 impl Segment {
-    /// Reads all documents, and compares what `cache` and `objects` have of the segment's indexes with what documents and rows
-    /// give.
+    /// Reads all documents of a segment, builds its indexes, and compares them with those in `cache` and
+    /// `objects`.
     ///
     /// # Errors
     /// [`Error::Damage`] of the rows or of a document, [`Error::Storage`].
@@ -82,7 +83,7 @@ impl ComparedIndexes {
     }
 }
 
-/// Whether an object matches its record.
+/// Returns `true` if an object matches its record.
 fn is_whole(objects: &dyn Objects, path: &str, file: FileRecord) -> Result<bool> {
     let verified = objects.open(path).and_then(|object| verify_content(path, object.as_ref(), file));
     match verified {

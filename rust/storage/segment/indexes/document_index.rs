@@ -1,7 +1,7 @@
-//! An index that is made of the documents of a segment, as a file of the cache.
+//! Document indexes of a segment as files of the cache.
 //!
-//! `<cache>/<ulid>/spans`, `<cache>/<ulid>/text` and `<cache>/<ulid>/attributes` are derived data, as the index of the rows is. If
-//! the cache cannot be written, they are kept in memory.
+//! `<cache>/<ulid>/spans`, `<cache>/<ulid>/text` and `<cache>/<ulid>/attributes` are derived data, like the
+//! row index. If the cache cannot be written, they are kept in memory.
 
 use std::io;
 use std::sync::Arc;
@@ -17,26 +17,26 @@ use crate::storage::manifest::SegmentRecord;
 use crate::storage::options::IndexKind;
 use crate::text_index::{TextIndex, TextIndexBuilder};
 
-/// An index that is made of the documents of a segment.
+/// An index that is built from the documents of a segment.
 pub(crate) trait DocumentIndex: Sized {
-    /// Which one.
     const KIND: IndexKind;
-    /// What collects it.
+    /// The builder that collects the index.
     type Builder;
 
-    /// Writes what was collected of a segment with so many rows.
+    /// Writes the collected index of a segment with `rows` rows.
     fn write(builder: Self::Builder, source: &str, rows: u32, out: &mut Vec<u8>) -> io::Result<()>;
 
-    /// Opens what was written for `source`; `None` if it is damaged or was written for something else.
+    /// Opens an index that was written for `source`; `None` if it is damaged or was written for another
+    /// source.
     fn open(content: Buffer, source: &str) -> Option<Self>;
 
-    /// Whether what ends with `end` can be opened for `source`, as far as its end says.
+    /// Returns `true` if an index with this end can probably be opened for `source`. Only the end is checked.
     fn may_end_with(end: &[u8], source: &str) -> bool;
 
-    /// Returns how many rows it knows.
+    /// Returns the number of indexed rows.
     fn rows(&self) -> u32;
 
-    /// Returns what was written.
+    /// Returns the written bytes.
     fn content(&self) -> &[u8];
 }
 
@@ -116,7 +116,7 @@ impl DocumentIndex for TextIndex {
 }
 
 impl IndexCache {
-    /// Opens what is cached of a segment; `None` if it is not there, or damaged.
+    /// Opens a cached index of a segment; `None` if it is missing or damaged.
     pub(in crate::storage::segment) fn open_made<T: DocumentIndex>(
         &self,
         record: &SegmentRecord,
@@ -124,7 +124,7 @@ impl IndexCache {
         open_made_content(self.map(record, T::KIND.name())?, record)
     }
 
-    /// Writes what was collected of a segment, and opens it.
+    /// Writes and opens the collected index of a segment.
     ///
     /// # Errors
     /// [`Error::Storage`] if it would be too large.
@@ -137,11 +137,11 @@ impl IndexCache {
         self.write_made(record, &mut |_, out| out.write_all(&content))
     }
 
-    /// Has `write` write an index of a segment, for the source that it is given, and opens it. It is called again to write to
-    /// memory if the cache cannot be written.
+    /// Calls `write` to write an index of a segment for a given source, and opens it. If the cache cannot be
+    /// written, `write` is called again to write to memory.
     ///
     /// # Errors
-    /// [`Error::Storage`] if `write` fails, or writes something else.
+    /// [`Error::Storage`] if `write` fails, or writes an unreadable index.
     pub(in crate::storage::segment) fn write_made<T: DocumentIndex>(
         &self,
         record: &SegmentRecord,
@@ -160,7 +160,7 @@ impl IndexCache {
 }
 
 impl Builders {
-    /// Returns what was collected of so many rows as indexes in memory. One that cannot be written is left out.
+    /// Returns the collected indexes of `rows` rows in memory. An index that cannot be written is omitted.
     pub(in crate::storage) fn in_memory(self, rows: u32) -> OpenIndexes {
         OpenIndexes {
             spans: self.spans.and_then(|spans| in_memory(spans, rows)),
@@ -171,14 +171,14 @@ impl Builders {
 }
 
 fn in_memory<T: DocumentIndex>(builder: T::Builder, rows: u32) -> Option<Arc<T>> {
-    /// What names the source of an index in memory, which is never opened for another one.
+    /// The source name of in-memory indexes, which are never opened for another source.
     const SOURCE: &str = "memory";
     let mut content = Vec::new();
     T::write(builder, SOURCE, rows, &mut content).ok()?;
     T::open(Buffer::from_vec(content), SOURCE).map(Arc::new)
 }
 
-/// Opens what is or is to be an index of a segment; `None` if it is damaged or belongs to something else.
+/// Opens the content of a document index; `None` if it is damaged or belongs to another segment.
 pub(in crate::storage::segment) fn open_made_content<T: DocumentIndex>(
     content: Buffer,
     record: &SegmentRecord,
@@ -186,7 +186,7 @@ pub(in crate::storage::segment) fn open_made_content<T: DocumentIndex>(
     T::open(content, &identity_of_documents(record)).filter(|index| u64::from(index.rows()) == record.rows)
 }
 
-/// Returns what the index that was collected is, byte by byte.
+/// Returns the exact bytes of the collected index.
 ///
 /// # Errors
 /// [`Error::Storage`] if it would be too large.

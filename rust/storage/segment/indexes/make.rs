@@ -1,4 +1,4 @@
-//! Making the indexes of a segment: what is neither in the cache nor an object is made of the documents.
+//! Building the indexes of a segment: missing indexes are built from the documents.
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 
@@ -16,30 +16,31 @@ use crate::storage::segment::Segment;
 use crate::trace::Trace;
 
 impl Segment {
-    /// Returns what searches read of this segment, with the columns of `projection` verified.
+    /// Returns the indexes that searches read, with the columns of `projection` verified.
     ///
     /// # Errors
-    /// As [`Segment::index`].
+    /// The errors of [`Segment::index`].
     pub(crate) fn indexes(&self, projection: Projection) -> Result<PartIndexes> {
         Ok(PartIndexes { rows: self.index(projection)?, of_documents: self.of_documents.open() })
     }
 
-    /// Returns the indexes of its documents that are open.
+    /// Returns the open document indexes.
     pub(in crate::storage) fn document_indexes(&self) -> OpenIndexes {
         self.of_documents.open()
     }
 
-    /// Returns the index of the attributes, once it is made.
+    /// Returns the attribute index, if it is open.
     pub(crate) fn attributes(&self) -> Option<Arc<AttributeIndex>> {
         self.of_documents.attributes.load_full()
     }
 
-    /// Whether the segment has an index.
+    /// Returns `true` if an index of this kind is open.
     pub(crate) fn has_index(&self, kind: IndexKind) -> bool {
         self.of_documents.has(kind)
     }
 
-    /// Whether any of these indexes is to be made: it is not there, and the segment is not about to be merged.
+    /// Returns `true` if any of these indexes must be built: it is not open, and the segment is not being
+    /// merged.
     pub(crate) fn awaits(&self, kinds: &[IndexKind]) -> bool {
         !self.record.awaits_compression && kinds.iter().any(|kind| self.is_missing(*kind))
     }
@@ -48,33 +49,33 @@ impl Segment {
         !self.of_documents.has(kind) && !self.of_documents.is_given_up(kind)
     }
 
-    /// Held while indexes of the segment are opened, made or written.
+    /// Locks the segment's indexes. The lock is held while they are opened, built or written.
     pub(crate) fn making(&self) -> MutexGuard<'_, ()> {
         self.of_documents.making.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes what a newer record of the segment says of the objects of its indexes.
+    /// Updates the known index objects from a newer record of the segment.
     pub(crate) fn note_index_objects(&self, record: &SegmentRecord) {
         self.index_objects.note(record);
     }
 
-    /// Whether any of these indexes is to be opened from an object, as far as is known.
+    /// Returns `true` if any of these indexes can probably be opened from an object.
     pub(crate) fn awaits_copy(&self, kinds: &[IndexKind]) -> bool {
         let mut missing = kinds.iter().filter(|kind| self.is_missing(**kind));
         missing.any(|kind| self.index_objects.may_be_opened(kind.name()))
     }
 
-    /// As [`Segment::open_indexes`], while nothing else of the segment is opened or made.
+    /// Like [`Segment::open_indexes`], while holding the lock of the segment's indexes.
     ///
     /// # Errors
-    /// As [`Segment::open_indexes`].
+    /// The errors of [`Segment::open_indexes`].
     pub(crate) fn open_indexes_first(&self, objects: &dyn Objects, kinds: &[IndexKind]) -> Result<()> {
         let _making = self.making();
         self.open_indexes(objects, kinds)
     }
 
-    /// Opens indexes of the documents that are there: from the cache, or else from their objects, unless another process owns
-    /// the cache and copies them itself.
+    /// Opens existing document indexes: from the cache, or otherwise from their objects. If another process
+    /// owns the cache, that process copies the objects.
     ///
     /// # Errors
     /// [`Error::Storage`] or [`Error::Busy`] if an object cannot be read now.
@@ -106,8 +107,8 @@ impl Segment {
         Ok(fetched.map(Arc::new))
     }
 
-    /// Reads the documents for those indexes that are missing, unless `is_cancelled` returns true meanwhile. One that cannot be
-    /// made, or takes too much memory, is given up.
+    /// Reads the documents for the missing indexes of these kinds, unless `is_cancelled` returns true
+    /// meanwhile. An index that cannot be built, or takes too much memory, is abandoned.
     ///
     /// # Errors
     /// [`Error::Cancelled`]; [`Error::Storage`] if a document cannot be read.
@@ -128,7 +129,7 @@ impl Segment {
         Ok(collected)
     }
 
-    /// Writes what was collected to the cache, and opens it.
+    /// Writes the collected indexes to the cache, and opens them.
     ///
     /// # Errors
     /// [`Error::Storage`] if an index would be too large.
@@ -147,8 +148,8 @@ impl Segment {
         Ok(())
     }
 
-    /// Whether the record is to say something else of an index: what is open is not its object yet, or, where the cache is
-    /// on the same disk as the store, there is an object although the cache has the same.
+    /// Returns `true` if an index record must change. Either the open index has no matching object yet, or an
+    /// object exists although the cache is on the same disk as the store.
     pub(crate) fn awaits_index_objects(&self, objects: &dyn Objects) -> bool {
         INDEXES.iter().any(|index| self.is_index_object_due(objects, index))
     }
@@ -161,11 +162,12 @@ impl Segment {
         self.index_objects.object(index).is_some() && self.cache.map(&self.record, index).is_some()
     }
 
-    /// Writes the objects of indexes that are due, unless `is_cancelled` returns true meanwhile, and adds to `records` what
-    /// the segment's record is to say of them.
+    /// Writes the index objects that are due, unless `is_cancelled` returns true meanwhile. Adds the new
+    /// index records of the segment to `records`.
     ///
     /// # Errors
-    /// [`Error::Cancelled`], [`Error::Storage`]; [`Error::Damage`] if an index has to be built anew for it and cannot be.
+    /// [`Error::Cancelled`], [`Error::Storage`]; [`Error::Damage`] if an index must be rebuilt for its object
+    /// and cannot be.
     pub(crate) fn write_index_objects(
         &self,
         objects: &dyn Objects,
@@ -202,7 +204,7 @@ impl Segment {
         }
     }
 
-    /// Returns the decoded sizes of its documents in bytes.
+    /// Returns the decoded sizes of the documents in bytes.
     pub(super) fn document_sizes(&self) -> Vec<u64> {
         let index = self.index.load();
         let decoded = |row| {

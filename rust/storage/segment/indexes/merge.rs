@@ -1,4 +1,5 @@
-//! Merging the indexes of segments as their rows are merged: it costs a tenth of what making them of the documents does.
+//! Merges the indexes of segments when their rows are merged. This takes a tenth of the time of a build from
+//! the documents.
 
 use std::io;
 use std::sync::Arc;
@@ -14,8 +15,8 @@ use crate::storage::segment::Segment;
 use crate::text_index::TextIndex;
 
 impl Segment {
-    /// Makes the indexes that few of the rows of segments lack, so that those of all can be merged. Where more lack one, it is
-    /// made of the merged segment, once.
+    /// Builds indexes that are missing for only a few rows, so that the indexes of all inputs can be merged.
+    /// If more rows lack an index, it is built once from the merged segment.
     ///
     /// # Errors
     /// [`Error::Cancelled`]; [`Error::Storage`] if a document cannot be read, or an index would be too large.
@@ -43,8 +44,8 @@ impl Segment {
         Ok(())
     }
 
-    /// Merges the indexes of the inputs whose rows this segment has. One that an input lacks, or that would take too much memory,
-    /// is left to be made of the documents.
+    /// Merges the indexes of the inputs whose rows this segment has. An index that an input lacks, or that
+    /// would take too much memory, is skipped and later built from the documents.
     ///
     /// # Errors
     /// [`Error::Cancelled`]; [`Error::Storage`] if an index would be too large.
@@ -85,7 +86,7 @@ impl Segment {
         Ok(())
     }
 
-    /// Has `merge` write an index; `None` if it says that what it is to write is not known.
+    /// Calls `merge` to write an index; `None` if `merge` cannot determine its content.
     fn merged<T: DocumentIndex>(
         &self,
         is_cancelled: &dyn Fn() -> bool,
@@ -108,7 +109,7 @@ impl Segment {
     }
 }
 
-/// Returns what each input has; `None` if one has it not.
+/// Returns the index of each input; `None` if an input lacks it.
 fn all_of<T>(inputs: &[OpenIndexes], of: impl Fn(&OpenIndexes) -> Option<Arc<T>>) -> Option<Vec<Arc<T>>> {
     inputs.iter().map(of).collect()
 }

@@ -1,8 +1,8 @@
-//! The indexes of a segment: that of its rows, and what is made of its documents in the background, a table of spans, an
-//! index of their attributes and an index of texts.
+//! The indexes of a segment: the row index, and the document indexes, which are built in the background: span
+//! table, attribute index and text index.
 //!
-//! They are opened from the cache or from their objects, or made once the segment is part of the store. Until then documents
-//! decide what they would.
+//! They are opened from the cache or from their objects, or built after the segment becomes live. Until then
+//! documents are checked instead.
 
 pub(crate) mod cache;
 mod compare;
@@ -30,7 +30,7 @@ use crate::text_index::{TextIndex, TextIndexBuilder};
 use crate::trace::Trace;
 use crate::trace::view::{Channel, TraceView};
 
-/// What searches read of a part: of a segment, or of a batch of the head that is indexed.
+/// The indexes that searches read of a segment or an indexed head batch.
 #[derive(Debug)]
 pub struct PartIndexes {
     pub(in crate::storage) rows: Arc<Index>,
@@ -38,7 +38,7 @@ pub struct PartIndexes {
 }
 
 impl PartIndexes {
-    /// Returns what filters decide rows by.
+    /// Returns the indexes for the evaluation of filters.
     pub fn of_filters(&self) -> Indexes<'_> {
         let OpenIndexes { spans, texts, attributes } = &self.of_documents;
         Indexes {
@@ -56,7 +56,7 @@ impl PartIndexes {
     }
 }
 
-/// The indexes that were made of documents, those that there are.
+/// The open document indexes.
 #[derive(Debug, Clone, Default)]
 pub(in crate::storage) struct OpenIndexes {
     pub(in crate::storage) spans: Option<Arc<SpanTable>>,
@@ -74,21 +74,21 @@ impl OpenIndexes {
     }
 }
 
-/// What is made of the documents of a segment, as far as it is.
+/// The document indexes of a segment.
 #[derive(Debug, Default)]
 pub(in crate::storage::segment) struct DocumentIndexes {
     pub(in crate::storage::segment) spans: ArcSwapOption<SpanTable>,
     pub(in crate::storage::segment) texts: ArcSwapOption<TextIndex>,
     pub(in crate::storage::segment) attributes: ArcSwapOption<AttributeIndex>,
-    /// Which kinds cannot be made: they would take too much memory. Of texts also if a document cannot be read, for its texts
-    /// would be taken for missing.
+    /// The kinds that cannot be built because they would take too much memory. The text index also cannot be
+    /// built if a document is unreadable, because its texts would count as missing.
     given_up: [AtomicBool; IndexKind::ALL.len()],
-    /// Held while they are opened, made or written.
+    /// Held while indexes are opened, built or written.
     pub(in crate::storage::segment) making: Mutex<()>,
 }
 
 impl DocumentIndexes {
-    /// Returns those that are open now.
+    /// Returns the open indexes.
     pub(in crate::storage::segment) fn open(&self) -> OpenIndexes {
         OpenIndexes {
             spans: self.spans.load_full(),
@@ -119,7 +119,7 @@ impl DocumentIndexes {
     }
 }
 
-/// Collects what is made of the documents of a segment.
+/// Collects the document indexes of a segment.
 #[derive(Debug, Default)]
 pub(crate) struct Builders {
     pub(in crate::storage::segment) spans: Option<SpanTableBuilder>,
@@ -138,7 +138,7 @@ impl Builders {
         }
     }
 
-    /// Whether one is still collected.
+    /// Returns `true` if this kind is still collected.
     pub(in crate::storage::segment) fn has(&self, kind: IndexKind) -> bool {
         match kind {
             IndexKind::Spans => self.spans.is_some(),
@@ -147,12 +147,12 @@ impl Builders {
         }
     }
 
-    /// Whether all have been given up.
+    /// Returns `true` if all indexes have been abandoned.
     pub(in crate::storage::segment) fn is_empty(&self) -> bool {
         self.spans.is_none() && self.texts.is_none() && self.attributes.is_none()
     }
 
-    /// Adds a row; `None` if its document cannot be read. What becomes too large is given up.
+    /// Adds a row; `None` if its document cannot be read. An index that becomes too large is abandoned.
     pub(in crate::storage::segment) fn add(&mut self, row: usize, trace: Option<Trace>) {
         let trace = trace.map(Trace::into_assembled);
         let view = trace.as_ref().map(TraceView::of);
@@ -164,7 +164,7 @@ impl Builders {
             attributes.add(view.as_ref());
         }
         priority::yield_cpu();
-        // Texts that are not known would be taken for missing.
+        // The unknown texts would count as missing.
         let texts = self.texts.as_mut();
         let is_known = texts.is_none_or(|texts| {
             let known = u32::try_from(row).ok().zip(view.as_ref());
@@ -174,15 +174,15 @@ impl Builders {
         self.give_up_what_is_too_large();
     }
 
-    /// Packs what was added. Nothing more is to be added.
+    /// Packs the added rows. No more rows can be added.
     pub(in crate::storage::segment) fn pack(&mut self) {
         if let Some(texts) = self.texts.as_mut() {
             texts.pack();
         }
     }
 
-    /// Appends what was collected of later rows. Returns false if it is not known what that gives for attributes, which are then
-    /// missing here.
+    /// Appends the indexes of later rows. Returns `false` if the merged attribute index cannot be determined.
+    /// It is then missing here.
     pub(in crate::storage::segment) fn append(&mut self, later: Self) -> bool {
         both(&mut self.spans, later.spans, SpanTableBuilder::append);
         both(&mut self.texts, later.texts, TextIndexBuilder::append);
@@ -202,7 +202,7 @@ impl Builders {
     }
 }
 
-/// Appends what was collected later; what one of both has given up is given up.
+/// Appends a later part. The index is abandoned if either part was abandoned.
 fn both<T>(own: &mut Option<T>, later: Option<T>, append: impl FnOnce(&mut T, T)) {
     match (own.as_mut(), later) {
         (Some(own), Some(later)) => append(own, later),

@@ -1,8 +1,9 @@
-//! The indexes of a segment as objects beside its rows and documents, for machines whose cache is empty.
+//! Segment indexes as objects next to the rows and documents, for machines with an empty cache.
 //!
-//! An object `<index>-<number>` is what the cache has, byte by byte, and as derived as that: one that is missing,
-//! damaged or of another version is made anew and replaced, and refuses nothing. A name is given once, as that of a
-//! deletion vector is: a writer that was replaced may still delete what it knew by name.
+//! An object `<index>-<number>` has the exact bytes of the cached file, and is derived data as well. An
+//! object that is missing, damaged or of another version is rebuilt and replaced; it never causes an error. A
+//! name is used once, like the name of a deletion vector, because a replaced writer may still delete objects
+//! by name.
 
 use std::io;
 use std::sync::{Mutex, PoisonError};
@@ -15,13 +16,13 @@ use crate::storage::manifest::{FileRecord, INDEXES, IndexRecord, SegmentRecord, 
 use crate::storage::objects::{ObjectReader, Objects};
 use crate::storage::segment::verify::{read_file, verify_size, wrong_checksum};
 
-/// How much is read or written at once. A bucket splits it into several requests that are sent together.
+/// The size of one read or write. A bucket splits it into several concurrent requests.
 const PIECE_BYTES: usize = 16 << 20;
 
-/// How much of an object is looked at before it is read.
+/// The number of bytes at the end of an object that are checked before it is read.
 const END_BYTES: u64 = 64 << 10;
 
-/// What is known of the objects of a segment's indexes.
+/// The known state of the index objects of a segment.
 #[derive(Debug)]
 pub(in crate::storage::segment) struct IndexObjects(Mutex<[KnownObject; INDEXES.len()]>);
 
@@ -30,23 +31,23 @@ pub(in crate::storage::segment) type NamedObject = (String, FileRecord);
 
 #[derive(Debug, Default)]
 struct KnownObject {
-    /// What is recorded, if anything.
+    /// The recorded object, if any.
     object: Option<NamedObject>,
-    /// Whether it is what is open.
+    /// True if the open index has the content of the object.
     is_open: bool,
-    /// Whether it was found to be missing, damaged or of another version.
+    /// True if the object was missing, damaged or of another version.
     is_useless: bool,
 }
 
 impl IndexObjects {
-    /// Returns what the record of a segment says.
+    /// Returns the state of the objects in the record of a segment.
     pub(in crate::storage::segment) fn of(record: &SegmentRecord) -> Self {
         let own = Self(Mutex::default());
         own.note(record);
         own
     }
 
-    /// Notes what a newer record of the segment says.
+    /// Updates the state from a newer record of the segment.
     pub(in crate::storage::segment) fn note(&self, record: &SegmentRecord) {
         for index in INDEXES {
             let object = record.index_object(index).map(|(name, file)| (name.to_owned(), file));
@@ -58,15 +59,16 @@ impl IndexObjects {
         }
     }
 
-    /// Notes that an index of this size was opened from the cache. Files of two versions differ in their size, or are found out
-    /// when an object is opened: so that not every byte of the cache is read.
+    /// Records that an index of this size was opened from the cache. Two versions of a file usually differ in
+    /// size. Otherwise the difference is found when an object is opened. So the cache need not be read as a
+    /// whole.
     pub(in crate::storage::segment) fn cached(&self, index: &str, bytes: u64) {
         self.change(index, |known| {
             known.is_open = known.object.as_ref().is_some_and(|(_, file)| file.bytes == bytes);
         });
     }
 
-    /// Notes whether an index was opened from `object`, unless another one was recorded meanwhile.
+    /// Records if an index was opened from `object`, unless another object was recorded meanwhile.
     pub(in crate::storage::segment) fn fetched(&self, index: &str, object: &NamedObject, is_open: bool) {
         self.change(index, |known| {
             if known.object.as_ref() == Some(object) {
@@ -75,12 +77,12 @@ impl IndexObjects {
         });
     }
 
-    /// Notes that an index was made anew, so that an object that is recorded of it is not what is open.
+    /// Records that an index was rebuilt, so that its recorded object may differ.
     pub(in crate::storage::segment) fn made(&self, index: &str) {
         self.change(index, |known| known.is_open = false);
     }
 
-    /// Notes what is recorded of an index from now on: what is open, or nothing.
+    /// Records the new object of an index, which has the content of the open index, or its removal.
     pub(in crate::storage::segment) fn recorded(&self, record: &IndexRecord) {
         self.change(record.index, |known| {
             known.object.clone_from(&record.object);
@@ -88,17 +90,17 @@ impl IndexObjects {
         });
     }
 
-    /// Returns the name of the object of an index, with its size and checksum, if one is recorded.
+    /// Returns the name, size and checksum of the recorded object of an index.
     pub(in crate::storage::segment) fn object(&self, index: &str) -> Option<NamedObject> {
         self.change(index, |known| known.object.clone()).flatten()
     }
 
-    /// Whether what is open is the object that is recorded.
+    /// Returns `true` if the open index has the content of the recorded object.
     pub(in crate::storage::segment) fn is_open(&self, index: &str) -> bool {
         self.change(index, |known| known.is_open && known.object.is_some()) == Some(true)
     }
 
-    /// Whether there is an object of an index, which was not found to be useless.
+    /// Returns `true` if an index has an object that is not known to be unusable.
     pub(in crate::storage::segment) fn may_be_opened(&self, index: &str) -> bool {
         self.change(index, |known| known.object.is_some() && !known.is_useless) == Some(true)
     }
@@ -110,9 +112,9 @@ impl IndexObjects {
     }
 }
 
-/// Reads the object of an index and compares it with what is recorded of it. It becomes a file of the cache, or is in memory
-/// if this process may not write there. `None` if it is missing or damaged, or `may_end_with` says of its last bytes that it
-/// is of another version, so that it is not read for nothing.
+/// Reads the object of an index and compares it with its record. The content becomes a cache file, or stays
+/// in memory if this process may not write to the cache. `None` if the object is missing or damaged.
+/// `may_end_with` checks the last bytes first, so that an object of another version is not read in vain.
 ///
 /// # Errors
 /// [`Error::Storage`] or [`Error::Busy`] if it cannot be read now.
@@ -139,7 +141,7 @@ pub(in crate::storage::segment) fn fetch(
         match (failed, written.and_then(|()| cache.map(record, index))) {
             (Some(error), _) => Err(error),
             (None, Some(content)) => Ok(Some(content)),
-            // A cache that cannot be written only costs memory.
+            // If the cache cannot be written, the index is kept in memory.
             (None, None) => {
                 read_file(&path, object.as_ref(), file).map(|content| Some(Buffer::from(content)))
             }
@@ -151,7 +153,7 @@ pub(in crate::storage::segment) fn fetch(
     }
 }
 
-/// Returns the last bytes of an object, in which most often the whole table of its sections is.
+/// Returns the last bytes of an object, which usually include the whole section table.
 fn end_of(object: &dyn ObjectReader) -> Result<Vec<u8>> {
     let bytes = object.bytes();
     let length = bytes.min(END_BYTES);
@@ -160,7 +162,8 @@ fn end_of(object: &dyn ObjectReader) -> Result<Vec<u8>> {
     Ok(end)
 }
 
-/// Copies an object piece by piece. Returns [`Error::Damage`] if it does not match its record, or why it cannot be read.
+/// Copies an object in chunks. The inner result is [`Error::Damage`] if the object does not match its record,
+/// or the read error.
 ///
 /// # Errors
 /// The copy cannot be written.
@@ -185,11 +188,10 @@ fn copy(
     Ok(if is_same { Ok(()) } else { Err(wrong_checksum(path)) })
 }
 
-/// Writes the object of an index under a new name, unless `is_cancelled` returns true meanwhile. Returns what the record of the
-/// segment is to say of it.
+/// Writes an index object under a new name, unless `is_cancelled` returns true meanwhile. Returns its record.
 ///
 /// # Errors
-/// [`Error::Cancelled`], [`Error::Storage`]. What was written is deleted as far as possible.
+/// [`Error::Cancelled`], [`Error::Storage`]. The written object is deleted if possible.
 pub(in crate::storage::segment) fn write(
     objects: &dyn Objects,
     record: &SegmentRecord,

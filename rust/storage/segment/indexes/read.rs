@@ -1,8 +1,8 @@
-//! Reading documents for their indexes.
+//! Reads documents for index builds.
 //!
-//! The rows are read in parts, one for each core, and what is collected of the parts is put together. A thread that reads a trace
-//! also collects what indexes have of it, and drops it. When traces were read by one thread, collected by a second one and
-//! dropped by a third, a third of the work was to free memory that other threads had allocated long before.
+//! The rows are divided into one part per core, and the collected parts are joined. Each thread reads a
+//! trace, adds it to the indexes, and drops it. With separate threads for reading, collecting and dropping, a
+//! third of the time went to freeing memory that other threads had allocated.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,14 +15,14 @@ use crate::trace::Trace;
 
 /// Documents of fewer bytes are read by one thread.
 const PART_BYTES: u64 = 1 << 20;
-/// After so many rows it is asked whether to go on.
+/// The number of rows between two checks for cancellation.
 const ROWS_PER_CHECK: usize = 64;
 
-/// Collects what is made of the traces that `read` returns for the rows; `None` is a document that cannot be read. `sizes` are
-/// those of their documents in bytes. What takes too much memory is left out.
+/// Collects the indexes of the traces that `read` returns for the rows; `None` is an unreadable document.
+/// `sizes` are the sizes of the documents in bytes. An index that takes too much memory is omitted.
 ///
 /// # Errors
-/// [`Error::Cancelled`], or what `read` fails with.
+/// [`Error::Cancelled`], or an error of `read`.
 pub(in crate::storage) fn read_documents(
     sizes: &[u64],
     indexing: &Indexing,
@@ -53,7 +53,7 @@ pub(in crate::storage) fn read_documents(
     Ok(whole)
 }
 
-/// Divides rows whose documents have these sizes into at most `count` parts that are about as large.
+/// Divides rows with these document sizes into at most `count` parts of similar size.
 fn parts(sizes: &[u64], count: usize) -> Vec<Range<usize>> {
     let of_part = PART_BYTES.max(sizes.iter().sum::<u64>().div_ceil(count.max(1) as u64));
     let (mut parts, mut start, mut bytes) = (Vec::new(), 0, 0);
@@ -67,10 +67,11 @@ fn parts(sizes: &[u64], count: usize) -> Vec<Range<usize>> {
     parts
 }
 
-/// Has all parts read at once, the first one by this thread, which alone asks whether to go on. Returns what they give.
+/// Reads all parts in parallel. The current thread reads the first one, and alone checks for cancellation.
+/// Returns the results.
 ///
 /// # Errors
-/// What a part fails with; the others are told to end.
+/// The error of a part; the other parts are cancelled.
 fn read_parts<T: Send>(
     parts: &[Range<usize>],
     is_cancelled: &dyn Fn() -> bool,
@@ -94,7 +95,7 @@ fn read_parts<T: Send>(
         }
     });
     let mut outcomes: Vec<Result<T>> = outcomes.into_iter().flatten().collect();
-    // What a part failed with says more than that the others were told to end.
+    // The error of a failed part takes precedence over the cancellation of the others.
     let is_failure = |outcome: &Result<T>| !matches!(outcome, Ok(_) | Err(Error::Cancelled));
     match outcomes.iter().position(is_failure) {
         Some(failed) => outcomes.swap_remove(failed).map(|part| vec![part]),
@@ -102,7 +103,7 @@ fn read_parts<T: Send>(
     }
 }
 
-/// Collects what is made of some rows, unless `is_ended` returns true meanwhile.
+/// Collects the indexes of some rows, unless `is_ended` returns true meanwhile.
 fn collect(
     rows: Range<usize>,
     indexing: &Indexing,

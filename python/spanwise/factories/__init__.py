@@ -1,4 +1,4 @@
-"""Factories, which build a component for each request."""
+"""Factories build a new component for each request."""
 
 from spanwise.factories.context import RequestContext, TrustedContext
 from spanwise.factories.kinds import AgentFactory, Factory, TeamFactory, WorkflowFactory

@@ -1,4 +1,4 @@
-"""The request as a factory sees it.
+"""The request that a factory receives.
 
 See docs/reference/api-runs.md#request-context.
 """
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TrustedContext:
-    """What was verified about the caller, here or by the surrounding program. Nothing in it comes from a form field.
+    """The verified facts about the caller, from a token or from the surrounding program. Form fields have no influence.
 
     Attributes:
         claims: the claims of the token, deeply immutable.
@@ -27,7 +27,7 @@ class TrustedContext:
     scopes: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
-        """Copies both, so that nobody else can change them."""
+        """Copies both, so that later changes to the arguments have no effect."""
         object.__setattr__(self, "claims", frozen(self.claims))
         object.__setattr__(self, "scopes", frozenset(self.scopes))
 
@@ -37,11 +37,11 @@ class RequestContext:
     """The only argument of a factory.
 
     Attributes:
-        user_id: the caller: verified if possible, else as the form says, else None.
-        session_id: the session, likewise.
-        input: an instance of the factory's schema; without a schema, the parsed object, or None.
-        trusted: what authorization verified; use it for decisions about permissions.
-        request: the request itself, for what no other attribute carries.
+        user_id: the caller; verified if possible, otherwise from the form, otherwise None.
+        session_id: the session, from the same sources.
+        input: an instance of the factory's schema; without a schema, the parsed object or None.
+        trusted: the verified facts about the caller; use them for decisions about permissions.
+        request: the request itself, for anything that is not in the other attributes.
     """
 
     user_id: str | None = None

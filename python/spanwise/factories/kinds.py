@@ -1,4 +1,4 @@
-"""The three kinds of factory, which differ in the kind of component they build.
+"""The three kinds of factory, one for each kind of component.
 
 See docs/reference/api-runs.md#factories.
 """
@@ -32,13 +32,13 @@ class Factory:
     """Builds a new component for every request. Use one of its three subclasses.
 
     Attributes:
-        kind: the kind of component it builds.
+        kind: the kind of component that it builds.
         id: its id in URL paths.
-        db: the database of products that have none.
+        db: the database for products without one.
         factory: the callable.
         name: its name, for people.
-        description: what it is good for.
-        input_schema: the schema of `factory_input`; None for any object.
+        description: its purpose, for people.
+        input_schema: the schema of `factory_input`; None accepts any object.
     """
 
     kind: ClassVar[Kind]
@@ -52,18 +52,18 @@ class Factory:
         description: str | None = None,
         input_schema: Schema = None,
     ) -> None:
-        """Creates a factory, without calling `factory`.
+        """Creates a factory without calling `factory`.
 
         Args:
-            id: its id in URL paths, which every product gets.
-            db: the database of products that have none; sync or async.
+            id: its id in URL paths; every product gets it.
+            db: the database for products without one; sync or async.
             factory: takes a RequestContext and returns a new component; sync or async.
             name: its name, for people.
-            description: what it is good for.
+            description: its purpose, for people.
             input_schema: the type of `factory_input`: a msgspec Struct, a dataclass, a TypedDict or a pydantic model.
 
         Raises:
-            ValueError: the id is empty, or the db is None.
+            ValueError: the id is empty, or the db is missing.
             ConfigurationError: the schema cannot be used, or `factory` is not callable with one argument.
         """
         if not id:
@@ -84,14 +84,14 @@ class Factory:
         self._products: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
     def describe(self) -> dict[str, Any]:
-        """Returns the JSON schema of the input, if there is one, for listings. Does not call the factory."""
+        """Returns the JSON schema of the input for listings, if there is one. Does not call the factory."""
         if self.input_schema is None:
             return {}
         schema = json_schema(self.input_schema)
         return {"input_schema": schema, "factory_input_schema": schema}
 
     def checked(self, context: RequestContext) -> RequestContext:
-        """Returns the context with its input converted to the schema. No input counts as an empty object.
+        """Returns the context with its input converted to the schema. A missing input counts as an empty object.
 
         Raises:
             FactoryValidationError: the input does not match the schema.
@@ -110,32 +110,32 @@ class Factory:
 
         Raises:
             FactoryValidationError: the input does not match the schema.
-            FactoryError: the callable is async, raised, or returned no new component of its kind.
+            FactoryError: the callable is async, raised, or did not return a new component of its kind.
         """
         context = self.checked(context) if read_input else replace(context, input=None)
         if is_async(self.factory):
             raise FactoryError(f"{self.kind} factory `{self.id}` is async: use resolve_async")
         try:
             product = self.factory(context)
-        except BaseException as error:  # nothing that a factory raises ends the service
+        except BaseException as error:  # no error of a factory may end the service
             raise self._failure(error) from error
         return self._finish(product)
 
     async def resolve_async(
         self, context: RequestContext, *, read_input: bool = True, deadline_seconds: float = DEADLINE_SECONDS
     ) -> Component:
-        """Returns a new component. A sync callable runs in a thread of its own.
+        """Returns a new component. A sync callable runs in its own thread.
 
         Args:
             context: the request.
             read_input: whether to check the context's input; if not, the callable gets None.
-            deadline_seconds: how long the callable may take.
+            deadline_seconds: the time limit of the callable.
 
         Raises:
             FactoryValidationError: the input does not match the schema; the callable was not called.
             FactoryPermissionError: the callable rejected the caller.
-            UnavailableError: too many sync callables run at once.
-            FactoryError: the callable raised, took too long, or returned no new component of its kind.
+            UnavailableError: too many sync callables are running.
+            FactoryError: the callable raised, took too long, or did not return a new component of its kind.
         """
         context = self.checked(context) if read_input else replace(context, input=None)
         try:
@@ -154,7 +154,7 @@ class Factory:
             return await in_thread(lambda: self.factory(context))
         except (TimeoutError, UnavailableError):
             raise
-        except BaseException as error:  # an async factory runs on the loop, which `SystemExit` would end
+        except BaseException as error:  # an async factory runs on the loop, and `SystemExit` would end it
             task = asyncio.current_task()
             if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
                 raise
@@ -166,10 +166,10 @@ class Factory:
         return FactoryError(f"{self.kind} factory `{self.id}` raised {type(error).__name__}: {error}")
 
     def _finish(self, product: object) -> Component:
-        """Returns the product as a component with the factory's id and db, event storage enabled, and initialized.
+        """Returns the product as an initialized component, with the factory's id and db, and event storage enabled.
 
         Raises:
-            FactoryError: the product is no new component of this kind.
+            FactoryError: the product is not a new component of this kind.
         """
         if inspect.iscoroutine(product):
             product.close()
@@ -195,10 +195,10 @@ class Factory:
         return component
 
     def _expect_fresh(self, product: object) -> None:
-        """Rejects a component that was returned before: requests of different callers would share it.
+        """Rejects a component that was returned before, because requests of different callers would share it.
 
         Raises:
-            FactoryError: it was.
+            FactoryError: it was returned before.
         """
         if self._products.get(id(product)) is product:
             raise FactoryError(f"{self.kind} factory `{self.id}` returned a component that it returned before")
@@ -209,14 +209,14 @@ class Factory:
 
 
 def _expect_one_argument(owner: str, factory: Callable[..., Any]) -> None:
-    """Checks that a factory can be called with a RequestContext, as far as its signature is known.
+    """Checks that a factory can be called with a RequestContext, if its signature is known.
 
     Raises:
         ConfigurationError: it cannot.
     """
     try:
         signature = inspect.signature(factory)
-    except (ValueError, TypeError):  # of a callable that is not written in Python
+    except (ValueError, TypeError):  # the callable is not written in Python
         return
     try:
         signature.bind(None)

@@ -13,21 +13,21 @@ from spanwise.errors import BadRequestError, ConfigurationError, FactoryValidati
 from spanwise.strict_json import reject_duplicates
 
 Schema: TypeAlias = Any
-"""A type of one of these kinds, or None. Python has no type that covers the four."""
+"""A type of one of these kinds, or None. Python has no type for this union."""
 
 MAX_BYTES = 256 * 1024
 MAX_NESTING = 64
 
 
 def parse_input(text: str | None, name: str = "factory_input") -> dict[str, Any] | None:
-    """Returns the JSON object in the text of a field; None if the field is absent.
+    """Returns the JSON object in the text of a field; None if the field is missing.
 
     Args:
         text: the text.
         name: the name of the field, for messages.
 
     Raises:
-        BadRequestError: the text is no JSON object, has a member twice, or is too long or too deeply nested.
+        BadRequestError: the text is not a JSON object, repeats a member, or is too long or too deeply nested.
     """
     if text is None:
         return None
@@ -41,14 +41,14 @@ def parse_input(text: str | None, name: str = "factory_input") -> dict[str, Any]
 
 
 def check_input(found: object, name: str = "factory_input") -> dict[str, Any]:
-    """Returns a decoded JSON value that must be an object.
+    """Checks that a decoded JSON value is an object, and returns it.
 
     Args:
         found: the value.
-        name: the name of the field that held it, for messages.
+        name: the name of its field, for messages.
 
     Raises:
-        BadRequestError: it is no object, or is too long or too deeply nested.
+        BadRequestError: it is not an object, or is too long or too deeply nested.
     """
     if not isinstance(found, dict):
         raise BadRequestError(f"{name} must be a JSON object, got {type(found).__name__}")
@@ -96,7 +96,7 @@ def validated(schema: Schema, given: object) -> Any:  # noqa: ANN401  # an insta
     """Returns an input converted to its schema.
 
     Raises:
-        FactoryValidationError: the input does not match. The message ends with the path, and repeats no value.
+        FactoryValidationError: the input does not match. The message ends with the path and repeats no value.
     """
     try:
         if _is_pydantic(schema):
@@ -119,7 +119,7 @@ def _inlined(schema: Schema) -> dict[str, Any]:
         definitions: dict[str, Any] = found["$defs"]
         root = definitions[reference]
         if f'"#/$defs/{reference}"'.encode() not in msgspec.json.encode(definitions):
-            del definitions[reference]  # nothing else refers to it
+            del definitions[reference]  # nothing else refers to this definition
         found = {**root, **({"$defs": definitions} if definitions else {})}
     return found
 

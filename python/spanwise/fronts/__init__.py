@@ -1,4 +1,4 @@
-"""Front doors in a Ray cluster: services without a terminal, which Ray starts, and starts again if they end.
+"""Gateways in a Ray cluster: services without a terminal. Ray starts them, and restarts them if they end.
 
-`actor` is what runs in the process of one and knows nothing of Ray; `processes` starts, finds and ends them.
+`actor` runs in the process of a gateway and does not use Ray. `admin` starts, finds and ends these processes.
 """

@@ -1,4 +1,4 @@
-"""What runs in the process of a front door."""
+"""The code in the process of a gateway."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
     from spanwise.http.server import Addresses
 
 STOP_SECONDS = 10.0
-"""How long a front door may take to close, beyond the time that it gives requests."""
+"""Seconds that a gateway may take to close after its requests have ended."""
 _RETRY_SECONDS = 1.0
-_EVERY_ADDRESS = {"0.0.0.0", "::"}  # compared with, not listened on
+_EVERY_ADDRESS = {"0.0.0.0", "::"}  # only compared with; no socket listens there
 _log = logging.getLogger(__name__)
 
 
 class FrontPlan(Struct, frozen=True):
-    """What the process of a front door needs to know.
+    """The configuration of a gateway process.
 
     Attributes:
         settings: the settings that are not defaults, as `Service` takes them.
-        ports: on how many ports from `port` on it may listen: on the first one that is free.
+        ports: the number of ports to try, from `port` on. The gateway listens on the first free one.
     """
 
     settings: dict[str, Any]
@@ -47,12 +47,12 @@ class FrontPlan(Struct, frozen=True):
 
 
 class FrontPlace(Struct, frozen=True):
-    """Where a front door runs.
+    """The location of a gateway.
 
     Attributes:
         host: the name of its machine.
         process_id: the id of its process there.
-        url: where it listens; None if it does not.
+        url: the address where it listens; None if it does not listen.
         error: why it does not serve; None if it does.
     """
 
@@ -63,13 +63,13 @@ class FrontPlace(Struct, frozen=True):
 
 
 class FrontActor:
-    """The service of this process. Its methods are called from several threads at once.
+    """The gateway service of this process. Its methods are called from several threads at once.
 
-    It is served in a thread, which begins anew whenever the service has ended without being told to.
+    A thread serves it, and restarts it when it ends unexpectedly.
     """
 
     def __init__(self, plan: FrontPlan) -> None:
-        """Begins to serve."""
+        """Starts to serve."""
         self._plan = plan
         self._url: str | None = None
         self._error: str | None = "it is being opened"
@@ -80,13 +80,13 @@ class FrontActor:
         self._thread.start()
 
     def open(self, seconds: float) -> FrontPlace:
-        """Returns where it serves, once it does.
+        """Returns the location of the gateway, once it serves.
 
         Args:
-            seconds: how long it may take.
+            seconds: the time limit.
 
         Raises:
-            UnavailableError: it did not open, or not in time; the message says why.
+            UnavailableError: it did not open, or not in time; the message has the reason.
         """
         self._is_opened.wait(seconds)
         place = self.place()
@@ -95,11 +95,11 @@ class FrontActor:
         return place
 
     def place(self) -> FrontPlace:
-        """Returns where it runs, and whether it serves."""
+        """Returns its location, and whether it serves."""
         return FrontPlace(socket.gethostname(), os.getpid(), self._url, self._error)
 
     def stop(self) -> None:
-        """Returns once what was under way has ended and everything is closed, or took too long to."""
+        """Waits until all requests have ended and everything is closed, or the time limit is reached."""
         self._is_stopping.set()
         self._stop()
         self._thread.join(load_settings(self._plan.settings).drain_seconds + STOP_SECONDS)
@@ -121,7 +121,7 @@ class FrontActor:
         self._is_opened.set()
 
     def _begin(self) -> Coroutine[None, None, None]:
-        """Returns the service, which is to be run. No method is asynchronous: Ray would run all of them in one loop."""
+        """Returns the coroutine of the service. No method is async, because Ray runs all async methods in one loop."""
         service = _Front(self._plan.settings | {"port": self._port()}, self._opened)
 
         async def run() -> None:
@@ -142,10 +142,10 @@ class FrontActor:
         return run()
 
     def _port(self) -> int:
-        """Returns the first port that is free.
+        """Returns the first free port; the last one if all others are taken.
 
         Raises:
-            ConfigurationError: none is.
+            ConfigurationError: the settings are invalid.
         """
         first = load_settings(self._plan.settings).port
         *others, last = range(first, first + self._plan.ports)
@@ -176,6 +176,6 @@ class _Front(Service):
         self._has_opened = opened
 
     async def open(self) -> None:
-        """Opens the service, and says that it has."""
+        """Opens the service and reports that it is open."""
         await super().open()
         self._has_opened()

@@ -1,4 +1,4 @@
-"""What commands do with the front doors of a store in a Ray cluster: start, look at and end their processes."""
+"""Starts, inspects and ends the gateway processes of a store in a Ray cluster."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MAX_FRONTS = 64
-"""The most front doors of a store."""
+"""The maximum number of gateways of a store."""
 OPEN_SECONDS = 60.0
-"""How long a front door may take to open."""
+"""Seconds that a gateway may take to open."""
 LOOK_SECONDS = 5.0
-"""How long it has to say how it is."""
+"""Seconds that a gateway may take to report its state."""
 
 
 class FrontState(Struct, frozen=True):
-    """How a front door is.
+    """The state of a gateway.
 
     Attributes:
         front: its number, from 0.
-        state: `up`; `starting`, while it does not serve; or `silent`, if its process does not answer.
-        host: the machine of its process, if that answers.
-        process_id: the id of it there.
-        url: where it listens.
-        error: what is wrong, if something is.
+        state: `up`; `starting` while it does not serve; or `silent` if its process does not respond.
+        host: the machine of its process, if the process responds.
+        process_id: the id of the process on that machine.
+        url: the address where it listens.
+        error: the problem, if there is one.
     """
 
     front: int
@@ -45,14 +45,15 @@ class FrontState(Struct, frozen=True):
 
 
 def start_fronts(settings: Settings, count: int) -> list[FrontState]:
-    """Starts so many front doors in the Ray cluster of the settings, where they are not there already.
+    """Starts the missing gateways of `count` in the Ray cluster of the settings, and returns the states of all.
 
-    Each has a data folder of its own in that of the settings, and listens on their port, or on one of those that
-    follow if that is taken on its machine.
+    Each gateway has its own data folder inside the configured one. It listens on the configured port, or on one of the
+    next ports if that port is taken on its machine.
 
     Raises:
         ConfigurationError: there is no store with shards.
-        StoreError: there is no Ray at the address, or one does not open. It is not running then.
+        StoreError: Ray is not running at the address, or a gateway does not open. A new one that does not open is
+            ended.
     """
     with RUNTIME.used(settings.cluster):
         import ray  # noqa: PLC0415  # an extra
@@ -79,11 +80,11 @@ def start_fronts(settings: Settings, count: int) -> list[FrontState]:
 
 
 def states_of_fronts(settings: Settings) -> list[FrontState]:
-    """Returns how the front doors of a store are, in the order of their numbers.
+    """Returns the states of the gateways of a store, ordered by number.
 
     Raises:
         ConfigurationError: there is no store with shards, or Ray is not installed.
-        StoreError: there is no Ray at the address.
+        StoreError: Ray is not running at the address.
     """
     with RUNTIME.used(settings.cluster):
         import ray  # noqa: PLC0415  # an extra
@@ -100,11 +101,11 @@ def states_of_fronts(settings: Settings) -> list[FrontState]:
 
 
 def end_fronts(settings: Settings) -> int:
-    """Has the front doors of a store finish what is under way, ends their processes, and returns how many these were.
+    """Ends the gateways of a store after their current requests, and returns how many there were.
 
     Raises:
         ConfigurationError: there is no store with shards, or Ray is not installed.
-        StoreError: there is no Ray at the address.
+        StoreError: Ray is not running at the address.
     """
     with RUNTIME.used(settings.cluster):
         import ray  # noqa: PLC0415  # an extra
@@ -117,7 +118,7 @@ def end_fronts(settings: Settings) -> int:
             try:
                 ray.get(stopped, timeout=settings.drain_seconds + STOP_SECONDS + LOOK_SECONDS)
             except RayError:
-                # What was acknowledged is durable.
+                # Ending it loses nothing, because acknowledged data is durable.
                 continue
             finally:
                 end_process(process)
@@ -125,7 +126,7 @@ def end_fronts(settings: Settings) -> int:
 
 
 def _processes(settings: Settings) -> Iterator[tuple[int, Any]]:
-    """Yields the numbers and processes of the front doors of a store."""
+    """Yields the numbers and processes of the gateways of a store."""
     import ray  # noqa: PLC0415  # an extra
 
     prefix = _prefix(settings)
@@ -136,7 +137,7 @@ def _processes(settings: Settings) -> Iterator[tuple[int, Any]]:
 
 
 def _prefix(settings: Settings) -> str:
-    """Returns what the names of the front doors of a store begin with: what no other store has."""
+    """Returns the prefix of the names of a store's gateways, which is unique to the store."""
     return f"front-{divided_layout(settings.trace_store).shards[0].store}-"
 
 
@@ -146,7 +147,7 @@ def _state(number: int, place: FrontPlace) -> FrontState:
 
 
 def _settings_of(settings: Settings, number: int) -> dict[str, Any]:
-    """Returns the settings of a front door that are not defaults of its machine."""
+    """Returns the settings of a gateway that differ from the defaults of its machine."""
     default = Settings()
     given = {
         name: value

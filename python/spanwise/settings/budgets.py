@@ -1,7 +1,7 @@
-"""The memory budgets: the settings that divide the memory of the process among the things that use it.
+"""The memory budgets: the settings that divide the memory of the process among its users.
 
-Working on data takes several times the bytes that its budget counts. All budgets, each multiplied by that factor, fit
-in the memory of the process together with the program itself: `docs/decisions/2026-11-21-memory.md`.
+Processing data takes several times the bytes that its budget counts. The sum of all budgets, each multiplied by its
+factor, fits in the memory of the process together with the program itself: `docs/decisions/2026-11-21-memory.md`.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from spanwise.settings.tokens import TokenSettings
 
 MEBIBYTE = 1024 * 1024
 PROGRAM_BYTES = 80 * MEBIBYTE
-"""Memory that the idle program takes."""
+"""The memory of the idle program."""
 MERGE_BYTES_PER_TRACE = 1024
-"""Approximate memory per trace while segments are merged: two copies of its row, and its location."""
+"""Approximate memory per trace during a merge: two copies of its row, and its location."""
 MERGE_DIVISOR = 12
-"""Merging may use this fraction of the memory limit."""
+"""The memory limit divided by this is the memory for merges."""
 INDEX_DIVISOR = 12
-"""Collecting an index of documents may take this fraction of the memory limit, and writing it as much again."""
+"""The memory limit divided by this is the memory for collecting a document index, and again for writing it."""
 MAX_SEGMENT_TRACES = 1_000_000
 MAX_SEGMENTS = 64
-"""Segments of a store whose segments hold up to `MAX_SEGMENT_TRACES`; above it the smallest are merged, at any size."""
+"""The maximum number of segments with up to `MAX_SEGMENT_TRACES` each. Above it, the smallest are merged."""
 COUNTING_BYTES_PER_TRACE = 64
-"""Memory for counting, per trace of a full segment: for several counts at once, each with two segments."""
+"""Memory for counting, per trace of a full segment. Covers several concurrent counts with two segments each."""
 MAX_DECODE_BYTES = 120 * MEBIBYTE
-"""Memory that decoding the largest ingest request takes."""
+"""The memory for decoding the largest ingest request."""
 HEAD_MEMORY_FACTOR = 2
-"""Memory that unsealed spans may take, as a multiple of their bytes; the head is sealed early above it."""
+"""The memory of unflushed spans, as a multiple of their bytes. Above it the head is flushed early."""
 
 
 def _budget(fraction: str, factor: int, description: str) -> Meta:
@@ -40,18 +40,18 @@ def _budget(fraction: str, factor: int, description: str) -> Meta:
 
 @cache
 def max_segment_traces() -> int:
-    """Returns the size of a full segment in traces, such that merging stays within its share of the memory."""
+    """Returns the size of a full segment in traces, chosen so that a merge stays within its share of memory."""
     return min(MAX_SEGMENT_TRACES, memory_limit() // MERGE_DIVISOR // MERGE_BYTES_PER_TRACE)
 
 
 @cache
 def max_index_bytes() -> int:
-    """Returns the memory, in bytes, above which an index of the documents of a segment is given up."""
+    """Returns the largest document index of a segment in bytes of memory. A larger one is abandoned."""
     return memory_limit() // INDEX_DIVISOR
 
 
 class Budgets(TokenSettings, frozen=True, kw_only=True):
-    """How many bytes each kind of data may hold in memory at the same time."""
+    """The maximum number of bytes of each kind of data in memory at the same time."""
 
     search_buffer_bytes: Annotated[
         int, _budget("a sixteenth", 1, "Total search request bodies in memory; above this, searches get a 503.")
@@ -107,12 +107,12 @@ class Budgets(TokenSettings, frozen=True, kw_only=True):
 
 
 def max_segments() -> int:
-    """Returns how many segments a store may have: more of them where memory keeps each one smaller."""
+    """Returns the maximum number of segments of a store. It is higher if memory keeps segments smaller."""
     return MAX_SEGMENTS * MAX_SEGMENT_TRACES // max_segment_traces()
 
 
 def memory_factors() -> dict[str, int]:
-    """Returns, for each budget, the peak memory use as a multiple of the bytes that the budget counts."""
+    """Returns the peak memory of each budget, as a multiple of the bytes that the budget counts."""
     hints = get_type_hints(Budgets, include_extras=True)
     metas = {name: get_args(hints[name])[1] for name in Budgets.__annotations__}
     return {name: meta.extra["factor"] for name, meta in metas.items()}

@@ -1,4 +1,4 @@
-"""Resolves the place of a store: its own folder, or a data folder, whose store is in `traces`.
+"""Resolves the location of a store: its own folder, or a data folder with the store in `traces`.
 
 `rust/storage/objects/store_folder.rs` does the same for `TraceStore`, which works without settings.
 """
@@ -18,26 +18,26 @@ _TRACES = "traces"
 _DATA_ENTRIES = {_TRACES, "runs.db", "demo.json", "fronts"}
 """Entries of data folders only."""
 _BESIDE = (".toml", ".db", ".db-journal", ".db-shm", ".db-wal")
-"""Files that a data folder may have before it has a store: of settings, and databases of hosted components."""
+"""Suffixes of files that a data folder may have before its store: settings, and databases of hosted components."""
 _STORE_PARTS = {"LOCK", "cache", "layout", "manifest", "segments", "shards", "wal"}
 _NUMBERED = re.compile(r"\d{20}\.json")
 _MAX_NAMED = 3
 
 
 def is_bucket(url: str) -> bool:
-    """Returns whether `url` addresses a bucket, not a local folder."""
+    """Returns whether `url` addresses a bucket rather than a local folder."""
     scheme, separator, _ = url.partition("://")
     return bool(separator) and scheme.lower() != "file"
 
 
 def store_at(place: str) -> str:
-    """Returns the place of the store that `place` names: itself, or `traces` in it if it is a data folder.
+    """Returns the location of the store in `place`: the folder itself, or `traces` in it if it is a data folder.
 
     Args:
-        place: the path of the folder of a store, or of a data folder, or the URL of a bucket, which is returned.
+        place: the path of a store or a data folder, or the URL of a bucket, which is returned unchanged.
 
     Raises:
-        ConfigurationError: the folder holds something else, or two stores.
+        ConfigurationError: the folder has other contents, or two stores.
     """
     if is_bucket(place):
         return place
@@ -60,14 +60,14 @@ def store_at(place: str) -> str:
 
 
 def store_in_data_folder(place: str, own: Collection[str]) -> str:
-    """Returns the place of the store of a data folder: `traces` in it, or the folder itself if it is a store.
+    """Returns the location of the store of a data folder: `traces` in it, or the folder itself if it is a store.
 
     Args:
-        place: the path of the folder, or the URL of a bucket, in which the store is always in `traces`.
-        own: paths that settings name, which the folder may hold before it has a store.
+        place: the path of the folder, or the URL of a bucket, whose store is always in `traces`.
+        own: paths in the settings that the folder may contain before it has a store.
 
     Raises:
-        ConfigurationError: the folder holds something else.
+        ConfigurationError: the folder has other contents.
     """
     inner = f"{place.rstrip('/')}/{_TRACES}"
     if is_bucket(place):
@@ -95,7 +95,7 @@ def _is_store(folder: Path) -> bool:
 
 
 def _entries(folder: Path) -> set[str]:
-    """Returns the names in a folder. Hidden ones and those of file systems are left out."""
+    """Returns the names in a folder, without hidden ones and those that file systems create."""
     return {name for name in _names(folder) if not (name.startswith(".") or name == "lost+found")}
 
 

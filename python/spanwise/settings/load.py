@@ -1,7 +1,7 @@
-"""Where the values of settings come from.
+"""Loads settings from all their sources.
 
-A value comes from the first of these that has it: code, flag, environment, TOML file, default. An unknown name is an
-error in each of them, so a misspelt setting never goes unnoticed.
+A value comes from the first source that has it: code, flag, environment, TOML file, default. An unknown name is an
+error in every source, so that misspelt settings are noticed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 CONFIG_VARIABLE = "SPANWISE_CONFIG"
 NO_SETTINGS = frozenset({CONFIG_VARIABLE, "SPANWISE_TOKEN"})
-"""Variables of that prefix that are no settings: the file of settings, and the token of clients."""
+"""Variables with the prefix of settings that are not settings: the configuration file, and the token of clients."""
 _SERVICE_LINK = re.compile(
     r"""[A-Z0-9_]+ (?:
         _SERVICE_HOST=[^\s/]+
@@ -31,9 +31,9 @@ _SERVICE_LINK = re.compile(
     )""",
     re.VERBOSE,
 )
-"""A variable by which Kubernetes tells pods of a service, as `NAME=VALUE`.
+"""A variable, as `NAME=VALUE`, by which Kubernetes tells pods the address of a service.
 
-A service named `spanwise` or `spanwise-data` has variables with the prefix of settings. One of them, such as
+A service named `spanwise` or `spanwise-data` creates variables with the prefix of settings. One of them, such as
 `SPANWISE_PORT=tcp://...`, even has the name of a setting. Source: `pkg/kubelet/envvars/envvars.go` of Kubernetes.
 """
 
@@ -48,8 +48,8 @@ def load_settings(
 
     Args:
         code: values set in code, by setting name.
-        flags: values of command line flags, by setting name; for a repeatable flag, the list of its values.
-        environ: the environment variables; by default those of the process.
+        flags: values of command line flags, by setting name; a tuple for a repeatable flag.
+        environ: the environment variables; by default `os.environ`.
         config: the path of a TOML file; by default the value of `SPANWISE_CONFIG`, if set.
 
     Raises:

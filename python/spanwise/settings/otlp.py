@@ -1,4 +1,4 @@
-"""The settings of the ports that exporters of OpenTelemetry use by default."""
+"""The settings of the default ports of OpenTelemetry exporters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ GRPC_PORT = 4317
 HTTP_PORT = 4318
 
 Port: TypeAlias = Annotated[int, Meta(ge=0, le=65535)]
-"""A port, or 0 for none."""
+"""A port; 0 disables it."""
 
 
 def _port(what: str, default: int) -> Meta:
@@ -23,7 +23,7 @@ def _port(what: str, default: int) -> Meta:
 
 
 class OtlpSettings(Budgets, frozen=True, kw_only=True):
-    """Where OTLP is received, beside the port of the service. None is the default port, if it is free."""
+    """The ports for OTLP, in addition to the port of the service. None is the default port, if it is free."""
 
     otlp_grpc_port: Annotated[Port | None, _port("gRPC", GRPC_PORT)] = None
     otlp_http_port: Annotated[Port | None, _port("HTTP: `/v1/*`, `/api/public/otel/v1/*` and `/health`", HTTP_PORT)] = (

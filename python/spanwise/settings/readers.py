@@ -10,7 +10,7 @@ from spanwise.settings.otlp import OtlpSettings
 
 
 class ReaderSettings(OtlpSettings, frozen=True, kw_only=True):
-    """Whether this process follows stores that another one writes to, and how closely."""
+    """The settings for following the stores of another process."""
 
     reader: Annotated[
         bool,

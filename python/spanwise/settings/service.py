@@ -17,19 +17,19 @@ from spanwise.settings.tokens import Text
 
 DEFAULT_FOLDER = "./spanwise-data"
 DEFAULT_STORE = "default"
-"""The name of the trace store when `stores` is not set."""
+"""The name of the trace store if `stores` is not set."""
 Callers: TypeAlias = Literal["open", "verified", "tokens"]
-"""How a service learns who its callers are: not at all, from the surrounding program, or from tokens."""
+"""How a service identifies its callers: not at all, by the surrounding program, or by tokens."""
 _INCOMPLETE_BUCKET = re.compile(r"(?P<scheme>s3|gs|az):(?!//[^/])", re.IGNORECASE)
 
 
 def absolute(place: str) -> str:
-    """Returns the absolute path of a folder, in which links are not followed, or the URL of a bucket as it is."""
+    """Returns the absolute path of a folder, without resolving links. The URL of a bucket is returned unchanged."""
     return place if is_bucket(place) else os.path.abspath(place.removeprefix("file://"))  # noqa: PTH100
 
 
 class Settings(StoreSettings, frozen=True, kw_only=True):
-    """How one service runs. Sizes are in bytes, durations in seconds."""
+    """The settings of one service. Sizes are in bytes, durations in seconds."""
 
     data_dir: Annotated[
         str,
@@ -207,10 +207,10 @@ class Settings(StoreSettings, frozen=True, kw_only=True):
 
     @property
     def trace_stores(self) -> dict[str, str]:
-        """Returns the paths or addresses of the trace stores by name; without `stores`, one in the data folder.
+        """Returns the paths or URLs of the trace stores, by name. Without `stores`, one store in the data folder.
 
         Raises:
-            ConfigurationError: an address names no bucket, or a folder holds something else than a store.
+            ConfigurationError: a URL does not name a bucket, or a folder has other contents than a store.
         """
         for place in self.stores.values() or [self.data_dir]:
             if found := _INCOMPLETE_BUCKET.match(place):
@@ -225,17 +225,17 @@ class Settings(StoreSettings, frozen=True, kw_only=True):
 
     @property
     def trace_store(self) -> str:
-        """Returns the path or address of the first trace store, which is the default."""
+        """Returns the path or URL of the first trace store, which is the default."""
         return next(iter(self.trace_stores.values()))
 
     def callers_or(self, default: Callers = "verified") -> Callers:
-        """Returns the mode of `callers` that the settings choose.
+        """Returns the value of `callers`.
 
         Args:
-            default: the mode if they choose none.
+            default: the value if it is not set.
 
         Raises:
-            ConfigurationError: `authorization` is on, and `callers` is another mode than `tokens`.
+            ConfigurationError: `authorization` is on, and `callers` is not `tokens`.
         """
         if self.authorization and self.callers not in {None, "tokens"}:
             raise ConfigurationError(
@@ -245,7 +245,7 @@ class Settings(StoreSettings, frozen=True, kw_only=True):
         return self.callers or ("tokens" if self.authorization else default)
 
     def __repr__(self) -> str:
-        """Returns no values, because one of them may be a secret."""
+        """Returns no values, because they may be secret."""
         return "Settings(...)"
 
     @property
@@ -255,7 +255,7 @@ class Settings(StoreSettings, frozen=True, kw_only=True):
         If the data folder is a bucket, the file is in the default data folder.
 
         Raises:
-            ConfigurationError: both settings are set, or the file of the URL cannot be read.
+            ConfigurationError: both settings are set, or the file with the URL cannot be read.
         """
         if self.database_url and self.database_url_file:
             raise ConfigurationError("`database_url` and `database_url_file` are both set; expected one")
@@ -270,7 +270,7 @@ class Settings(StoreSettings, frozen=True, kw_only=True):
 
 
 def _secret(path: Path, name: str) -> str:
-    """Returns the text of a file without surrounding whitespace. Error messages never contain it."""
+    """Returns the text of a file without surrounding whitespace. Error messages never contain the text."""
     try:
         found = path.read_text("utf-8").strip()
     except (OSError, UnicodeError) as error:

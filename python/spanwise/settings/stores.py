@@ -1,4 +1,4 @@
-"""The settings of trace stores: what they keep, and where."""
+"""The settings of trace stores: location, shards, retention and disk space."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Seconds: TypeAlias = Annotated[int, Meta(ge=0)]
 
 
 class StoreSettings(ReaderSettings, frozen=True, kw_only=True):
-    """What a store is divided into, how long traces are kept, how much of the disk they leave free, and the like."""
+    """The settings of a store, such as its shards, the retention of traces, and the free disk space to leave."""
 
     shards: Annotated[
         int,

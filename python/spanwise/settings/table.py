@@ -1,4 +1,4 @@
-"""The table of settings: what a source of values and the documentation need to know of each."""
+"""The table of settings, used by all sources of values and by the documentation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 ENVIRONMENT_PREFIX = "SPANWISE_"
 _GROUPS = {TokenSettings: "Tokens", Budgets: "Memory", OtlpSettings: "OTLP", StoreSettings: "Storage"}
-"""The group of the settings of a class. Those of `Settings` itself are limits if they are numbers."""
+"""The group for the settings of a class. Numbers of `Settings` itself are in the group of limits."""
 
 
 class Setting(Struct, frozen=True):
@@ -31,8 +31,8 @@ class Setting(Struct, frozen=True):
         default: its default value, as text for the documentation.
         description: its description for `--help` and the documentation.
         flag: its command line flag; None for secrets, because other users of the machine can read command lines.
-        alias: a second environment variable for it, which other programs use too.
-        is_secret: whether its value is shown to nobody.
+        alias: a second environment variable, which other programs also use.
+        is_secret: whether its value is never shown.
         group: its group, for people.
     """
 
@@ -55,11 +55,11 @@ class Setting(Struct, frozen=True):
 
         Args:
             value: the value to convert.
-            source: where the value comes from, for the error message.
-            from_text: whether the source has only text, as flags and the environment do.
+            source: the source of the value, named in the error message.
+            from_text: whether the source has only text, such as flags and the environment.
 
         Raises:
-            ConfigurationError: it is not of that type, or out of bounds.
+            ConfigurationError: it has the wrong type, or is out of bounds.
         """
         try:
             if from_text and is_table(self):
@@ -108,7 +108,7 @@ def _group(name: str, hint: object) -> str:
 
 
 def _without_none(hint: object) -> object:
-    """Returns `hint` without `| None`: every source leaves a setting out instead of setting it to None."""
+    """Returns `hint` without `| None`. Sources omit a setting instead of setting it to None."""
     given = get_args(get_args(hint)[0])
     return given[0] if type(None) in given else hint
 
@@ -138,6 +138,6 @@ def is_table(setting: Setting) -> bool:
 
 
 def choices(setting: Setting) -> tuple[str, ...]:
-    """Returns the values that a setting allows; empty if it is no enumeration."""
+    """Returns the allowed values of an enumeration; empty for other settings."""
     bare = get_args(setting.type)[0]
     return get_args(bare) if get_origin(bare) is Literal else ()

@@ -1,4 +1,4 @@
-"""The settings for verifying tokens; `spanwise.auth.config` is their counterpart in code."""
+"""Settings for token verification. `spanwise.auth.config` is their counterpart in code."""
 
 from __future__ import annotations
 

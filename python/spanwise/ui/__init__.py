@@ -1,4 +1,4 @@
-"""The user interface: the files that `make ui` builds from the folder `ui`, in `dist`."""
+"""The built files of the user interface. `make ui` builds them from the folder `ui` into `dist`."""
 
 PATH = "/ui"
-"""The path of its page."""
+"""The path of the user interface."""

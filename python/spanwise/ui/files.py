@@ -1,4 +1,4 @@
-"""The built files of the user interface, as their manifest lists them."""
+"""Reads the built files of the user interface that are listed in their manifest."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 DIST = Path(__file__).with_name("dist")
 PAGE = "index.html"
 THIRD_PARTY = "THIRD_PARTY.txt"
-"""The licenses of what the build contains of others."""
+"""The licenses of third-party code in the build."""
 HASHED_NAMES = "assets/"
 """The folder of the build in which every name contains a hash of the file's content."""
 MANIFEST = "manifest.json"
@@ -40,26 +40,26 @@ class ManifestEntry(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a build consists of, beside the manifest itself."""
+    """The contents of a build, except the manifest itself."""
 
     files: tuple[ManifestEntry, ...]
 
 
 @cache
 def read_files() -> Mapping[str, bytes]:
-    """Returns the contents of the built files by path, read once in the life of the process.
+    """Returns the contents of the built files by path. They are read once per process.
 
     Raises:
-        ConfigurationError: a file is missing, or is not the one that the manifest lists.
+        ConfigurationError: a file is missing or differs from its manifest entry.
     """
     return read_folder(DIST)
 
 
 def read_folder(folder: Path) -> Mapping[str, bytes]:
-    """Returns the contents of the files that the manifest of `folder` lists, by path.
+    """Returns the contents of the files in the manifest of `folder`, by path.
 
     Raises:
-        ConfigurationError: a file is missing, or is not the one that the manifest lists.
+        ConfigurationError: a file is missing or differs from its manifest entry.
     """
     manifest = _decode_manifest(_read(folder / MANIFEST))
     contents = {entry.path: _read(folder / entry.path) for entry in manifest.files}

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from spanwise.settings import Callers, Settings
 
 MAX_AUDITED_CHARACTERS = 256
-"""How much of a path that matches no route is in the audit log."""
+"""The audit log records this many characters of a path that matches no route."""
 
 _log = logging.getLogger(__name__)
 
@@ -166,8 +166,8 @@ class StateAuthorizer:
     async def authenticate(
         self,
         connection: HTTPConnection,
-        authorization: Sequence[str],  # noqa: ARG002  # the protocol's
-        audited: AuditedRequest,  # noqa: ARG002  # the protocol's
+        authorization: Sequence[str],  # noqa: ARG002  # required by the protocol
+        audited: AuditedRequest,  # noqa: ARG002  # required by the protocol
     ) -> Identity:
         """Returns the caller described by the state of the connection.
 
@@ -226,7 +226,7 @@ class TokenAuthorizer:
             ConfigurationError: no key is configured, or a key is unusable.
         """
         self._config = resolve_config(config, settings)
-        from spanwise.auth.key_ring import KeyRing  # noqa: PLC0415  # loads cryptography, for tokens only
+        from spanwise.auth.key_ring import KeyRing  # noqa: PLC0415  # loads cryptography, which only tokens need
 
         self._keys = KeyRing(key_material(config, settings))
         self._verifier = TokenVerifier(self._config, self._keys)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 SESSIONS_DATABASE_ID = "runs"
-"""The id of the database of sessions and runs."""
+"""The id of the session and run database."""
 
 
 class DatabaseIds:

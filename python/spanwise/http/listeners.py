@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from spanwise.settings import Settings
 
 BACKLOG = 4096
-"""Connections that may wait to be accepted. A client beyond them must retry, which takes its system seconds."""
+"""Connections that may wait to be accepted. A client over the limit must retry, which takes its system seconds."""
 RESERVED_FILES = 256
 """File descriptors reserved for the stores, the database and the program."""
 MAX_OTLP_CONNECTIONS = 1024
 OTLP_SHARE = 4
-"""Each port for OTLP accepts this many connections at once, or this fraction of `max_connections` if that is less."""
+"""Each OTLP port accepts this number of connections, or this fraction of `max_connections` if that is less."""
 
 _log = logging.getLogger(__name__)
 

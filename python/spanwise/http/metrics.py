@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from spanwise.errors import SpanwiseError
 
 NO_ROUTE = ("other", "none")
-"""The method and path that stand for requests without a route, so that no client can invent labels."""
+"""The method and path of requests without a route, so that clients cannot invent labels."""
 
 
 class RequestMetrics:

@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from spanwise.settings import Settings
 
 MAX_HEADER_BYTES = 64 * 1024
-"""The head of a request is never larger. One of half this size always passes: the server checks how much it has before
-it reads as much again, so what lies between passes if it arrives at once."""
+"""The size limit of a request head. A head of up to half this size always passes. The server checks the limit before
+each read, and a read may double the buffer, so a larger head passes if it arrives at once."""
 LAST_RESPONSES_SECONDS = 0.5
 
 _log = logging.getLogger(__name__)

@@ -12,10 +12,10 @@ import signal
 import threading
 
 EXIT_SECONDS = 1.5
-"""The process exits this long after the drain deadline, or after a second signal, whatever still runs. What was
-acknowledged is durable."""
+"""The process exits this long after the drain deadline, or after a second signal, even if work remains. Acknowledged
+data is durable."""
 SIGNAL_EXIT_CODE = 128
-"""A process that was ended before all was closed exits with this plus the number of the signal, as it would without
+"""A process that ends before the service is closed exits with this plus the signal number, as it would without
 handlers."""
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 

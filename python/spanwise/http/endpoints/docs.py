@@ -33,7 +33,7 @@ _REDOC_START = """
 window.onload = () => Redoc.init("openapi.json", {disableSearch: true}, document.getElementById("description"));
 """
 _LOGO = "https://cdn.redoc.ly/redoc/logo-mini.svg"
-"""The logo that ReDoc would fetch from the internet; the page replaces its address."""
+"""The logo that ReDoc loads from the internet. The page replaces its address."""
 _NO_REDIRECT = "This service signs in with bearer tokens; nothing is redirected here."
 
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from spanwise.runs import ActiveRun
 
 ANSWER_FIELDS = {Kind.AGENT: "tools", Kind.TEAM: "requirements", Kind.WORKFLOW: "step_requirements"}
-"""The form field that holds the answers to what a paused run waits for."""
+"""The form field with the answers that a paused run waits for."""
 
 
 def create_run(kind: Kind) -> Handler:

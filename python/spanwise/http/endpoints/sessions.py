@@ -50,9 +50,9 @@ if TYPE_CHECKING:
     from spanwise.http.backend import Backend
 
 MAX_SECONDS = 253_402_300_799
-"""The end of the year 9999, the last that a time can show."""
+"""The end of the year 9999, the last time that can be formatted."""
 DAMAGED = "the stored run is damaged"
-"""The text that stands for the messages of a damaged run."""
+"""The text shown for the messages of a damaged run."""
 _create_request = msgspec.json.Decoder(SessionCreation)
 _rename_request = msgspec.json.Decoder(SessionRenaming)
 _deletion_request = msgspec.json.Decoder(SessionsDeletion)

@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from spanwise.traces.tail import TailConnection, TailEvent
 
 CHECK_SECONDS = 20.0
-"""How often the token of a stream is verified again, as its key may have been revoked."""
+"""The token of a stream is verified again at this interval, because its key may have been revoked."""
 MIN_CHECK_SECONDS = 1.0
-"""How often it is verified once it has expired by its own clock, until the leeway for clocks is over."""
+"""The interval of verification between the token's own expiry and the end of the clock leeway."""
 
 _tail_request = msgspec.json.Decoder(TailRequest)
 

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 UNWATCHED_SECONDS = 0.02
-"""How long a client may be gone before the work for it is cancelled, and how long work goes on unwatched."""
+"""Work runs unwatched for this long. Afterwards the disconnect check has the same interval."""
 _search_request = msgspec.json.Decoder(SearchRequest)
 _span_search_request = msgspec.json.Decoder(SpanSearchRequest)
 _aggregate_request = msgspec.json.Decoder(AggregateRequest)

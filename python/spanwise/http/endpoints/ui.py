@@ -22,10 +22,7 @@ POLICY = (
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
     "require-trusted-types-for 'script'; trusted-types svelte-trusted-html"
 )
-"""The content security policy of the page. Spans are text of strangers: nothing of it may run, or load anything.
-
-The only policy of Trusted Types is the one that Svelte has for the templates of components, which are constants.
-"""
+"""The content security policy of the page. Spans contain untrusted text, which must neither run nor load anything."""
 _PAGE_HEADERS = {
     "Content-Security-Policy": POLICY,
     "Referrer-Policy": "no-referrer",

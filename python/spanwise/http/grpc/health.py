@@ -1,6 +1,6 @@
 """The gRPC health service that load balancers and orchestrators probe: `grpc.health.v1.Health/Check`.
 
-It is open to everyone, like `GET /health`. `Watch` is not implemented; clients then fall back to `Check`.
+It is open to everyone, like `GET /health`. `Watch` is not implemented; clients work without it.
 
 Source: gRPC, "GRPC Health Checking Protocol".
 """

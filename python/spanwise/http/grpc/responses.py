@@ -42,7 +42,7 @@ CODES = {
     500: 13,  # INTERNAL
     503: UNAVAILABLE,
 }
-"""The code of gRPC for the HTTP status of an error."""
+"""The gRPC code for the HTTP status of an error."""
 MAX_MESSAGE_CHARACTERS = 1024
 _RETRY_INFO = b"type.googleapis.com/google.rpc.RetryInfo"
 _HEADERS = [(b"content-type", CONTENT_TYPE.encode()), (b"grpc-accept-encoding", ENCODINGS.encode())]
@@ -60,7 +60,7 @@ class GrpcResponse(Response):
         super().__init__()
         self._message = message
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002  # ASGI's
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002  # required by ASGI
         """Sends the message, then the status."""
         await send({"type": "http.response.start", "status": 200, "headers": [*_HEADERS], "trailers": True})
         await send({"type": "http.response.body", "body": framed(self._message)})
@@ -82,7 +82,7 @@ class GrpcErrorResponse(Response):
             details = b64encode(_status_with_retry(code, text, RETRY_AFTER_SECONDS)).rstrip(b"=")
             self._status.append((b"grpc-status-details-bin", details))
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002  # ASGI's
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002  # required by ASGI
         """Sends the status."""
         await send({"type": "http.response.start", "status": 200, "headers": [*_HEADERS, *self._status]})
         await send({"type": "http.response.body"})

@@ -36,7 +36,7 @@ Ingest: TypeAlias = "Callable[[Traces, bytes, str, str | None, str | None], Awai
 """Ingests a message, given its media type, its compression and the id of the store."""
 
 DB_ID = "db_id"
-"""The metadata that names one of several stores."""
+"""The metadata key that selects one of several stores."""
 
 
 def _drop_metrics(
@@ -50,7 +50,7 @@ _EXPORTS: dict[str, Ingest] = {
     "opentelemetry.proto.collector.logs.v1.LogsService": Traces.ingest_logs,
     "opentelemetry.proto.collector.metrics.v1.MetricsService": _drop_metrics,
 }
-"""What stores the `Export` requests of each service of OTLP."""
+"""The handler of the `Export` requests of each OTLP service."""
 
 
 def _export(ingest: Ingest) -> Handler:
@@ -87,4 +87,4 @@ def _routes() -> tuple[Route, ...]:
 
 
 ROUTES: tuple[Route, ...] = _routes()
-"""The routes of all methods: gRPC calls one by a POST to its path."""
+"""The routes of all methods. A gRPC call is a POST to the path of its method."""

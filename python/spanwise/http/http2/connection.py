@@ -141,7 +141,7 @@ class Connection(asyncio.Protocol):
         # Larger frames may arrive in the same packet as the acknowledgement that allows them.
         self._h2.max_inbound_frame_size = MAX_FRAME_BYTES
 
-    def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002  # the protocol's
+    def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002  # required by the protocol
         """Ends the requests of a client that has disconnected. Request bodies received in full are still stored."""
         self._timer.cancel()
         self._limits.leave(self)

@@ -19,19 +19,18 @@ if TYPE_CHECKING:
 
 PREFACE_BYTES = 24
 MAX_HEADER_BYTES = 16 * 1024
-"""Bytes of the headers of one request, compressed and not; HPACK counts 32 bytes more for each. A token takes up to
-8 KiB."""
+"""Header bytes of one request, both compressed and decompressed. HPACK adds 32 bytes per header. A token takes up to 8
+KiB."""
 MAX_FRAMES_AT_ONCE = 32
 """Frames in one piece. A piece has the headers of at most one request."""
 CONTROL_BYTES = 64
-"""A frame that is neither data nor headers counts once more for each such part of it: its settings are parsed."""
+"""A frame that is neither data nor headers counts once more per this many bytes, because its settings are parsed."""
 SMALL_DATA_BYTES = 1024
-"""A shorter frame of a body that does not end counts as empty."""
+"""A shorter data frame that does not end the body counts as empty."""
 BURST = 1000
 PER_SECOND = 100
 PER_REQUEST = 8
-"""Frames that carry next to nothing, and headers: how many at once, how many a second, and how many more for each
-request that was served."""
+"""Nearly empty frames, and headers: the burst, the rate per second, and the credit for each served request."""
 
 _HEAD = struct.Struct(">HBBB4x")
 _DATA, _HEADERS, _CONTINUATION = 0, 1, 9

@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from hpack import HeaderTuple
 
 MAX_HEADERS = 100
-"""As many as in a request over HTTP/1. Exporters send less than 30."""
+"""The limit of requests over HTTP/1. Exporters send fewer than 30 headers."""
 MAX_SIZE_UPDATES = 2
-"""A client that changes the size of the table more than once need only say the smallest size and the last one."""
+"""After several changes of the table size, a client needs to send only the smallest size and the last one."""
 _INDEXED, _LITERAL_WITH_INDEX, _SIZE_UPDATE = 0x80, 0x40, 0x20
 
 
 class HeaderDecoder(Decoder):
     """Decodes the headers of one connection."""
 
-    def decode(self, data: bytes, raw: bool = False) -> Iterable[HeaderTuple]:  # noqa: FBT001, FBT002  # the library's
+    def decode(self, data: bytes, raw: bool = False) -> Iterable[HeaderTuple]:  # noqa: FBT001, FBT002  # the signature of the library
         """Returns the headers of a request.
 
         Raises:

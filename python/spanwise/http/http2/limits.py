@@ -13,20 +13,20 @@ if TYPE_CHECKING:
     from spanwise.auth.processor_budget import ProcessorBudget
 
 MAX_UNKNOWN_CONNECTIONS = 256
-"""Connections on which no request was authorized yet: with authorization off, those on which none was made."""
+"""Connections without an authorized request; with authorization off, connections without any request."""
 MAX_STREAMS = 100
-"""Requests of one connection at once."""
+"""Concurrent requests of one connection."""
 UNKNOWN_WINDOW_BYTES = 64 * 1024 - 1
-"""Bytes of bodies that a connection may send before a request of it was authorized."""
+"""Body bytes that a connection may send before one of its requests is authorized."""
 MAX_FRAME_BYTES = 64 * 1024
-"""The largest frame; each costs the event loop about the same."""
+"""The frame size limit. Every frame costs the event loop about the same, regardless of size."""
 STREAM_WINDOW_BYTES = 1024 * 1024
 CONNECTION_WINDOW_BYTES = 4 * 1024 * 1024
-"""Bytes of bodies that may be under way in one authorized request, and in all of a connection."""
+"""Body bytes in flight, of one authorized request and of a whole connection."""
 IDLE_SECONDS = 300
-"""How long a connection without requests is kept, at least; at most twice as long."""
+"""The minimum time that an idle connection stays open. The maximum is twice as long."""
 CLOSE_SECONDS = 1
-"""How long a client may take to read why its connection is closed."""
+"""The time in which a client may read why its connection closes."""
 
 
 class LimitedConnection(Protocol):

@@ -47,7 +47,7 @@ class Http2Server:
         """
 
         def accept() -> Connection:
-            from spanwise.http.http2.connection import Connection  # noqa: PLC0415  # h2, which many services never need
+            from spanwise.http.http2.connection import Connection  # noqa: PLC0415  # imports h2, which many services never need
 
             return Connection(application, settings, limits)
 

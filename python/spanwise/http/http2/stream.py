@@ -132,7 +132,7 @@ class Stream:
             self.is_sent = self.is_sent or is_last
 
 
-def scope_of(headers: Headers, client: Any, server: Any) -> Scope:  # noqa: ANN401  # addresses of sockets
+def scope_of(headers: Headers, client: Any, server: Any) -> Scope:  # noqa: ANN401  # socket addresses have no common type
     """Returns the ASGI scope of a request.
 
     Args:

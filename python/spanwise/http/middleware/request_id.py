@@ -25,7 +25,7 @@ _TRACEPARENT = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[
 _log = logging.getLogger(__name__)
 
 current_request: ContextVar[Mapping[str, str]] = ContextVar("current_request", default=MappingProxyType({}))
-"""The members that log lines carry about the current request."""
+"""The members that every log line has about the current request."""
 
 
 def trace_id_of(traceparent: str) -> str | None:

@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 HEALTH = "/health"
-"""Probes address it by whatever name or address they know."""
+"""Probes address this path by any name or address of the host."""
 _LOOPBACK_NAME = "localhost"
 _OTHER_SITE = "cross-site"
 _SAFE_METHODS = {"GET", "HEAD"}
 MAX_HOST_CHARACTERS = 512
-"""Longer hosts and origins are not parsed; a name has at most 253. The parser keeps what it parsed."""
+"""Longer hosts and origins are not parsed; a hostname has at most 253 characters. The parser caches its input."""
 
 
 def parse_hosts(text: str) -> frozenset[str]:

@@ -29,7 +29,8 @@ _REFERENCE = "#/components/schemas/{name}"
 _PARAMETER = re.compile(r"{(\w+)}")
 _BINARY: Node = {"type": "string", "format": "binary"}
 _PHRASES = {413: "Content Too Large", 422: "Unprocessable Content"}
-"""The names of RFC 9110 where Python had others until 3.13: the document does not depend on its version."""
+"""The names of RFC 9110 for statuses that Python before 3.13 names differently. The document must not depend on the
+version of Python."""
 
 
 def describe(routes: Sequence[Route], title: str, inputs: Inputs | None = None) -> bytes:

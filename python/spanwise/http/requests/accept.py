@@ -4,7 +4,7 @@ from __future__ import annotations
 
 ANY = "*/*"
 MAX_CHARACTERS = 1024
-"""Longer headers are not read: 64 KiB of commas take 25 ms, and browsers send less than 200 characters."""
+"""Longer headers are ignored: 64 KiB of commas take 25 ms, and browsers send fewer than 200 characters."""
 
 
 def accepted_weights(header: str) -> dict[str, float]:

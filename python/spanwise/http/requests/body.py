@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 LINGER_SECONDS = 0.25
 LINGER_BYTES = 8 * 1024 * 1024
-"""How long, and how many bytes of, the rest of an oversized body is read before it is rejected."""
+"""The time and the bytes for reading the rest of an oversized body before it is rejected."""
 MAX_LENGTH_DIGITS = 19
 
 

@@ -31,9 +31,9 @@ Fields = TypeVar("Fields", bound="Struct")
 MAX_FIELDS = 100
 MAX_FIELD_BYTES = 1024 * 1024
 MAX_BYTES_ON_LOOP = 64 * 1024
-"""Larger URL-encoded forms are decoded in a thread: escapes take up to a second for the largest form."""
+"""Larger URL-encoded forms are decoded in a thread, because the escapes of the largest form take up to a second."""
 MAX_CONTENT_TYPE_CHARACTERS = 1024
-"""The longest `Content-Type` of a multipart form; its parameters are parsed."""
+"""The length limit of a multipart form's `Content-Type`, whose parameters are parsed."""
 MEDIA_TYPES = (URL_ENCODED_FORM, MULTIPART_FORM)
 UNSUPPORTED = frozenset(
     {
@@ -42,10 +42,10 @@ UNSUPPORTED = frozenset(
         *("input", "continue_from", "fork", "regenerate", "replace_original", "additional_instructions"),
     }
 )
-"""Fields that clients of agno may send and that Spanwise does not implement: rejected rather than ignored."""
+"""Fields that agno clients may send and that Spanwise does not implement. They are rejected, not ignored."""
 
 OBJECT_FIELDS = ("session_state", "dependencies", "metadata")
-"""Fields of a new run that hold a JSON object. A run that is continued has them already."""
+"""Fields of a new run that hold a JSON object. A continued run already has them."""
 
 _UNSUPPORTED_FIELD = "`{}` is not supported, so the run was not started"
 _BOOLEANS = {"true": True, "1": True, "on": True, "yes": True, "false": False, "0": False, "off": False, "no": False}
@@ -193,7 +193,7 @@ def decode_answers(text: str | None, name: str) -> tuple[dict[str, Any], ...]:
     return answers
 
 
-def _once(body: bytes) -> Any:  # noqa: ANN401  # what Starlette calls `Receive`
+def _once(body: bytes) -> Any:  # noqa: ANN401  # Starlette's `Receive`
     async def receive() -> Message:
         return {"type": "http.request", "body": body, "more_body": False}
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 MAX_PARAMETERS = 100
 MAX_PUBLIC_BYTES = 1024
-"""The longest query of a public route, whose callers are not known."""
+"""The length limit of the query of a public route, whose callers are unknown."""
 
 Query = TypeVar("Query", bound=Struct)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 AGNO_PATHS = frozenset({"/config", "/models", "/traces/search", "/traces/filter-schema", "/trace_session_stats"})
 AGNO_PREFIXES = ("/agents", "/teams", "/workflows", "/sessions", "/approvals")
 AGNO_METHODS_AND_PATHS = frozenset({("GET", "/traces"), ("GET", "/traces/{trace_id}")})
-"""The routes that agno's service has, too: see docs/reference/agno-client.md."""
+"""The routes that agno's service also has: see docs/reference/agno-client.md."""
 AGNO_PARAMETERS = frozenset(
     {
         *(
@@ -39,7 +39,7 @@ AGNO_PARAMETERS = frozenset(
         *("type", "user_id", "version", "workflow_id"),
     }
 )
-"""What agno's client sends to any of them. Those that mean nothing here are accepted."""
+"""Parameters that agno's client sends to any of them. Those without an effect are accepted."""
 MAX_LOGGED = 100
 _MAX_CHARACTERS = 64
 _log = logging.getLogger(__name__)

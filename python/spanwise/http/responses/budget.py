@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 CHUNK_BYTES = 64 * 1024
 PUBLIC_RESPONSE_BYTES = 4 * 1024 * 1024
-"""Bytes of public pages that clients have not read yet. The pages themselves are in memory once."""
+"""Bytes of public pages that clients have not read yet. The pages themselves are in memory only once."""
 PUBLIC_WRITE_SECONDS = 10.0
-"""How long a client may read nothing of a public page."""
+"""How long a client may read no part of a public page."""
 
 _log = logging.getLogger(__name__)
 

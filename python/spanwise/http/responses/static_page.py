@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
 MAX_VARIANTS = 256
-"""Pages in memory, and compressed forms of them. More than the service has, so that each is compressed once."""
+"""Cached pages and their compressed forms. The service has fewer, so each is compressed once."""
 
 
 def static_response(

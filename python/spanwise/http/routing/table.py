@@ -45,7 +45,7 @@ _DELETE = Need.of("traces:delete")
 _METRICS = Need.of("metrics:read")
 
 LANGFUSE_PREFIX = "/api/public/otel"
-"""Where SDKs of Langfuse send OTLP to, below the address that they are given."""
+"""Langfuse SDKs send OTLP to this path below their configured address."""
 
 
 def _otlp(path: str, handler: Handler, operation: Operation, *, accepts_basic: bool = False) -> Route:
@@ -312,4 +312,4 @@ TABLE: tuple[Route, ...] = (
 """Every route, in the order in which paths are matched."""
 
 OTLP_TABLE: tuple[Route, ...] = tuple(route for route in TABLE if route.operation.is_otlp or route.path == "/health")
-"""What the port that exporters use by default serves."""
+"""The routes of the port that exporters use by default."""

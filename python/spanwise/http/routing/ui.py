@@ -26,7 +26,7 @@ MEDIA_TYPES = {
 """The media types of built files by suffix."""
 
 LINKED_PATHS = frozenset({"/", PATH, f"{PATH}/"})
-"""The paths that lead a browser to the page. Links of other sites may open them."""
+"""The paths that lead a browser to the page. Links on other sites may open them."""
 
 PAGE_ROUTE = Route(
     "GET",

@@ -31,7 +31,7 @@ RunStatus: TypeAlias = Literal[
     "error",
     "regenerated",
 ]
-"""The statuses that clients of agno ask for. No run is REGENERATED here."""
+"""The statuses that agno clients filter by. No run is REGENERATED here."""
 NameText: TypeAlias = Annotated[str, Meta(min_length=1, max_length=MAX_NAME_LENGTH, pattern=WITHOUT_NUL)]
 IdText: TypeAlias = Annotated[str, Meta(max_length=255, pattern=WITHOUT_NUL)]
 Name: TypeAlias = Annotated[NameText | None, Meta(description="Its name, for people.")]

@@ -13,9 +13,9 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 from spanwise.models import StoreQuery, Text, TraceNode, TracePreview
 
 MIN_VALUE_BYTES = 64
-"""No id, time or number is longer, so these are never cut."""
+"""No id, time or number is longer, so these values are never truncated."""
 MAX_POSITION = 2**53 - 1
-"""The greatest integer that every reader of JSON has exactly."""
+"""The greatest integer that every JSON parser represents exactly."""
 
 
 class TraceDetailLevel(StrEnum):

@@ -16,25 +16,25 @@ from spanwise.strict_json import reject_duplicates
 
 PATHS = ("/workflows/ws", "/workflows/{component_id}/ws")
 METHOD = "WS"
-"""Stands for an HTTP method in metrics and in the audit log."""
+"""The value used as the HTTP method in metrics and in the audit log."""
 
 MAX_MESSAGE_BYTES = 1024 * 1024
 MAX_UNKNOWN_MESSAGE_BYTES = 16 * 1024
-"""The largest message of a client that has not authenticated yet: an `authenticate` with the longest token fits."""
+"""The message size limit before authentication. An `authenticate` message with the longest token fits."""
 MAX_UNKNOWN_SOCKETS = 64
-"""Sockets that may be open without authentication. They take no place of those that are authenticated."""
+"""Open sockets without authentication. They take no slots of authenticated sockets."""
 MAX_MESSAGES_PER_SECOND = 100
 KNOWN_PROCESSOR_SHARE = 0.25
-"""The part of a core for reading frames and messages of known callers. Unknown ones have a share of their own."""
+"""The fraction of a core for frames and messages of known callers. Unknown callers have a separate budget."""
 MAX_ACTIONS = 32
-"""Runs that one socket may start, continue or follow at once."""
+"""Runs that one socket may start, continue or follow at the same time."""
 MAX_FAILED_AUTHENTICATIONS = 3
 AUTHENTICATION_SECONDS = 10.0
 PING_SECONDS = 20.0
 SILENCE_SECONDS = 60.0
 CLOSE_SECONDS = 2.0
 DRAIN_SECONDS = 3.0
-"""How long a socket may follow its runs once the service shuts down."""
+"""How long a socket may follow its runs after the shutdown starts."""
 
 # Close codes (RFC 6455, section 7.4).
 GOING_AWAY = 1001
@@ -45,10 +45,10 @@ INTERNAL_ERROR = 1011
 TRY_AGAIN_LATER = 1013
 
 MAX_EVENT_INDEX = 2**53
-"""The largest index of an event: what JavaScript can count to, and a database can hold."""
+"""The greatest event index: JavaScript represents it exactly, and a database can store it."""
 
 Message: TypeAlias = dict[str, Any]
-"""A message as it was received: a JSON object."""
+"""A received message: a JSON object."""
 
 
 class ActionMessage(Struct, frozen=True, kw_only=True):

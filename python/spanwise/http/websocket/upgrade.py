@@ -35,7 +35,7 @@ class Upgrade:
         if scope["type"] != "websocket":
             await self._app(scope, receive, send)
             return
-        from spanwise.http.websocket.wire import Wire  # noqa: PLC0415  # websockets, which many services never need
+        from spanwise.http.websocket.wire import Wire  # noqa: PLC0415  # imports websockets, which many services never need
 
         wire = Wire()
         is_accepted = False

@@ -33,18 +33,18 @@ if TYPE_CHECKING:
     from spanwise.auth.processor_budget import ProcessorMeter
 
 READ_BYTES = 16 * 1024
-"""What is read at once."""
+"""Bytes per read."""
 PIECE_BYTES = 1024
-"""What is parsed and measured at once. It holds up to 170 frames, which take 2 ms."""
+"""Bytes that are parsed and measured at once. They hold up to 170 frames, which take 2 ms."""
 MAX_FRAMES_AT_ONCE = 32
-"""After a piece with more frames, other work of the event loop comes before the next one."""
+"""After a piece with more frames, other work of the event loop runs before the next piece."""
 PAUSE_SECONDS = 0.02
-"""How long nothing is read from a known caller over its share of the processor time."""
+"""How long reading pauses for a known caller over its share of the processor time."""
 WRITE_BYTES = 64 * 1024
-"""What may wait to be sent before a sender waits, and nothing more is read."""
+"""Bytes that may wait to be sent. Above this, senders wait and reading stops."""
 DISCARD_BYTES = 4 * MAX_MESSAGE_BYTES
-"""What a client may send after the close frame, for it may not have read that yet. One that is cut off while it sends a
-message that is too large does not learn why."""
+"""Bytes that a client may send after the close frame, because it may not have read that frame yet. A client cut off in
+the middle of an oversized message would not learn the reason."""
 MAX_HEADER_BYTES = 14
 CLOSE_SECONDS = 1.0
 """How long a client may take to confirm a close."""
@@ -101,7 +101,7 @@ class Wire(asyncio.BufferedProtocol):
         self._transport = cast("asyncio.Transport", transport)  # uvloop's transport does not declare this type
         self._transport.set_write_buffer_limits(high=WRITE_BYTES)
 
-    def get_buffer(self, sizehint: int) -> bytearray:  # noqa: ARG002  # the protocol's
+    def get_buffer(self, sizehint: int) -> bytearray:  # noqa: ARG002  # required by the protocol
         """Returns the buffer for the next read."""
         return self._read_buffer
 

@@ -1,4 +1,4 @@
-"""Trace stores: ingest, search, administration and bulk transfer. The only folder that imports the native engine."""
+"""Trace stores: ingest, search, administration and bulk transfer. No other folder imports the native engine."""
 
 from spanwise._engine import (
     Aggregation,

@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 
 _PARTS = ("layout", "manifest", "segments", "shards", "wal")
-"""What objects of stores begin with."""
+"""The first path components of a store's objects."""
 
 
 class StoreSize(msgspec.Struct, frozen=True):
-    """How large a store is.
+    """The size of a store.
 
     Attributes:
-        traces: live traces.
-        segments: sealed segments.
+        traces: the number of live traces.
+        segments: the number of segments.
         segment_bytes: the bytes of their objects.
     """
 
@@ -39,17 +39,17 @@ class StoreSize(msgspec.Struct, frozen=True):
 
 
 class ExistingStore:
-    """A store that is there already, open for changes. Use it as a context manager, which closes it."""
+    """An existing store, open for changes. Use it as a context manager, which closes it."""
 
     def __init__(self, settings: Settings, progress: Progress | None = None) -> None:
         """Opens the store.
 
         Args:
             settings: names the store.
-            progress: counts the objects that are read to open it, and later the traces of `delete` and `compact`.
+            progress: counts the objects read while opening, and later the traces of `delete` and `compact`.
 
         Raises:
-            ConfigurationError: there is no store.
+            ConfigurationError: the store does not exist.
             StoreError: another process holds the store, it is damaged, or the storage failed.
         """
         expect_store(settings)
@@ -64,11 +64,11 @@ class ExistingStore:
         self._store.close()
 
     def size(self) -> StoreSize:
-        """Returns how large the store is."""
+        """Returns the size of the store."""
         return msgspec.json.decode(self._store.stats(), type=StoreSize)
 
     def count(self, source: bytes) -> int:
-        """Returns how many traces match a filter expression, given as JSON.
+        """Returns the number of traces that match a filter expression, given as JSON.
 
         Raises:
             FilterError: the filter is invalid.
@@ -77,7 +77,7 @@ class ExistingStore:
         return self._store.delete(Filter.compile(source), dry_run=True)
 
     def delete(self, source: bytes) -> int:
-        """Deletes the traces that match a filter expression, given as JSON; returns how many.
+        """Deletes the traces that match a filter expression, given as JSON, and returns their number.
 
         Raises:
             FilterError: the filter is invalid.
@@ -89,7 +89,7 @@ class ExistingStore:
         """Merges the segments.
 
         Args:
-            purge: whether to erase deleted traces from the disk as well.
+            purge: True to erase deleted traces from the disk as well.
 
         Raises:
             StoreError: the store is damaged, or the storage failed.
@@ -101,22 +101,22 @@ def expect_filter(source: bytes) -> None:
     """Checks a filter expression, given as JSON.
 
     Raises:
-        FilterError: it is invalid.
+        FilterError: the filter is invalid.
     """
     Filter.compile(source)
 
 
 def backup_store(url: str, target: str, progress: Progress | None = None, *, indexes: bool = True) -> dict[str, Any]:
-    """Copies a store, which a service may have open, and returns a report of what the copy holds.
+    """Copies a store, which a service may have open, and returns a report about the copy.
 
     Args:
         url: the folder or bucket of the store.
         target: an empty folder or bucket.
         progress: counts the bytes that are read.
-        indexes: whether the objects of indexes are copied, too.
+        indexes: True to copy the objects of indexes too.
 
     Raises:
-        ConfigurationError: there is no store, or `target` is not empty.
+        ConfigurationError: the store does not exist, or `target` is not empty.
         StoreError: the store is damaged, or the storage failed.
         UnavailableError: the store changes faster than it can be copied.
     """
@@ -125,7 +125,7 @@ def backup_store(url: str, target: str, progress: Progress | None = None, *, ind
     _expect_empty(target)
     pairs = zip(layout.places(url), layout.places(target), strict=True)
     copied = added_up([_decode(TraceStore.backup(shard, own, progress, indexes)) for shard, own in pairs])
-    # It comes last: a copy without it is none.
+    # The layout is written last: without it, an interrupted copy is not a store.
     write_layout(target, layout)
     return copied
 
@@ -156,21 +156,21 @@ def _decode(report: bytes) -> dict[str, Any]:
 
 
 def expect_store(settings: Settings) -> None:
-    """Checks that the folder of a store is there: a misspelt folder must not become an empty store.
+    """Checks that the folder of a store exists, because a misspelt folder must not become an empty store.
 
     Raises:
-        ConfigurationError: it is not.
+        ConfigurationError: the folder does not exist.
     """
     if not is_bucket(settings.trace_store) and not Path(settings.trace_store).exists():
         raise ConfigurationError(f"expected traces in `{settings.trace_store}`, found no such folder")
 
 
 def start_cluster(settings: Settings) -> list[ShardState]:
-    """Starts the shards of every store in a Ray cluster, where they are not there already; returns how they are.
+    """Starts the missing shards of every store in a Ray cluster, and returns the state of all shards.
 
     Raises:
-        ConfigurationError: Ray is not installed, `cluster` is no address, or a store is not divided.
-        StoreError: there is no Ray at the address, or a shard cannot be opened.
+        ConfigurationError: Ray is not installed, `cluster` is not an address, or a store is not sharded.
+        StoreError: Ray does not answer at the address, or a shard cannot be opened.
     """
     expect_cluster(settings.cluster)
     states: list[ShardState] = []
@@ -181,11 +181,11 @@ def start_cluster(settings: Settings) -> list[ShardState]:
 
 
 def states_in_cluster(settings: Settings) -> list[ShardState]:
-    """Returns how the shards of a store are in the Ray cluster of the settings.
+    """Returns the states of a store's shards in the Ray cluster of the settings.
 
     Raises:
-        ConfigurationError: Ray is not installed, or there is no store, or it is not divided.
-        StoreError: there is no Ray at the address.
+        ConfigurationError: Ray is not installed, or the store does not exist or is not sharded.
+        StoreError: Ray does not answer at the address.
     """
     expect_cluster(settings.cluster)
     return states_of(divided_layout(settings.trace_store), settings.cluster)
@@ -195,11 +195,11 @@ def end_cluster(settings: Settings) -> dict[str, int]:
     """Ends the shards of a store in the Ray cluster of the settings.
 
     Returns:
-        How many processes these were, by their role.
+        The number of ended processes, by role.
 
     Raises:
-        ConfigurationError: Ray is not installed, or there is no store, or it is not divided.
-        StoreError: there is no Ray at the address.
+        ConfigurationError: Ray is not installed, or the store does not exist or is not sharded.
+        StoreError: Ray does not answer at the address.
     """
     expect_cluster(settings.cluster)
     return end_shards(divided_layout(settings.trace_store), settings.cluster)
@@ -209,7 +209,7 @@ def divided_layout(url: str) -> Layout:
     """Returns the layout of a store.
 
     Raises:
-        ConfigurationError: there is none, or it is not divided.
+        ConfigurationError: the store does not exist or is not sharded.
     """
     layout = layout_of(url)
     if layout is None:

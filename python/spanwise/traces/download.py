@@ -1,4 +1,4 @@
-"""Downloads of traces: bounded in number, each produced chunk by chunk as its reader takes it."""
+"""Downloads of traces, limited in number. Each chunk is produced when its reader takes the previous one."""
 
 from __future__ import annotations
 
@@ -28,33 +28,34 @@ _THREADS = 2
 
 
 class Downloads:
-    """Runs the downloads of all stores. A chunk is produced only once its predecessor was taken.
+    """Runs the downloads of all stores. A chunk is produced only after its predecessor is taken.
 
     Attributes:
         pool: the threads that produce chunks.
     """
 
     def __init__(self) -> None:
-        """Creates the threads' pool."""
+        """Creates the thread pool."""
         self.pool = Pool("export", _THREADS, MAX_DOWNLOADS)
         self._places = DownloadPlaces()
 
     async def run(self, begin: Callable[[], Iterator[bytes]]) -> AsyncGenerator[bytes, None]:
-        """Returns the chunks of a download, the first of which is ready.
+        """Returns the chunks of a download after the first one is ready.
 
         Args:
             begin: starts the download; called in a thread.
 
         Raises:
             SpanwiseError: `begin` failed.
-            UnavailableError: too many downloads at once, or too many of this caller, and no place became free in time.
+            UnavailableError: too many downloads are running, in total or of this caller, and no slot became free in
+                time.
         """
         chunks = self._chunks(begin)
         await anext(chunks)
         return chunks
 
     async def _chunks(self, begin: Callable[[], Iterator[bytes]]) -> AsyncGenerator[bytes, None]:
-        """Yields an empty chunk when the first one is ready, then all of them. It has a place until it is closed."""
+        """Yields an empty chunk when the first one is ready, then all of them. It holds a slot until it is closed."""
 
         def first_chunk() -> bytes | None:
             running.export = begin()

@@ -1,7 +1,7 @@
-"""The places of downloads: who gets one, who waits for one, and whose is given to somebody else.
+"""The slots of downloads: acquiring, waiting and reassigning.
 
-Places are few, for each download takes memory, and a reader may take as long as it likes. So a caller that holds many
-must give some up while others want them: `docs/reference/limits.md`.
+Slots are few because each download takes memory, and readers may be slow. A caller with many slots must therefore give
+some up while others wait: `docs/reference/limits.md`.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 MAX_DOWNLOADS = 8
 """Concurrent downloads."""
 MAX_WAITING = 64
-"""Downloads that wait for a place."""
+"""Downloads that wait for a slot."""
 WAIT_SECONDS = 10.0
-"""How long a download waits for a place."""
+"""How long a download waits for a slot."""
 UNUSED_SECONDS = 5.0
-"""A reader that takes nothing for this long may lose its place to a caller that has fewer. So may any reader, once
-somebody with fewer has waited for this long."""
+"""A reader that reads nothing for this long may lose its slot to a caller with fewer slots. Any reader may lose its
+slot once a caller with fewer has waited this long."""
 _POLL_SECONDS = 0.25
 
 
@@ -35,28 +35,28 @@ class RunningDownload:
     """A download in progress.
 
     Attributes:
-        place: the place that it holds.
-        export: what produces its chunks; None before it began, and after it was cut.
+        place: its slot.
+        export: produces its chunks; None before the start and after a cancellation.
         waits_since: when its reader got the last chunk, in monotonic time; infinite while a chunk is produced.
-        is_cut: whether it lost its place.
+        is_cut: True if it lost its slot.
     """
 
     def __init__(self, place: Holding) -> None:
-        """Holds a place that is counted already."""
+        """Holds a slot that is already counted."""
         self.place = place
         self.export: Iterator[bytes] | None = None
         self.waits_since = math.inf
         self.is_cut = False
 
     def cut(self) -> None:
-        """Gives its place and its memory to somebody else. It fails when it goes on."""
+        """Gives its slot and its memory to another caller. The next read of this download fails."""
         self.is_cut = True
         self.export = None
         self.place.release()
 
 
 class _Waiting(NamedTuple):
-    """A caller that waits for a place, and since when in monotonic time."""
+    """A caller that waits for a slot, and the start of its wait in monotonic time."""
 
     caller: str
     since: float
@@ -64,10 +64,10 @@ class _Waiting(NamedTuple):
 
 
 class DownloadPlaces:
-    """Divides the places of downloads among callers. Used on one event loop."""
+    """Divides the download slots among callers. Used on one event loop."""
 
     def __init__(self) -> None:
-        """Creates places that are all free."""
+        """Starts with all slots free."""
         self._places = FairBudget(MAX_DOWNLOADS, f"more than {MAX_DOWNLOADS} exports at once")
         self._queue = FairBudget(MAX_WAITING, f"more than {MAX_WAITING} exports wait")
         self._running: set[RunningDownload] = set()
@@ -75,12 +75,12 @@ class DownloadPlaces:
 
     @asynccontextmanager
     async def place(self) -> AsyncGenerator[RunningDownload, None]:
-        """Yields a download of the current caller, which has a place until the end of the block or until it is cut.
+        """Yields a download of the current caller, which holds a slot until the end of the block or until it is cut.
 
-        A caller with less than half of the places waits for one, and takes it from a caller that has more if need be.
+        A caller with fewer than half of the slots waits for one, and may take it from a caller with more.
 
         Raises:
-            UnavailableError: the caller has half of the places and may have no more, or none became free in time.
+            UnavailableError: the caller has its maximum of half the slots, or no slot became free in time.
         """
         running = RunningDownload(await self._take())
         self._running.add(running)
@@ -113,10 +113,10 @@ class DownloadPlaces:
                 self._waiting.remove(waiting)
 
     async def _wait(self, waiting: _Waiting) -> Holding:
-        """Returns a place as soon as there is one.
+        """Returns a slot as soon as one is free.
 
         Raises:
-            UnavailableError: there was none in time.
+            UnavailableError: no slot became free in time.
         """
         while True:
             self._serve_those_who_wait()
@@ -125,11 +125,11 @@ class DownloadPlaces:
             if waiting.place.done():
                 return waiting.place.result()
             if time.monotonic() >= waiting.since + WAIT_SECONDS:
-                return self._places.take()  # raises: there is none
+                return self._places.take()  # raises, because no slot is free
             await asyncio.wait([waiting.place], timeout=_POLL_SECONDS)
 
     def _serve_those_who_wait(self) -> None:
-        """Gives free places to those who wait: first to callers that hold the fewest, then to those who came first."""
+        """Assigns free slots to waiting callers: fewest slots first, then longest wait first."""
         unserved = [each for each in self._waiting if not each.place.done()]
         for waiting in sorted(unserved, key=lambda each: (self._places.held(each.caller), each.since)):
             if self._places.allows(waiting.caller):
@@ -138,7 +138,10 @@ class DownloadPlaces:
                 waiting.place.set_result(place)
 
     def _make_room(self, waiting: _Waiting) -> bool:
-        """Cuts a download of the caller that has most, if it then still has as many as who waits; returns whether."""
+        """Cuts a download of the caller with the most slots. Returns True if it did.
+
+        That caller must still have as many slots as the waiting caller after the cut.
+        """
         running = [each for each in self._running if not each.is_cut]
         callers = Counter(each.place.caller for each in running).most_common(1)
         if not callers or callers[0][1] <= self._places.held(waiting.caller) + 1:

@@ -1,4 +1,4 @@
-"""What the log says of the exports that a service receives: the first trace, and those of which nothing came."""
+"""Log lines about received exports: the first trace, and exports without an effect."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from spanwise.traces.port import Store
 
 INTERVAL_SECONDS = 10.0
-"""Of the refusals of one kind, one is logged in this time; the next line says how many there were."""
+"""One refusal of each kind is logged in this time. The next line has the number of the others."""
 _ADVICE = {
     400: "its exporter is to send OTLP as protobuf or JSON",
     401: 'its exporter sends a token with OTEL_EXPORTER_OTLP_HEADERS="Authorization=Bearer TOKEN"',
@@ -28,7 +28,7 @@ _ADVICE = {
     415: "OTEL_EXPORTER_OTLP_PROTOCOL is to be `http/protobuf` or `http/json` here; gRPC has a port of its own",
     503: "exporters send it again",
 }
-"""What to do about a refusal, by its HTTP status."""
+"""The advice about a refusal, by its HTTP status."""
 _log = logging.getLogger(__name__)
 
 
@@ -39,7 +39,7 @@ class _Row(msgspec.Struct, frozen=True):
 
 
 def name_and_size(store: Store, since: datetime, cancel: CancellationToken) -> str:
-    """Returns the name of a trace that was received since then, and how many spans it has. Blocks.
+    """Returns the name and span count of a trace received since then. Blocks.
 
     Raises:
         SpanwiseError: see `TraceStore.search_runs`.
@@ -52,16 +52,16 @@ def name_and_size(store: Store, since: datetime, cancel: CancellationToken) -> s
 
 
 class ExportLog:
-    """Logs what an operator should know of exports. Methods are called on any thread."""
+    """Logs the events of exports that an operator should know. Methods may be called from any thread."""
 
     def __init__(self) -> None:
-        """Begins with no trace received."""
+        """Starts with no trace received."""
         self._has_received = False
         self._said: set[str] = set()
         self._refused: dict[str, tuple[float, int]] = {}
 
     def received(self, report: IngestReport) -> bool:
-        """Logs spans that were rejected, and an export without spans.
+        """Logs rejected spans, and an export without spans.
 
         Returns:
             True for the first export with a trace, which `show_first` logs.
@@ -88,17 +88,17 @@ class ExportLog:
         _log.info("first trace received: %s", shown)
 
     def dropped(self, what: str) -> None:
-        """Logs once that something is accepted and dropped."""
+        """Logs once that data of a kind is accepted and dropped."""
         if what not in self._said:
             self._said.add(what)
             _log.warning("%s are accepted and dropped; this is said once", what)
 
     def refused(self, error: SpanwiseError, sender: str) -> None:
-        """Logs an export that was refused as a whole, why, and what to do.
+        """Logs an export that was refused as a whole, with the reason and the remedy.
 
         Args:
-            error: why.
-            sender: who sent it, for people.
+            error: the reason.
+            sender: the sender, for people.
         """
         advice = _ADVICE.get(error.status, "the log has the cause")
         self._limited(error.error_code, "an export of %s was refused: %s; %s", (sender, error, advice))

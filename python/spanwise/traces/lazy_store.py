@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 PROGRESS_SECONDS = 2.0
-"""How often the log says how far the opening of a store has come."""
+"""How often the log reports the progress of opening a store."""
 _log = logging.getLogger(__name__)
 
 
@@ -30,7 +30,7 @@ class LazyStore:
     """A trace store that is not open yet, open, or closed. It is opened at most once."""
 
     def __init__(self, source: str | Store, settings: Settings) -> None:
-        """Records where the store is, without accessing it.
+        """Records the location of the store without accessing it.
 
         Args:
             source: the store's path or URL, or an open store, which its owner closes.
@@ -44,13 +44,13 @@ class LazyStore:
 
     @property
     def is_open(self) -> bool:
-        """Returns whether the store is open."""
+        """Returns True if the store is open."""
         return self._store is not None and not self._closed
 
     def as_of(self) -> float | None:
-        """Returns up to when an answer that is begun now knows everything: seconds since 1970.
+        """Returns the time through which results are complete, in seconds since 1970.
 
-        A writer knows all that it has acknowledged. None if a reader has never read its store.
+        Results of a writer include everything it has acknowledged. None if a reader has never read its store.
         """
         if not self._settings.reader or self._store is None:
             return time.time()
@@ -58,7 +58,7 @@ class LazyStore:
         return None if as_of is None else as_of / 1e6
 
     async def not_ready(self) -> str | None:
-        """Returns what the store, which is open, does not serve now, and why; None if it serves everything."""
+        """Returns which function of the open store is not available, and why; None if all are."""
         assert self._store is not None  # noqa: S101  # it is open
         return await asyncio.to_thread(not_ready, self._store, self._url, self._settings)
 
@@ -73,7 +73,7 @@ class LazyStore:
             await asyncio.shield(self._begin_to_open())
 
     async def shut(self) -> None:
-        """Rejects new requests, and waits for an `open` in progress to end."""
+        """Rejects new requests, and waits for an `open` in progress."""
         self._closed = True
         if self._opening is not None:
             await asyncio.wait([self._opening])
@@ -84,7 +84,7 @@ class LazyStore:
             self._store.close()
 
     def opened(self) -> Store:
-        """Returns the open store. Starts to open it if that has not begun, or has failed.
+        """Returns the open store. Starts to open it if that has not started, or has failed.
 
         Raises:
             StoreClosedError: the service is shutting down.
@@ -115,10 +115,10 @@ class LazyStore:
         return self._write(lambda store: store.ingest_logs(body, content_type, content_encoding))
 
     def delete(self, compiled: Filter) -> int:
-        """Returns how many traces were deleted. Blocks: call it in a thread, after `opened`.
+        """Returns the number of deleted traces. Blocks: call it in a thread, after `opened`.
 
         Raises:
-            UnavailableError: nothing was deleted.
+            UnavailableError: no trace was deleted.
         """
         return self._write(lambda store: store.delete(compiled))
 
@@ -130,12 +130,12 @@ class LazyStore:
             _log.warning("a part of the trace store was not changed: %s", error)
             raise
         except UnavailableError as error:
-            # The engine's message may name files, so it goes to the log and not to the client.
+            # The engine's message may name files, so it is logged and not sent to the client.
             _log.warning("the trace store was not changed: %s", error)
             raise UnavailableError("the trace store accepts no writes now; nothing was stored") from error
 
     def stats(self) -> bytes:
-        """Returns the store's statistics as a JSON object, empty if it is not open or does not answer. Blocks."""
+        """Returns the store's statistics as a JSON object; empty if it is closed or does not respond. Blocks."""
         if self._store is None or self._closed:
             return b"{}"
         try:
@@ -144,9 +144,9 @@ class LazyStore:
             return b"{}"
 
     def stats_of_shards(self) -> dict[str, dict[str, Any] | None]:
-        """Returns the statistics of each shard by its prefix, None of one that does not answer. Blocks.
+        """Returns the statistics of each shard by its prefix; None for a shard that does not respond. Blocks.
 
-        Empty if the store is not divided among shards, or not open.
+        Empty if the store is not sharded, or not open.
         """
         if not isinstance(self._store, ShardedStore) or self._closed:
             return {}
@@ -156,7 +156,7 @@ class LazyStore:
             return {}
 
     def counters_of_shards(self) -> dict[str, Counters]:
-        """Returns what has happened with each shard of another process, by its prefix; empty if there are none."""
+        """Returns the counters of each shard in another process, by its prefix; empty without such shards."""
         return self._store.counters_of_shards() if isinstance(self._store, ShardedStore) else {}
 
     def _begin_to_open(self) -> asyncio.Task[None]:
@@ -178,7 +178,7 @@ def _opened(url: str, settings: Settings, progress: Progress) -> Store:
 
 
 def _how_far(progress: Progress, elapsed: float) -> str:
-    """Returns how far the opening of a store has come, the rate, and the remaining time as far as it is known."""
+    """Returns the progress of opening a store, the rate, and the remaining time if known."""
     done, total = progress.done_of_total
     if not done:
         return f"{elapsed:.0f} s so far"

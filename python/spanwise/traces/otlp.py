@@ -19,7 +19,7 @@ def attributes_of(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [{"key": key, "value": _value(value)} for key, value in attributes.items()]
 
 
-def _value(value: object) -> dict[str, Any]:  # noqa: PLR0911  # one line for each type
+def _value(value: object) -> dict[str, Any]:  # noqa: PLR0911  # one line per type
     match value:
         case bool():
             return {"boolValue": value}

@@ -1,4 +1,4 @@
-"""A bounded thread pool with admission control, so that the event loop never blocks and no queue is unbounded."""
+"""A bounded thread pool with admission control. The event loop never blocks, and every queue has a limit."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ class Pool:
 
         Args:
             name: the kind of work, for messages and thread names.
-            threads: how many threads are shared.
-            waiting: how many more work items are admitted.
-            own: how many work items of each caller run without a shared thread, see `FairThreads`.
+            threads: the number of shared threads.
+            waiting: the number of work items that may wait.
+            own: the number of work items of each caller that run without a shared thread, see `FairThreads`.
         """
         self._places = FairBudget(threads + waiting, f"too many requests for {name} at once")
         self._threads = FairThreads(f"spanwise-{name}", threads, threads + waiting, own)
 
     @property
     def capacity(self) -> int:
-        """Returns how many work items may run or wait."""
+        """Returns the maximum number of running and waiting work items."""
         return self._places.capacity
 
     @property
     def admitted(self) -> int:
-        """Returns how many do now."""
+        """Returns the current number of running and waiting work items."""
         return self._places.used
 
     async def run(self, work: Callable[[], Result], *, is_admitted: bool = False) -> Result:
@@ -50,11 +50,11 @@ class Pool:
         abandoned work still counts against the capacity.
 
         Args:
-            work: what is done.
-            is_admitted: whether it belongs to something that has a place elsewhere, and must not be rejected here.
+            work: the function to call.
+            is_admitted: True if the work belongs to an operation that already holds a slot, so it must not be rejected.
 
         Raises:
-            UnavailableError: the pool is at capacity, or the caller has its share of it.
+            UnavailableError: the pool is at capacity, or the caller has used its share.
             StoreClosedError: the pool was closed.
         """
         place = self._places.hold()
@@ -71,8 +71,8 @@ class Pool:
         try:
             return await asyncio.wrap_future(future)
         finally:
-            # A failed future holds its error, whose traceback holds this frame: without the `del`, request bodies
-            # would live until the garbage collector breaks the cycle.
+            # A failed future holds its error, whose traceback holds this frame. Without the `del`, request bodies would
+            # live until the garbage collector breaks the cycle.
             del future
 
     def close(self) -> None:

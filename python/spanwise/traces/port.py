@@ -1,4 +1,4 @@
-"""What the service asks of a trace store, whether it is one store or divided among shards.
+"""The protocol of a trace store, both for a single store and for a sharded one.
 
 `spanwise._engine.TraceStore` describes each method.
 """
@@ -26,24 +26,24 @@ if TYPE_CHECKING:
 
 
 class PreparedAggregation(Protocol):
-    """An aggregation that says how much memory it takes."""
+    """An aggregation with a known memory limit."""
 
     @property
     def max_bytes(self) -> int:
-        """Returns the memory that it takes at most, in bytes."""
+        """Returns the maximum memory of the aggregation, in bytes."""
         ...
 
     def run(self, cancel: CancellationToken | None = None) -> tuple[bytes, int]:
-        """Returns the response's `data` as JSON, and the number of traces that match."""
+        """Returns the response's `data` as JSON, and the number of matching traces."""
         ...
 
 
 class FacetPlan(Protocol):
-    """Facets that say how much memory it takes to count them."""
+    """Facets with a known memory limit."""
 
     @property
     def bytes(self) -> int:
-        """Returns an upper bound of the memory that counting takes, in bytes."""
+        """Returns an upper bound of the memory for counting, in bytes."""
         ...
 
     def run(self, cancel: CancellationToken | None = None) -> Facets:
@@ -52,10 +52,10 @@ class FacetPlan(Protocol):
 
 
 class Tail(Protocol):
-    """A reader of the traces that a filter matches."""
+    """A reader of the traces that match a filter."""
 
     def rewind(self, number: int) -> bool:
-        """Goes back to where event `number` was the last one. Returns whether that was possible."""
+        """Rewinds to just after event `number`. Returns True if that was possible."""
         ...
 
 
@@ -64,20 +64,20 @@ class TailFeed(Protocol):
 
     @property
     def position(self) -> int:
-        """Returns a number that is another one if a trace may have changed."""
+        """Returns a number that changes when a trace may have changed."""
         ...
 
     def open(self, filter: Filter) -> Any:  # noqa: A002, ANN401  # each kind of store has readers of its own
-        """Returns a reader, a `Tail`, of what is committed from now on."""
+        """Returns a reader, a `Tail`, of the traces committed from now on."""
         ...
 
     def poll(self, readers: list[tuple[Any, int]]) -> tuple[list[list[tuple[int, str, bytes]]], bool, list[str]]:
-        """Brings readers up to date, and takes the next events of each."""
+        """Updates readers, and takes the next events of each."""
         ...
 
 
 class Download(Protocol):
-    """The chunks of a file, and how far they have come."""
+    """The chunks of a file, with progress."""
 
     def __iter__(self) -> Iterator[bytes]:
         """Returns the chunks."""
@@ -89,7 +89,7 @@ class Download(Protocol):
 
     @property
     def progress(self) -> tuple[int, int, int]:
-        """Returns how many matching traces were read so far, how many were read or passed over, and their number."""
+        """Returns the number of matching traces read, the number read or skipped, and the total."""
         ...
 
 
@@ -98,9 +98,9 @@ class Store(Protocol):
 
     @property
     def as_of(self) -> int | None:
-        """Returns up to when everything is known of a store that is followed, in microseconds since 1970. Never blocks.
+        """Returns the time through which a followed store is complete, in microseconds since 1970. Never blocks.
 
-        None of one that was never read, or is not followed.
+        None for a store that was never read, or is not followed.
         """
         ...
 
@@ -109,7 +109,7 @@ class Store(Protocol):
         ...
 
     def ingest_logs(self, body: bytes, content_type: str, content_encoding: str | None = None) -> LogIngestReport:
-        """Stores what the log records of one OTLP request say of spans, and returns once it is durable."""
+        """Stores the span data in the log records of one OTLP request, and returns once it is durable."""
         ...
 
     def import_spans(self, stream: pa.RecordBatchReader, source: str = "") -> bytes:
@@ -140,7 +140,7 @@ class Store(Protocol):
         """Returns one page of sessions."""
         ...
 
-    def search_spans(  # noqa: PLR0913, PLR0917  # that of the engine
+    def search_spans(  # noqa: PLR0913, PLR0917  # the signature of the engine
         self,
         filter: Filter,  # noqa: A002
         spans: SpanFilter,
@@ -154,7 +154,7 @@ class Store(Protocol):
         ...
 
     def prepare(self, aggregation: Aggregation, cancel: CancellationToken | None = None) -> PreparedAggregation:
-        """Selects the traces of an aggregation, and finds their groups."""
+        """Selects the traces of an aggregation and determines their groups."""
         ...
 
     def plan_facets(
@@ -179,15 +179,15 @@ class Store(Protocol):
         ...
 
     def tail_feed(self) -> TailFeed:
-        """Returns what follows the store for all readers."""
+        """Returns the feed that follows the store for all readers."""
         ...
 
     def trace(self, trace_id: str, filter: Filter, detail: str = "full") -> bytes | None:  # noqa: A002
-        """Returns one trace as JSON; None if there is none or the filter does not match it."""
+        """Returns one trace as JSON; None if it does not exist or does not match the filter."""
         ...
 
     def damaged_trace(self, trace_id: str, filter: Filter, detail: str = "full") -> bytes | None:  # noqa: A002
-        """Returns a trace whose document is damaged as JSON."""
+        """Returns a trace with a damaged document as JSON."""
         ...
 
     def span(
@@ -197,7 +197,7 @@ class Store(Protocol):
         filter: Filter,  # noqa: A002
         max_bytes: int | None = None,
     ) -> bytes | None:
-        """Returns one span as JSON; None if there is none or the filter does not match its trace."""
+        """Returns one span as JSON; None if it does not exist or its trace does not match the filter."""
         ...
 
     def value(
@@ -219,11 +219,11 @@ class Store(Protocol):
         ...
 
     def flush(self) -> None:
-        """Seals the head."""
+        """Flushes the head to a segment."""
         ...
 
     def compact(self, purge: bool = False) -> None:  # noqa: FBT001, FBT002
-        """Merges all segments; a purge also removes everything deleted from disk."""
+        """Merges all segments; a purge also erases deleted data from the disk."""
         ...
 
     def stats(self) -> bytes:

@@ -1,4 +1,4 @@
-"""The tables of the engine that a process has once: what names of attributes stand for, and what models cost."""
+"""The process-wide tables of the engine: attribute conventions and model prices."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class ProcessTables(Struct, frozen=True):
     """The tables of a process.
 
     Attributes:
-        conventions: names of attributes with what they stand for.
-        prices: the prices of models as JSON; None for the built-in ones alone.
+        conventions: attribute names with their meanings.
+        prices: the prices of models as JSON; None to use only the built-in prices.
     """
 
     conventions: tuple[tuple[str, str], ...]
@@ -35,20 +35,20 @@ class ProcessTables(Struct, frozen=True):
         return cls(tuple(settings.conventions.items()), _prices(settings.prices_file))
 
     def apply(self) -> None:
-        """Gives them to the engine of this process.
+        """Sets the tables in the engine of this process.
 
         Raises:
-            ConfigurationError: one of them is invalid, or others are in force in this process.
+            ConfigurationError: a table is invalid, or this process already uses different ones.
         """
         set_conventions(list(self.conventions))
         set_prices(self.prices)
 
 
 def set_process_tables(settings: Settings) -> None:
-    """Gives the engine the conventions and prices that the settings name.
+    """Sets the conventions and prices of the settings in the engine.
 
     Raises:
-        ConfigurationError: one of them is invalid, its file cannot be read, or others are in force in this process.
+        ConfigurationError: a table is invalid, its file cannot be read, or this process already uses different ones.
     """
     ProcessTables.of(settings).apply()
 

@@ -28,7 +28,7 @@ def export_traces(settings: Settings, source: bytes, form: str) -> Download:
 
     Raises:
         FilterError: the filter is invalid.
-        ConfigurationError: there is no such store or format.
+        ConfigurationError: the store or the format does not exist.
         StoreError: the store is damaged, or the storage failed.
     """
     compiled = Filter.compile(source)
@@ -36,11 +36,11 @@ def export_traces(settings: Settings, source: bytes, form: str) -> Download:
 
 
 def search_traces(settings: Settings, request: SearchRequest) -> bytes:
-    """Returns the JSON body with which a service over this store would respond to `request`.
+    """Returns the JSON body of a service's response to `request` over this store.
 
     Raises:
         FilterError: the filter is invalid.
-        ConfigurationError: there is no store.
+        ConfigurationError: the store does not exist.
         StoreError: the store is damaged, or the storage failed.
         PayloadTooLargeError: the page exceeds its size limit; the message names a limit that fits.
     """
@@ -51,10 +51,10 @@ def search_traces(settings: Settings, request: SearchRequest) -> bytes:
 
 
 def find_trace(settings: Settings, trace_id: str) -> bytes | None:
-    """Returns one trace with its tree as JSON; None if there is none.
+    """Returns one trace with its tree as JSON; None if it does not exist.
 
     Raises:
-        ConfigurationError: there is no store.
+        ConfigurationError: the store does not exist.
         StoreError: the store or the trace is damaged, or the storage failed.
     """
     return _open_read_only(settings).trace(trace_id, Filter.compile(b"null"))

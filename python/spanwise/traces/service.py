@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from spanwise.traces.port import Store
 
 DELETION_THREADS = 2
-"""Deletions at once. More would only wait, because the store executes one at a time."""
+"""Concurrent deletions. More would only wait, because the store executes one at a time."""
 MAX_WAITING_DELETIONS = 64
 """Deletions that may wait for a thread."""
 
@@ -40,18 +40,18 @@ class Traces:
     """Ingests, searches and shows traces. Its methods are called on the event loop and never block it.
 
     Attributes:
-        exports: what the log says of exports.
+        exports: logs events of exports.
     """
 
     def __init__(self, sources: Mapping[str, str | Store], settings: Settings) -> None:
-        """Creates the pools and records where the stores are, without accessing them.
+        """Creates the pools and records the locations of the stores without accessing them.
 
         Args:
             sources: by id, the path or URL of a store, or an open store, which its owner closes.
             settings: thread counts, queue lengths and deadlines.
 
         Raises:
-            ConfigurationError: there is no store, or one without an id.
+            ConfigurationError: no store is given, or one has no id.
         """
         if not sources or not all(sources):
             raise ConfigurationError("expected one or more trace stores, each with an id")
@@ -78,7 +78,10 @@ class Traces:
         return tuple(self._stores)
 
     async def not_ready(self) -> str | None:
-        """Returns what cannot be served now and why; None if every store is open, answers and acknowledges."""
+        """Returns which store or function is not available, and why.
+
+        None if every store is open, responds and acknowledges.
+        """
         if not all(store.is_open for store in self._stores.values()):
             return "search and ingest: a store is not open"
         for store in self._stores.values():
@@ -87,7 +90,7 @@ class Traces:
         return None
 
     def as_of(self) -> float | None:
-        """Returns up to when everything is known of every store, in seconds since 1970; None if one was never read."""
+        """Returns the time through which every store is complete, in seconds since 1970; None if one was never read."""
         moments = [store.as_of() for store in self._stores.values()]
         known = [moment for moment in moments if moment is not None]
         return min(known) if len(known) == len(moments) else None
@@ -102,7 +105,7 @@ class Traces:
         await asyncio.gather(*(store.open() for store in self._stores.values()))
 
     def drain(self) -> None:
-        """Ends the tails, and accepts no more of them."""
+        """Ends the tails and rejects new ones."""
         self._tails.drain()
 
     async def close(self) -> None:
@@ -123,7 +126,7 @@ class Traces:
             store.close()
 
     def view(self, store_id: str | None, owner: str | None) -> View:
-        """Returns one store, restricted to what one caller may see.
+        """Returns one store, restricted to the traces that one caller may see.
 
         Args:
             store_id: one of `ids`; None for the first store.
@@ -148,7 +151,7 @@ class Traces:
             DecodeError: the body does not match its content type.
             UnsupportedMediaTypeError: the content type or encoding is not supported.
             PayloadTooLargeError: the decompressed body exceeds its size limit.
-            UnavailableError: nothing was stored; the same request may succeed later.
+            UnavailableError: no span was stored; the same request may succeed later.
         """
         store = self._store(store_id)
         opened = store.opened()
@@ -162,10 +165,10 @@ class Traces:
         return report
 
     async def _shown(self, store: Store, since: datetime) -> str:
-        """Returns the name and size of a trace that was received since then."""
+        """Returns the name and size of a trace received since then."""
         try:
             return await self._searches.run(lambda cancel: name_and_size(store, since, cancel))
-        except SpanwiseError as error:  # it is stored all the same
+        except SpanwiseError as error:  # the trace is stored despite this error
             return f"it cannot be shown, {error}"
 
     async def ingest_logs(
@@ -195,7 +198,7 @@ class Traces:
         return report
 
     async def drop_metrics(self, body: bytes, content_type: str, content_encoding: str | None) -> MetricDropReport:
-        """Counts the metrics of one OTLP request, of which nothing is stored.
+        """Counts the metrics of one OTLP request, and stores none of them.
 
         Args:
             body: the request body, as received.
@@ -269,6 +272,6 @@ class Traces:
 
 
 def _numbers(stats: dict[str, Any]) -> dict[str, float]:
-    """Returns the numbers of a store's statistics; for an error 1 if there is one, else 0."""
+    """Returns the numbers in a store's statistics. An error counts as 1, its absence as 0."""
     faults = {name: float(value is not None) for name, value in stats.items() if name.endswith("_fault")}
     return faults | {name: float(value) for name, value in stats.items() if isinstance(value, int | float)}

@@ -1,4 +1,4 @@
-"""Opening a trace store with the options that the settings ask for, and reading its statistics."""
+"""Opens a trace store with the options of the settings, and reads its statistics."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _WAL = "wal"
 _INDEX_KINDS = ("spans", "texts", "attributes")
-"""What the engine can make of documents; a setting `index_<kind>` says of each whether it does."""
+"""The kinds of index that the engine builds from documents. A setting `index_<kind>` turns each on or off."""
 
 
 class _QuarantinedSegment(msgspec.Struct, frozen=True, rename={"error": "fault"}):
@@ -67,13 +67,12 @@ class _Stats(msgspec.Struct, frozen=True, rename=_STATS_NAMES):
 
 
 def open_store(url: str, settings: Settings, *, existing: bool = False, progress: Progress | None = None) -> Store:
-    """Returns the open store at `url`. Logs an error for all that is quarantined, and a warning for an open folder.
+    """Returns the open store at `url`. Logs an error for each quarantined object, and a warning for an open folder.
 
     Args:
         url: the path of its folder, or the URL of its bucket.
         settings: the options to open it with.
-        existing: whether the store must exist already; otherwise a new one is created there, of as many shards as the
-            settings say.
+        existing: True if the store must exist; otherwise a missing one is created with the configured number of shards.
         progress: counts the objects that are read.
 
     Raises:
@@ -84,7 +83,7 @@ def open_store(url: str, settings: Settings, *, existing: bool = False, progress
         folder = folder_of(url)
         _warn_if_open(folder, 0o077)
         if folder.is_relative_to(settings.data_dir):
-            # Files in it have modes of their own, but who may write to it can replace them.
+            # Files in the folder have modes of their own, but any user who may write to the folder can replace them.
             _warn_if_open(Path(settings.data_dir), 0o022)
     set_process_tables(settings)
     layout = layout_of(url, new_shards=1 if existing else settings.shards)
@@ -123,7 +122,7 @@ def open_store(url: str, settings: Settings, *, existing: bool = False, progress
 
 
 def _options(place: str, settings: Settings, shards: int) -> dict[str, object]:
-    """Returns the options of a store, or of one of so many shards of it, which divide its memory and disk evenly."""
+    """Returns the options of a store, or of one shard. Shards divide the memory and disk evenly."""
     unsealed_bytes = settings.unsealed_bytes // shards
     options: dict[str, object] = {
         "seal_bytes": unsealed_bytes // 4,
@@ -147,26 +146,26 @@ def _options(place: str, settings: Settings, shards: int) -> dict[str, object]:
 
 
 def folder_of(url: str) -> Path:
-    """Returns the folder of a store that is in no bucket."""
+    """Returns the folder of a store that is not in a bucket."""
     return Path(url.removeprefix("file://"))
 
 
 def layout_of(url: str, new_shards: int = 1) -> Layout | None:
-    """Returns the layout of the store at `url`; None if it is not divided among shards.
+    """Returns the layout of the store at `url`; None if it is not sharded.
 
     Args:
         url: the path of its folder, or the URL of its bucket.
-        new_shards: how many shards a store gets that does not exist yet.
+        new_shards: the number of shards of a store that does not exist yet.
 
     Raises:
-        ConfigurationError: there is a store that is not divided, and `new_shards` is more than one.
+        ConfigurationError: an existing store is not sharded, and `new_shards` is more than one.
         StoreError: the layout is damaged, or the storage failed.
     """
     return open_layout(url, new_shards) if new_shards > 1 else newest_layout(url)
 
 
 def follow_store(url: str, settings: Settings) -> Store:
-    """Returns the store at `url`, which another process writes to, as one of its readers. Logs what is quarantined.
+    """Returns a reader of the store at `url`, which another process writes to. Logs quarantined objects.
 
     Args:
         url: the path of its folder, or the URL of its bucket.
@@ -174,8 +173,8 @@ def follow_store(url: str, settings: Settings) -> Store:
 
     Raises:
         ConfigurationError: the address or an option is invalid.
-        StoreError: another reader uses the cache, the store is damaged, the storage failed, or a store that is to have
-            shards is not there yet.
+        StoreError: another reader uses the cache, the store is damaged, the storage failed, or a sharded store does not
+            exist yet.
     """
     set_process_tables(settings)
     layout = layout_of(url)
@@ -203,14 +202,14 @@ def follow_store(url: str, settings: Settings) -> Store:
 
 
 def _follower_options(place: str, settings: Settings, shards: int) -> bytes:
-    """Returns the options of a reader of a store, or of the reader of one of so many shards of it."""
+    """Returns the options of the reader of a store, or of one shard."""
     options: dict[str, object] = {
         "follow_milliseconds": round(settings.follow_seconds * 1000),
         "max_index_bytes": max_index_bytes() // shards,
         "indexes": _index_kinds(settings),
     }
     if is_bucket(place) or settings.cache_dir:
-        # A writer on this machine has that one.
+        # A writer on this machine uses the default cache folder.
         options |= {"cache_dir": f"{_cache(place, settings)}-reader", "cache_bytes": settings.cache_bytes // shards}
     return msgspec.json.encode(options)
 
@@ -239,11 +238,11 @@ def _warn_if_open(folder: Path, unwanted: int) -> None:
 
 
 def not_ready(store: Store, url: str | None, settings: Settings) -> str | None:
-    """Returns what the store does not serve now, and why; None if it serves everything. Blocks.
+    """Returns which function of the store is not available, and why; None if all are. Blocks.
 
     Args:
         store: the open store.
-        url: the path of its folder, or the URL of its bucket; None if it is not known.
+        url: the path of its folder, or the URL of its bucket; None if unknown.
         settings: the options it was opened with.
     """
     stats = _stats(store)
@@ -256,7 +255,7 @@ def not_ready(store: Store, url: str | None, settings: Settings) -> str | None:
 
 
 def _lateness(stats: _Stats, lag: float, settings: Settings) -> str | None:
-    """Returns why a reader does not answer, or how old its answers are; None if they are fresh enough."""
+    """Returns why a reader does not respond, or the age of its results; None if they are fresh enough."""
     reason = f": {stats.following_error}" if stats.following_error else ""
     if stats.as_of is None:
         return f"search: the store was not read yet{reason}"
@@ -266,7 +265,7 @@ def _lateness(stats: _Stats, lag: float, settings: Settings) -> str | None:
 
 
 def _ingest_obstacle(stats: _Stats, url: str | None, settings: Settings) -> str | None:
-    """Returns why the store acknowledges no ingested spans now; None if it does."""
+    """Returns why the store does not acknowledge ingested spans; None if it does."""
     if not stats.is_acknowledging:
         return "a store accepts no spans until it is reopened"
     if url is None or is_bucket(url):
@@ -281,7 +280,7 @@ def _ingest_obstacle(stats: _Stats, url: str | None, settings: Settings) -> str 
 
 
 def _is_writable(folder: Path) -> bool:
-    """Returns whether files can be created in a folder, by creating one without a name where the system can do that."""
+    """Returns True if files can be created in a folder. Creates an unnamed file where the system supports that."""
     try:
         os.close(os.open(folder, os.O_WRONLY | getattr(os, "O_TMPFILE", 0), 0o600))
     except OSError as error:

@@ -1,8 +1,8 @@
-"""Tails: streams of the traces that are committed, as far as a filter matches them.
+"""Tails: streams of committed traces that match a filter.
 
-The engine knows what changed and keeps what each reader has yet to be sent. Here every store with a reader is polled at
-a fixed pace, for all of its readers at once; a reader gets its next events once it has sent the last ones. So neither a
-reader that takes nothing nor many of them hold up ingest. See `docs/reference/api-search.md#tail`.
+The engine tracks changes and keeps the pending events of each reader. This module polls every store with readers at a
+fixed interval, once per store. A reader gets its next events after it has sent the previous ones. Neither a stalled
+reader nor many readers delay ingest. See `docs/reference/api-search.md#tail`.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 MAX_TAILS = 64
-"""Readers at once."""
+"""Concurrent readers."""
 POLL_SECONDS = 0.1
-"""How often a store with readers is asked for changes."""
+"""How often a store with readers is polled for changes."""
 MAX_SILENCE_SECONDS = 1.0
-"""How long it may take until a store that does not change any more is asked whether it is still this process's own."""
+"""The maximum time between checks that an unchanged store still belongs to this process."""
 MAX_TAKEN_TRACES = 256
-"""The most traces that a reader takes in one poll."""
+"""The maximum number of traces that a reader takes in one poll."""
 MAX_HELD = 32
 HELD_SECONDS = 300.0
-"""How many tails, and how long, can be resumed after their connections ended."""
+"""The number of tails that can be resumed after a disconnect, and for how long."""
 
 _log = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ class TailEvent(NamedTuple):
     """One event of a tail.
 
     Attributes:
-        id: the position after it, which says nothing to anybody but this service; empty if there is none.
+        id: the position after it, opaque to clients; empty without a position.
         name: `started`, `trace`, `dropped`, `gap` or `end`.
         body: its JSON.
     """
@@ -58,15 +58,15 @@ class TailEvent(NamedTuple):
 
 
 class _Stream:
-    """A reader of the engine, which connections take turns to send.
+    """A reader of the engine, which connections send in turn.
 
     Attributes:
-        id: its name in positions, which nobody can guess.
-        key: the caller, the store and the filter that it is for.
+        id: its name in positions, which cannot be guessed.
+        key: its caller, store and filter.
         feed: the feed of its store.
         tail: the reader.
-        connection: the connection that sends it; None if it is held for one.
-        held_since: since when, in monotonic time.
+        connection: the connection that sends it; None while it is held for one.
+        held_since: the start of the hold, in monotonic time.
     """
 
     def __init__(self, key: tuple[str, Store, bytes], feed: _Feed, tail: Tail) -> None:
@@ -79,20 +79,20 @@ class _Stream:
 
 
 class TailConnection:
-    """One connection that sends a tail. Close it however it ends."""
+    """One connection that sends a tail. Always close it."""
 
     def __init__(self, tails: Tails, place: Holding) -> None:
-        """Has a place, and no stream yet."""
+        """Holds a slot, without a stream yet."""
         self._tails = tails
         self._place = place
         self._stream: _Stream | None = None
         self._started: TailEvent | None = None
         self._end: TailEvent | None = None
         self.waiter: asyncio.Future[list[TailEvent]] | None = None
-        """Gets the next events."""
+        """Receives the next events."""
 
     def start(self, stream: _Stream, number: int, *, is_resumed: bool) -> None:
-        """Begins to send a stream after its event `number`."""
+        """Starts to send a stream after its event `number`."""
         self._stream = stream
         body = b'{"resumed":true}' if is_resumed else b'{"resumed":false}'
         self._started = TailEvent(f"{stream.id}.{number}", "started", body)
@@ -108,7 +108,7 @@ class TailConnection:
         return self._stream
 
     async def events(self) -> AsyncGenerator[list[TailEvent], None]:
-        """Yields the events as they come, several at once. The last one says why it was the last."""
+        """Yields the events as they arrive, several at once. The last event has the reason for the end."""
         assert self._started is not None  # noqa: S101  # it has started
         yield [self._started]
         while self._end is None:
@@ -119,7 +119,7 @@ class TailConnection:
         yield [self._end]
 
     def end(self, reason: str) -> None:
-        """Sends no more events than one that says why. Only the first call has an effect."""
+        """Ends the tail with one last event that has the reason. Only the first call has an effect."""
         if self._end is None:
             self._end = TailEvent("", "end", b'{"reason":"%s"}' % reason.encode())
             self._leave()
@@ -127,7 +127,7 @@ class TailConnection:
                 self.waiter.set_result([])
 
     def close(self) -> None:
-        """Gives its place back. What it sends is held for a connection that resumes it."""
+        """Releases its slot. Its stream is held for a connection that resumes it."""
         self._leave()
         self._tails.hold(self)
 
@@ -151,29 +151,29 @@ class _Feed:
         """Adds a connection."""
         self._connections.append(connection)
         if self._polling is None or self._polling.done():
-            # It belongs to nobody: the pool must not count it for the caller who came first.
+            # The task runs in an empty context. Otherwise the pool would charge it to the first caller.
             self._polling = asyncio.get_running_loop().create_task(self._poll_repeatedly(), context=Context())
 
     def leave(self, connection: TailConnection) -> None:
-        """Removes a connection, if it is one of these."""
+        """Removes a connection; a no-op for an unknown one."""
         if connection in self._connections:
             self._connections.remove(connection)
 
     def wake(self) -> None:
-        """Polls soon, even if nothing changes."""
+        """Polls soon, even without a change."""
         self._is_due = True
 
     async def _poll_repeatedly(self) -> None:
         position, polled_at = -1, 0.0
         while self._connections:
             await asyncio.sleep(POLL_SECONDS)
-            # A store that another process holds does not change any more; polling tells.
+            # A store that another process holds no longer changes; polling detects that.
             is_overdue = time.monotonic() - polled_at > MAX_SILENCE_SECONDS
             if self._is_due or is_overdue or self.engine.position != position:
                 position, self._is_due, polled_at = self.engine.position, False, time.monotonic()
                 try:
                     await self._poll()
-                except Exception:  # noqa: BLE001  # whatever it is, readers must not wait for what never comes
+                except Exception:  # noqa: BLE001  # readers must not wait forever after any error
                     _log.exception("the tails of a trace store have failed")
                     for connection in list(self._connections):
                         connection.end("failed")
@@ -189,18 +189,19 @@ class _Feed:
         for error in errors:
             _log.error("a tail found damage: %s", error)
         for (connection, waiter), events in zip(waiters, polled, strict=True):
-            # A connection that has left loses them. Whoever resumes it says what it has, and gets them again.
+            # A connection that has ended loses these events. A client that resumes sends its position and gets them
+            # again.
             if events and waiter is not None and not waiter.done():
                 stream_id = connection.stream.id
                 waiter.set_result([TailEvent(f"{stream_id}.{number}", name, body) for number, name, body in events])
 
 
 class Tails:
-    """The tails of all stores: their number, and those that are held to be resumed.
+    """The tails of all stores: their number, and those held for resumption.
 
     Attributes:
-        pool: the thread in which stores are polled.
-        is_draining: whether all tails have ended, for the service shuts down.
+        pool: the thread that polls stores.
+        is_draining: True once all tails have ended because of a shutdown.
     """
 
     def __init__(self) -> None:
@@ -213,23 +214,23 @@ class Tails:
 
     @property
     def open_count(self) -> int:
-        """Returns how many readers there are."""
+        """Returns the number of readers."""
         return self._places.used
 
     async def open(
         self, store: Store, compile_filter: Callable[[], Filter], last_event_id: str | None
     ) -> TailConnection:
-        """Returns a connection that sends what is committed from now on, or after a position that is held.
+        """Returns a connection that sends the traces committed from now on, or after a held position.
 
         Args:
             store: the store to follow.
-            compile_filter: returns the filter, restricted to what the caller may see; called in a thread.
-            last_event_id: the position, as the caller has it.
+            compile_filter: returns the filter, restricted to the caller's traces; called in a thread.
+            last_event_id: the position, as the caller sent it.
 
         Raises:
             ValidationError: the filter is neither an object nor null.
             FilterError: the filter is invalid.
-            UnavailableError: there are too many tails, or the service is shutting down.
+            UnavailableError: too many tails are open, or the service is shutting down.
         """
         compiled = await self.pool.run(compile_filter)
         key = (current_caller.get(), store, compiled.canonical())
@@ -265,7 +266,7 @@ class Tails:
         return await self.pool.run(work, is_admitted=True)
 
     def _held(self, last_event_id: str | None, key: tuple[str, Store, bytes]) -> tuple[_Stream | None, int]:
-        """Returns the stream of a position and the number of its event, if it is held for this caller."""
+        """Returns the stream of a position and its event number, if it is held for this caller."""
         stream_id, _, digits = (last_event_id or "").rpartition(".")
         self._forget_old()
         stream = self._streams.get(stream_id)
@@ -273,7 +274,7 @@ class Tails:
         return (stream, int(digits)) if stream is not None and stream.key == key and is_number else (None, 0)
 
     def hold(self, connection: TailConnection) -> None:
-        """Holds what a connection has sent, unless another connection sends it already."""
+        """Holds the stream of a connection, unless another connection already sends it."""
         for stream in self._streams.values():
             if stream.connection is connection:
                 stream.connection, stream.held_since = None, time.monotonic()
@@ -281,7 +282,10 @@ class Tails:
         self._forget_old()
 
     def _forget_old(self) -> None:
-        """Forgets streams that were held for long; beyond `MAX_HELD` also the oldest ones of the caller with most."""
+        """Forgets streams held for too long.
+
+        Beyond `MAX_HELD`, also forgets the oldest ones of the caller with the most.
+        """
         held = [stream for stream in self._streams.values() if stream.connection is None]
         for stream in held:
             if time.monotonic() - stream.held_since >= HELD_SECONDS:
@@ -295,7 +299,7 @@ class Tails:
             del self._streams[oldest.id]
 
     def drain(self) -> None:
-        """Ends all tails, and accepts no more."""
+        """Ends all tails and rejects new ones."""
         self.is_draining = True
         for stream in list(self._streams.values()):
             if stream.connection is not None:

@@ -1,4 +1,4 @@
-"""Which part of which value of a span is asked for."""
+"""A requested part of a span's value."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ class ValueRange:
     """A part of the text of a value.
 
     Attributes:
-        path: where the value is in the JSON of its span: a JSON Pointer (RFC 6901).
-        start: where the part begins, in bytes of UTF-8.
-        max_bytes: its greatest size; None for all that follows.
+        path: the location of the value in the JSON of its span: a JSON Pointer (RFC 6901).
+        start: the offset of the part, in bytes of UTF-8.
+        max_bytes: its maximum size; None for the whole remainder.
     """
 
     path: str

@@ -46,7 +46,7 @@ class View:
 
     Attributes:
         owner: the user whose traces are visible; None for everyone's.
-        caller: whose requests these are, to whom is charged what the engine keeps of their results.
+        caller: the tenant of these requests. The engine charges cached results to it.
     """
 
     _store: LazyStore
@@ -59,9 +59,9 @@ class View:
     caller: str
 
     def as_of(self) -> float | None:
-        """Returns up to when an answer that is begun now knows everything: seconds since 1970.
+        """Returns the time through which results are complete, in seconds since 1970.
 
-        None if this is a reader that has never read the store.
+        None for a reader that has never read the store.
         """
         return self._store.as_of()
 
@@ -69,10 +69,10 @@ class View:
         """Returns the JSON body of one page of search results. Cancelling the caller cancels the search.
 
         Raises:
-            ValidationError: the filter is neither an object nor null, or sessions are to be sorted.
+            ValidationError: the filter is neither an object nor null, or `sort` is used with sessions.
             FilterError: the filter is invalid.
             PayloadTooLargeError: the page exceeds its size limit; the message names a limit that fits.
-            UnavailableError: too many searches at once, the deadline passed, or the store is not open yet.
+            UnavailableError: too many searches are running, the deadline passed, or the store is not open yet.
         """
         store = self._store.opened()
         page = PageRequest.of(request)
@@ -87,9 +87,9 @@ class View:
         """Returns the JSON body of an aggregation. Cancelling the caller cancels it.
 
         Raises:
-            ValidationError: a member is invalid; the message ends with its place.
+            ValidationError: a member is invalid; the message ends with its location.
             FilterError: a filter is invalid.
-            PayloadTooLargeError: it needs more memory than there is for aggregations.
+            PayloadTooLargeError: the aggregation needs more memory than the whole budget.
             UnavailableError: the memory is in use; or see `search`.
         """
         store = self._store.opened()
@@ -107,8 +107,8 @@ class View:
         Raises:
             ValidationError: the filter is neither an object nor null, or a field has no facet.
             FilterError: the filter is invalid.
-            PayloadTooLargeError: counting needs more memory than there is for all callers.
-            UnavailableError: see `search`; or counting needs more memory than is left for the caller.
+            PayloadTooLargeError: counting needs more memory than the budget of all callers.
+            UnavailableError: see `search`; or counting needs more memory than the caller has left.
         """
         store = self._store.opened()
         check_fields(request)
@@ -118,17 +118,17 @@ class View:
         )
 
     async def attributes(self, source: Raw, prefix: str, limit: int) -> bytes:
-        """Returns the JSON body of the keys of attributes. Cancelling the caller cancels the count.
+        """Returns the JSON body of attribute keys. Cancelling the caller cancels the count.
 
         Args:
             source: the filter expression of the traces to count, as JSON.
-            prefix: what the keys start with; may be empty.
+            prefix: the prefix of the keys; may be empty.
             limit: the number of keys, 1 to 1,000.
 
         Raises:
             ValidationError: the filter is neither an object nor null.
             FilterError: the filter is invalid.
-            PayloadTooLargeError: too many documents would have to be looked at.
+            PayloadTooLargeError: too many document checks are needed.
             UnavailableError: see `search`.
         """
         store = self._store.opened()
@@ -145,7 +145,7 @@ class View:
         Raises:
             ValidationError: a filter is neither an object nor null.
             FilterError: a filter is invalid.
-            PayloadTooLargeError: too many documents would have to be looked at.
+            PayloadTooLargeError: too many document checks are needed.
             UnavailableError: see `search`.
         """
         store = self._store.opened()
@@ -158,10 +158,10 @@ class View:
         return await self._searches.run(search)
 
     async def list_traces(self, query: TracesQuery) -> bytes:
-        """Returns the JSON body of one page of traces, without their output, error and span tree.
+        """Returns the JSON body of one page of traces, without output, error and span tree.
 
         Raises:
-            ValidationError: a value does not fit its field; the message names the query parameter.
+            ValidationError: a value is invalid for its field; the message names the query parameter.
             PayloadTooLargeError: see `search`.
             UnavailableError: see `search`.
         """
@@ -173,7 +173,7 @@ class View:
         """Returns the JSON body of one page of sessions.
 
         Raises:
-            ValidationError: a value does not fit its field; the message names the query parameter.
+            ValidationError: a value is invalid for its field; the message names the query parameter.
             PayloadTooLargeError: see `search`.
             UnavailableError: see `search`.
         """
@@ -186,14 +186,14 @@ class View:
         )
 
     async def trace(self, trace_id: str, detail: str = "full") -> bytes:
-        """Returns the JSON of one trace, or of what is whole of it marked as damaged.
+        """Returns the JSON of one trace. A damaged trace is reduced to its intact parts and marked as damaged.
 
         Args:
             trace_id: its id in hexadecimal digits.
             detail: `full` with its span tree, `skeleton` with its spans in columns.
 
         Raises:
-            NotFoundError: there is no such trace, or the caller may not see it.
+            NotFoundError: the trace does not exist, or the caller may not see it.
             UnavailableError: see `search`.
         """
         store, compiled = self._store.opened(), self._compile()
@@ -211,11 +211,11 @@ class View:
         return found
 
     async def span(self, trace_id: str, span_id: str, max_bytes: int | None = None) -> bytes:
-        """Returns the JSON of one span, without its children. Values longer than `max_bytes` are cut and listed.
+        """Returns the JSON of one span, without its children. Values longer than `max_bytes` are truncated and listed.
 
         Raises:
             NotFoundError: the trace has no such span, or the caller may not see it.
-            RecordDamagedError: the spans of the trace are damaged, so whether it has this one is not known.
+            RecordDamagedError: the spans of the trace are damaged, so the span cannot be found or ruled out.
             UnavailableError: see `search`.
         """
         store = self._store.opened()
@@ -228,7 +228,7 @@ class View:
         """Returns the JSON of a part of one value of a span.
 
         Raises:
-            NotFoundError: there is no such value, or the caller may not see it.
+            NotFoundError: the value does not exist, or the caller may not see it.
             RecordDamagedError: see `span`.
             UnavailableError: see `search`.
         """
@@ -255,7 +255,7 @@ class View:
         Raises:
             ValidationError: the filter is neither an object nor null.
             FilterError: the filter is invalid.
-            UnavailableError: too many downloads at once, or the store is not open yet.
+            UnavailableError: too many downloads are running, or the store is not open yet.
         """
         store = self._store.opened()
         return await self._downloads.run(lambda: store.export(self._compile(source), form))
@@ -265,12 +265,12 @@ class View:
 
         Args:
             source: the filter expression, as JSON.
-            last_event_id: where to resume; None to begin now.
+            last_event_id: where to resume; None to start now.
 
         Raises:
             ValidationError: the filter is neither an object nor null.
             FilterError: the filter is invalid.
-            UnavailableError: too many tails at once, or the store is not open.
+            UnavailableError: too many tails are open, or the store is not open.
         """
         store = self._store.opened()
         return await self._tails.open(store, lambda: self._compile(source), last_event_id)
@@ -282,13 +282,13 @@ class View:
 
         Args:
             source: the filter expression of the traces to delete, as JSON.
-            dry_run: whether to count the traces without deleting them.
+            dry_run: True to count the traces without deleting them.
 
         Raises:
             ValidationError: the filter is neither an object nor null.
             FilterError: the filter is invalid.
-            PayloadTooLargeError: too many documents would have to be looked at.
-            UnavailableError: nothing was deleted; the same request may succeed later. Or see `search`.
+            PayloadTooLargeError: too many document checks are needed.
+            UnavailableError: no trace was deleted; the same request may succeed later. Or see `search`.
         """
         store = self._store.opened()
 

@@ -1,6 +1,6 @@
 """The traces and spans tables that agno keeps in SQLite or PostgreSQL, as a source of spans.
 
-A trace without spans cannot be imported: the row of a trace holds nothing that its spans do not.
+A trace without spans cannot be imported, because its row contains only data of its spans.
 
 Source: agno 2.7.2 to 3.1.10, `agno/tracing/schemas.py`: ids are hexadecimal, times ISO 8601 text, attributes a JSON
 object.
@@ -27,7 +27,7 @@ TRACES_TABLE = "agno_traces"
 SPANS_TABLE = "agno_spans"
 
 _SCOPE = "openinference.instrumentation.agno"
-"""The scope of agno's instrumentation, which the tables do not keep; its spans are read as those that it exports."""
+"""The scope of agno's instrumentation. The tables omit it, and imported spans must read like exported ones."""
 _FETCHED_ROWS = 1024
 _KINDS = {"INTERNAL": 1, "SERVER": 2, "CLIENT": 3, "PRODUCER": 4, "CONSUMER": 5}
 _STATUSES = {"OK": 1, "ERROR": 2}
@@ -35,7 +35,7 @@ _TRACE_COLUMNS = ("trace_id", "created_at")
 _TEXTS = ("trace_id", "span_id", "parent_span_id", "name", "status_message", "start_time", "end_time")
 _SPAN_COLUMNS = (*_TEXTS, "span_kind", "status_code", "attributes")
 _Columns: TypeAlias = "dict[str, Sequence[Any]]"
-"""The values of rows, by the names of their columns."""
+"""The values of rows, by column name."""
 
 
 @dataclass
@@ -47,7 +47,7 @@ class AgnoDatabase:
         traces_table: the table with one row for each trace.
         spans_table: the table with one row for each span.
         schema: the schema of both tables, for databases that have schemas.
-        rejected: what was found unusable so far.
+        rejected: the rejections so far.
     """
 
     url: str
@@ -61,7 +61,7 @@ class AgnoDatabase:
         """Connects, checks the tables and counts the spans.
 
         Raises:
-            ConfigurationError: there is no such database or table, or a column is missing.
+            ConfigurationError: the database, a table or a column is missing.
         """
         self.name = "the database"
         try:
@@ -78,7 +78,7 @@ class AgnoDatabase:
 
     @property
     def fingerprint(self) -> None:
-        """Returns None: agno may write while the tables are read. Importing the same spans again is harmless."""
+        """Returns None because agno may write while the tables are read. Importing the same spans again is harmless."""
         return
 
     def batches(self, advance: Callable[[int], None]) -> Iterator[pa.RecordBatch]:
@@ -89,7 +89,7 @@ class AgnoDatabase:
         """
         spans, traces = self._spans, self._traces
         joined_tables = spans.outerjoin(traces, spans.c.trace_id == traces.c.trace_id)
-        # As text, which the engine reads: a driver would make objects of it.
+        # The engine parses this text. Otherwise the driver would build Python objects from it.
         attributes = sa.cast(spans.c.attributes, sa.Text).label("attributes")
         columns = [spans.c[name] for name in _SPAN_COLUMNS if name != "attributes"]
         query = sa.select(*columns, attributes, traces.c.created_at.label("created_at")).select_from(joined_tables)
@@ -155,12 +155,12 @@ def _batch(columns: _Columns, attributes: pa.Array) -> pa.RecordBatch:
 def _attributes(row: _Columns) -> pa.Array:
     """Returns the attributes of one row as an object of values.
 
-    JSON has no numbers that are not finite and no halves of surrogates, but Python writes them.
+    Python writes non-finite numbers and lone surrogates, which JSON does not allow.
     """
     text = row["attributes"][0] or "{}"
     try:
         members = {key: pa.array([_printable(value)]) for key, value in json.loads(text).items()}
-        # The name of a member of a struct ends at its first NUL, and a struct without members has no length.
+        # The name of a struct member ends at its first NUL, and a struct without members has no length.
         if not members or any("\0" in key for key in members):
             return pa.array([text])
         return pa.StructArray.from_arrays(list(members.values()), names=list(members))

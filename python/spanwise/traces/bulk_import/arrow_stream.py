@@ -1,6 +1,6 @@
 """Arrow IPC of unknown origin, as a stream or as a file.
 
-Each message is measured before PyArrow decompresses it, and each batch is validated before anything of it is read.
+Each message is measured before PyArrow decompresses it, and each batch is validated before it is read.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ STREAM_MAGIC = b"\xff\xff\xff\xff"
 FILE_MAGIC = b"ARROW1"
 _FILE_HEAD_BYTES = 8
 _MAX_MESSAGE_BYTES = 1024 * 1024 * 1024
-"""A message of Arrow IPC is read as a whole."""
+"""An Arrow IPC message is read as a whole."""
 _CHUNK_BYTES = 1024 * 1024
 
 
@@ -32,7 +32,7 @@ def batches_of_arrow(content: Content, *, is_file: bool) -> Iterator[pa.RecordBa
 
     Args:
         content: the file, at its beginning.
-        is_file: it is a file of Arrow: a stream between a magic number and a footer. The footer is not read.
+        is_file: True for an Arrow file: a stream between a magic number and a footer. The footer is not read.
 
     Raises:
         DecodeError: a message is too large, or the file is cut short.
@@ -51,7 +51,7 @@ def batches_of_arrow(content: Content, *, is_file: bool) -> Iterator[pa.RecordBa
 
 
 class _MeasuredMessages:
-    """The same stream, as a file for PyArrow, without messages that are too large."""
+    """The same stream as a file for PyArrow, without oversized messages."""
 
     closed = False
 
@@ -84,7 +84,7 @@ class _MeasuredMessages:
 
 
 class _BoundedReads:
-    """A file for PyArrow, which asks for as many bytes as a message says it has."""
+    """A file for PyArrow, which requests the number of bytes that a message declares."""
 
     closed = False
 

@@ -1,6 +1,6 @@
 """The decompressed bytes of a file, read in order and within limits.
 
-Of a compressed file that was cut short or damaged everything before the damage is read.
+A compressed file that is cut short or damaged is read up to the damage.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 HEAD_BYTES = 128
-"""Enough to say of which format a file is: more than a field whose length is a bracket."""
+"""Enough to detect the format: more than a field whose length byte is a bracket."""
 ZSTD = b"\x28\xb5\x2f\xfd"
 
 _PIECE_BYTES = 1024 * 1024
@@ -36,7 +36,7 @@ _MAX_RATIO = 500
 
 class _Decoder(Protocol):
     def decompress(self, data: bytes, max_bytes: int) -> tuple[bytes, int, bool]:
-        """Returns up to `max_bytes` of content, how much of `data` was read for it, and whether the stream ends there.
+        """Returns up to `max_bytes` of content, the bytes consumed from `data`, and True at the end of the stream.
 
         Raises:
             DecodeError: the stream is damaged.
@@ -63,10 +63,10 @@ def read_head(path: Path, compression: str | None) -> bytes:
 
 
 class Content:
-    """The decompressed bytes of a file, read in order. It is a file to libraries that read one.
+    """The decompressed bytes of a file, read in order. Libraries can use it as a file object.
 
     Attributes:
-        closed: false; the file is closed with the object.
+        closed: always False; the file is closed with the object.
     """
 
     closed = False
@@ -99,7 +99,7 @@ class Content:
         return bytes(found)
 
     def peek(self, length: int) -> bytes:
-        """Returns the next bytes without reading them: `length` or a little more, fewer at the end.
+        """Returns the next bytes without consuming them: `length` or slightly more, fewer at the end.
 
         Raises:
             DecodeError: as `read`.
@@ -108,13 +108,13 @@ class Content:
         return self._piece
 
     def skip_zeros(self, width: int) -> None:
-        """Reads groups of `width` zeros; not always all of them."""
+        """Skips groups of `width` zeros, but not always all of them."""
         zeros = _ZEROS.match(self._piece, self._used)
         found = zeros.end() - zeros.start() if zeros else 0
         self._used += found - found % width
 
     def expect_end(self) -> None:
-        """Checks that the content ended where the file does.
+        """Checks that the content ends where the file does.
 
         Raises:
             DecodeError: a compressed file is cut short or damaged.
@@ -130,10 +130,10 @@ class Content:
 
 
 class _Inflater:
-    """Decompresses the streams of a file, one behind the other.
+    """Decompresses the consecutive streams of a file.
 
     Attributes:
-        damage: why the file could not be read to its end; empty if it was, or may be.
+        damage: why reading stopped before the end of the file; empty if it has not.
     """
 
     def __init__(self, file: pa.OSFile, compression: str) -> None:
@@ -165,7 +165,7 @@ class _Inflater:
     def _begin_stream(self) -> _Decoder | None:
         """Begins the next stream. Returns None at the end of the file."""
         if self._written:
-            # A file may end in padding.
+            # Padding may follow the last stream.
             self._pending = self._pending.lstrip(b"\0")
         if not self._pending:
             return None
@@ -201,7 +201,7 @@ class _ZlibDecoder:
         except zlib.error as error:
             if len(data) <= 1:
                 raise DecodeError(str(error)) from error
-            # A call that meets damage drops the content before it.
+            # A call that reaches damage drops the content before it.
             self._inflate = before
             return self.decompress(data[: len(data) // 2], max_bytes)
         rest = self._inflate.unused_data if self._inflate.eof else self._inflate.unconsumed_tail

@@ -1,4 +1,4 @@
-"""Bounds the memory of a small file once it is read: compressed pages, runs of rows, values that rows share."""
+"""Limits the memory that a small file can take once it is read: compressed pages, runs of rows, shared values."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ _CHUNK_ROWS = 16_384
 _CHUNK_BYTES = 64 * 1024 * 1024
 _TEXTS = (pa.types.is_string, pa.types.is_binary, pa.types.is_large_string, pa.types.is_large_binary)
 _VIEW_INTEGERS = 4
-"""A view is four integers; the first is the length of the value."""
+"""A view has four integers; the first is the length of the value."""
 
 
 class ExpansionLimit:
-    """Counts the bytes that were read of a file, and the bytes and rows that they became."""
+    """Counts the bytes read from a file, and the bytes and rows that they expand to."""
 
     def __init__(self, read: int = 0) -> None:
-        """Begins to count; `read` bytes were read already."""
+        """Starts to count after the first `read` bytes."""
         self._read, self._bytes, self._rows = read, 0, 0
 
     def add(self, read: int, expanded: int, rows: int) -> None:
-        """Counts `read` bytes of the file, which are `expanded` bytes and `rows` rows.
+        """Counts `read` bytes of the file, which expand to `expanded` bytes and `rows` rows.
 
         Raises:
-            DecodeError: it is far more than spans could be.
+            DecodeError: the expansion is far greater than spans can reach.
         """
         self._read += read
         self._bytes += expanded
@@ -46,7 +46,7 @@ class ExpansionLimit:
 
 
 def chunks_of(batch: pa.RecordBatch, limit: ExpansionLimit) -> Iterator[pa.RecordBatch]:
-    """Yields slices of a valid batch that are small even if each row gets a copy of a value it shares.
+    """Yields slices of a valid batch that stay small even if each row gets its own copy of a shared value.
 
     A slice is larger only if it is a single row.
 
@@ -71,7 +71,7 @@ def _bytes_of(rows: pa.RecordBatch) -> int:
 
 
 def _expanded_bytes(column: pa.Array) -> int:
-    """Returns the bytes of a column if each row has its value for itself."""
+    """Returns the bytes of a column if each row has its own copy of its value."""
     if pa.types.is_dictionary(column.type):
         return _dictionary_bytes(column)
     if _is_view(column.type):
@@ -94,7 +94,7 @@ def _dictionary_bytes(column: pa.DictionaryArray) -> int:
     elif any(is_one(values.type) for is_one in _TEXTS):
         lengths = pc.binary_length(values)
     else:
-        # Values of other types may share something within: each counts as all of them.
+        # Values of other types may share data internally, so each counts as all of them.
         return len(column) * max(_expanded_bytes(values), 1)
     total = pc.sum(pc.take(lengths, column.indices)).as_py()
     return int(total or 0)

@@ -40,13 +40,13 @@ class ImportReport:
     """The outcome of an import.
 
     Attributes:
-        accepted: how many spans are in the store now, including those that were there before.
-        rejected: how many spans were rejected, and lines and messages whose spans are unknown.
+        accepted: the number of imported spans in the store, including those from earlier imports.
+        rejected: the number of rejected spans, and of rejected lines and messages whose spans are unknown.
         rejected_by_unit: the same, by the unit of each rejection.
         rejections: the first rejected spans and lines with their reasons, and unreadable sources.
-        resumed: how many spans an interrupted run of the same import had processed; included in the other counts.
+        resumed: the number of spans processed by an interrupted run of the same import; included in the other counts.
         without_spans: the names of sources that were rejected as a whole, because every part of them was.
-        skipped: for each source that has messages of other signals, how many messages of each.
+        skipped: for each source that has messages of other signals, the number of messages of each signal.
     """
 
     accepted: int
@@ -59,24 +59,24 @@ class ImportReport:
 
 
 def import_spans(settings: Settings, sources: Sequence[Source], advance: Callable[[int], None]) -> ImportReport:
-    """Imports the spans of `sources`, in order, into the store of `settings`, which is created if there is none.
+    """Imports the spans of `sources`, in order, into the store of `settings`. Creates the store if it does not exist.
 
-    An interrupted import of unchanged files resumes where it was interrupted. Documents are not indexed meanwhile:
-    whoever opens the store next does that.
+    An interrupted import of unchanged files resumes where it stopped. Documents are not indexed during the import. They
+    are indexed the next time the store is opened.
 
     Args:
         settings: names the store and how to open it.
-        sources: what to read.
-        advance: called with how much more was read.
+        sources: the sources to read.
+        advance: called with the progress since the last call.
 
     Raises:
         ConfigurationError: the store cannot be opened.
-        StoreError: another process holds the store, it is damaged, or the storage failed. What was imported until
-            then is durable.
+        StoreError: another process holds the store, it is damaged, or the storage failed. Spans imported before the
+            error are durable.
         UnavailableError: the disk is too full.
     """
     stream = _SourceStream(sources, advance)
-    # Indexes would take as much of the processor as all else, and the last ones are given up when a store is closed.
+    # Indexes would take as much processor time as everything else, and closing the store discards the last ones.
     alone = structs.replace(
         settings, index_spans=False, index_texts=False, index_attributes=False, cluster="", followers=0
     )
@@ -86,7 +86,7 @@ def import_spans(settings: Settings, sources: Sequence[Source], advance: Callabl
         try:
             report = msgspec.json.decode(store.import_spans(reader, _name_of(sources)), type=_EngineReport)
         except SpanwiseError:
-            # The engine reports an error of a source as text only: raise the original.
+            # The engine reports an error of a source only as text, so the original is raised.
             if stream.error is not None:
                 raise stream.error from None
             raise
@@ -117,14 +117,14 @@ def _name_of(sources: Sequence[Source]) -> str:
 
 @dataclass
 class _SourceStream:
-    """The batches of all sources as one stream, which remembers where each source begins.
+    """The batches of all sources as one stream, which records where each source begins.
 
     Attributes:
-        sources: what to read.
-        advance: called with how much more was read.
-        starts: for each source begun, the number of spans before it.
+        sources: the sources to read.
+        advance: called with the progress since the last call.
+        starts: for each started source, the number of spans before it.
         without_spans: the names of sources with rejections and without a span.
-        error: the error that ended the stream, if one did.
+        error: the error that ended the stream; None without an error.
     """
 
     sources: Sequence[Source]
@@ -143,7 +143,7 @@ class _SourceStream:
                     yield batch
                 if source.rejected and spans == self.starts[-1]:
                     self.without_spans.append(source.name)
-        except BaseException as error:  # Ctrl-C too: the engine would report it as an error of the source
+        except BaseException as error:  # includes Ctrl-C, which the engine would report as an error of the source
             self.error = error
             raise
 

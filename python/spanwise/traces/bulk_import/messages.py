@@ -1,8 +1,9 @@
-"""The messages of a file of OTLP or of JSON, which is read piece by piece.
+"""The messages of an OTLP or JSON file, read piece by piece.
 
-A file of OTLP holds one message, one JSON message on each line, or length-prefixed messages as the OpenTelemetry
-Collector's file exporter writes them: each message follows its length as a big-endian 32-bit integer, is protobuf or
-JSON, and may be compressed with zstd. Any other JSON is documents, or a record on each line.
+An OTLP file has one of three forms: a single message, one JSON message per line, or length-prefixed messages. The
+OpenTelemetry Collector's file exporter writes the last form: each message follows its length as a big-endian 32-bit
+integer. Such a message is protobuf or JSON, and may be compressed with zstd. Any other JSON is a series of documents,
+or a record per line.
 """
 
 from __future__ import annotations
@@ -35,16 +36,16 @@ _FIRST_BYTE_END = (64 * 1024 * 1024) >> 24
 
 @dataclass(frozen=True)
 class Message:
-    """A part of a file that can be decoded by itself.
+    """A part of a file that can be decoded independently.
 
     Attributes:
         content: its bytes.
-        content_type: how they are encoded.
-        is_otlp: it is an OTLP message, and not records.
-        lines: it is records, one on each line.
+        content_type: their encoding.
+        is_otlp: True for an OTLP message, False for records.
+        lines: True for records, one per line.
         number: the number of its first line, or its number among the messages of the file, from 1; 0 if a file has no
             such numbers.
-        unit: what `number` counts: `line` or `message`.
+        unit: the unit of `number`: `line` or `message`.
     """
 
     content: bytes
@@ -57,11 +58,11 @@ class Message:
 
 @dataclass(frozen=True)
 class Unread:
-    """A part of a file that holds no spans.
+    """A part of a file without spans.
 
     Attributes:
         number: as of a message.
-        reason: why it cannot be read; empty if it is a message of another signal.
+        reason: why it cannot be read; empty for a message of another signal.
         signal: the other signal: `metrics`, `logs` or `profiles`.
         unit: as of a message.
         count: the number of such parts.
@@ -85,7 +86,7 @@ def messages(content: Content, head: bytes) -> Iterator[Message | Unread] | None
         return _json_messages(content)
     if head.startswith(bytes([_RESOURCE_SPANS_TAG])):
         return (Message(message, PROTOBUF) for message in _protobuf_messages(content))
-    # Messages are shorter than 64 MiB, or they would not have been sent: that bounds the first byte of a length.
+    # Exporters send only messages shorter than 64 MiB, which limits the first byte of a length.
     if len(head) > _PREFIX_BYTES and head[0] < _FIRST_BYTE_END and _kind(head[_PREFIX_BYTES:]) is not None:
         return _prefixed_messages(content)
     beginning = content.peek(_CHUNK_BYTES)
@@ -93,17 +94,17 @@ def messages(content: Content, head: bytes) -> Iterator[Message | Unread] | None
 
 
 def _is_json_head(head: bytes) -> bool:
-    """Returns whether a file that begins with `head` is JSON.
+    """Returns True if a file that begins with `head` is JSON.
 
-    The tag of the first field in protobuf is a line break in JSON, and a length of 91 or 123 a bracket. But a field as
-    short as that has a tag that is a control character, which JSON has none of (RFC 8259, section 7).
+    The tag of the first protobuf field is a line break in JSON, and a length of 91 or 123 is a bracket. In such a short
+    field, the next byte is a tag and a control character, which JSON does not allow (RFC 8259, section 7).
     """
     text = head.removeprefix(_BYTE_ORDER_MARK)
     return text.lstrip().startswith((b"{", b"[")) and text.translate(None, _CONTROL_CHARACTERS) == text
 
 
 def _has_json_line(beginning: bytes) -> bool:
-    """Returns whether objects begin half of the first lines. The others may be damaged."""
+    """Returns True if objects begin half of the first lines. The others may be damaged."""
     lines = [line.lstrip(b"\0 \t\r").removeprefix(_BYTE_ORDER_MARK) for line in beginning.split(b"\n")]
     objects = sum(line.startswith(b'{"') for line in lines)
     return objects > 0 and 2 * objects >= sum(map(bool, lines))
@@ -127,7 +128,7 @@ def _prefixed_messages(content: Content) -> Iterator[Message | Unread]:
         if len(prefix) < _PREFIX_BYTES or len(message) < length:
             raise DecodeError("the last message is cut short")
         if not message:
-            # A machine that lost power may leave a block of zeros, which are lengths of nothing.
+            # A machine that lost power may leave a block of zeros, which read as empty lengths.
             content.skip_zeros(_PREFIX_BYTES)
             continue
         try:
@@ -139,7 +140,7 @@ def _prefixed_messages(content: Content) -> Iterator[Message | Unread]:
 
 
 def _plain(message: bytes) -> bytes:
-    """Returns a message decompressed."""
+    """Returns the decompressed message."""
     if not message.startswith(ZSTD):
         return message
     decoder, found, is_end = ZstdDecoder(), bytearray(), False
@@ -155,10 +156,10 @@ def _plain(message: bytes) -> bytes:
 
 
 def _json_messages(content: Content) -> Iterator[Message | Unread]:
-    """Yields the messages of a file of JSON: each value is one, on a line or over several lines."""
+    """Yields the messages of a JSON file. Each value is a message, on one line or several."""
     pending, line = b"", 1
     while True:
-        # As much again as is left, so that a long value is not read from its beginning with each chunk.
+        # The chunk doubles with the remainder, so that a long value is not rescanned for each chunk.
         chunk = content.read(max(_CHUNK_BYTES, min(len(pending), MAX_MESSAGE_BYTES - len(pending))))
         pending += chunk
         is_full = len(pending) > MAX_MESSAGE_BYTES and bool(chunk)
@@ -196,7 +197,7 @@ def _next_line(content: Content) -> bytes:
 def _protobuf_messages(content: Content) -> Iterator[bytes]:
     """Yields one protobuf message in parts of about a chunk.
 
-    Protobuf concatenates: a run of whole `resource_spans` fields is a message by itself.
+    Protobuf messages concatenate: a series of complete `resource_spans` fields is a message of its own.
     """
     pending = bytearray()
     while chunk := content.read(_CHUNK_BYTES):

@@ -1,4 +1,4 @@
-"""Parquet of unknown origin: its pages are measured before PyArrow reads them, and its batches are validated."""
+"""Parquet of unknown origin. Its pages are measured before PyArrow reads them, and its batches are validated."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MAGIC = b"PAR1"
 _BATCH_ROWS = 8_192
-"""Of twice as many, the memory is returned to the system and asked for again with each batch."""
+"""With twice as many, the memory is returned to the system and requested again for each batch."""
 _BATCH_BYTES = 64 * 1024 * 1024
 _MAX_PAGE_BYTES = 256 * 1024 * 1024
 _MAX_METADATA_BYTES = 64 * 1024 * 1024
@@ -50,7 +50,7 @@ def batches_of_parquet(path: Path, size: int, report: Callable[[int], None]) -> 
     ]
     with pa.memory_map(str(path)) as mapped:
         rows_at_once = _rows_at_once(metadata, leaves, memoryview(mapped.read_buffer()).cast("B"), size)
-    # Rows keep sharing a value of a dictionary: a kilobyte can say that thousands of them have the same megabyte.
+    # Rows keep sharing the values of a dictionary: a kilobyte can give the same megabyte to thousands of rows.
     shared = {
         metadata.schema.column(index).path
         for index in leaves
@@ -68,10 +68,10 @@ def batches_of_parquet(path: Path, size: int, report: Callable[[int], None]) -> 
 
 
 def _rows_at_once(metadata: pq.FileMetaData, leaves: list[int], file: memoryview, size: int) -> int:
-    """Returns how many rows may be read at once.
+    """Returns the number of rows to read at once.
 
     Raises:
-        DecodeError: the pages of a column hold far more than spans could.
+        DecodeError: the pages of a column hold far more data than spans can have.
     """
     longest = 1
     limit = ExpansionLimit(size)

@@ -1,7 +1,7 @@
-"""The headers of the pages of a Parquet file, read without the pages.
+"""The page headers of a Parquet file, read without the pages.
 
-A reader reserves the memory that a header declares, and a page of some hundred bytes can stand for gigabytes of
-values. So the headers are read first. They are in Thrift's compact protocol (https://github.com/apache/parquet-format,
+A reader reserves the memory that a header declares, and a page of a few hundred bytes can declare gigabytes of values.
+The headers are therefore read first. They use Thrift's compact protocol (https://github.com/apache/parquet-format,
 `parquet.thrift`).
 """
 
@@ -22,17 +22,17 @@ _BOOLEANS = (1, 2)
 _BYTE, _INTEGERS, _DOUBLE, _BINARY, _LISTS, _STRUCT = 3, (4, 5, 6), 7, 8, (9, 10), 12
 _DELTA_BYTE_ARRAY = 7
 _ENCODING_OF_PAGE = {5: 2, 7: 2, 8: 4}
-"""For each field of a page header that describes its content, the field of the encoding there."""
+"""For each page header field that describes the page's content, the id of the encoding field in it."""
 
 
 @dataclass(frozen=True)
 class PageHeader:
-    """A page.
+    """The header of one page.
 
     Attributes:
-        size: the bytes of the page once it is decompressed.
+        size: the bytes of the decompressed page.
         values: the number of its values, nulls included; 0 for a dictionary.
-        shares_prefixes: each value may begin like the one before, without bytes of its own.
+        shares_prefixes: True if values may reuse the prefix of the previous value without bytes of their own.
     """
 
     size: int
@@ -59,7 +59,7 @@ def page_headers(chunk: memoryview) -> Iterator[PageHeader]:
         if min(size, compressed, values) < 0:
             raise DecodeError("expected Parquet, found a page of negative size")
         encoding = described.get(_ENCODING_OF_PAGE.get(content[0], 0))
-        is_dictionary = content[0] == 7  # noqa: PLR2004  # its field
+        is_dictionary = content[0] == 7  # noqa: PLR2004  # the id of its field
         yield PageHeader(size, 0 if is_dictionary else values, encoding == _DELTA_BYTE_ARRAY)
         at = reader.at + compressed
 

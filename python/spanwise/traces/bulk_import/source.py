@@ -1,4 +1,4 @@
-"""What spans are imported from: the protocol of a source, the columns it yields, and what it rejects."""
+"""The sources of an import: the protocol, the columns that a source yields, and its rejections."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ The other columns of an export are derived from these. Files of other writers ma
 
 @dataclass(frozen=True)
 class RejectedSpans:
-    """Spans that were not imported, and why.
+    """Spans that were not imported, and the reason.
 
     Attributes:
         where: the file or database, and the position in it if known.
@@ -37,11 +37,11 @@ class RejectedSpans:
 
 
 class Source(Protocol):
-    """A file or database that spans are read from.
+    """A file or database that contains spans.
 
     Attributes:
         name: its name, for people.
-        size: how much there is to read, in a unit of its own.
+        size: the amount to read, in a unit of its own.
     """
 
     name: str
@@ -57,13 +57,13 @@ class Source(Protocol):
 
     @property
     def fingerprint(self) -> str | None:
-        """Returns a text that identifies this content; None if it may change while it is read."""
+        """Returns a text that identifies this content; None if it may change during the import."""
 
     def batches(self, advance: Callable[[int], None]) -> Iterator[pa.RecordBatch]:
         """Yields the spans as batches of `SCHEMA`.
 
         Args:
-            advance: called with how much more was read, in the unit of `size`.
+            advance: called with the amount read since the last call, in the unit of `size`.
         """
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _SQLITE_MAGIC = b"SQLite format 3\x00"
 _MAX_REPORTED = 100
-"""Rejected spans reported one by one; the rest are counted together."""
+"""Rejected spans reported individually. The others are counted together."""
 _MAX_REPORTED_LINES = 10
 """The same for lines and messages, and for spans on lines."""
 _OTHERS = "others, for similar reasons"
@@ -68,12 +68,12 @@ class SpanFile:
 
     @property
     def rejected(self) -> list[RejectedSpans]:
-        """Returns the first rejections one by one, and the others as one for each unit."""
+        """Returns the first rejections individually, and the others as one per unit."""
         others = self._others.items()
         return self._rejected + [RejectedSpans(self.name, _OTHERS, count, unit) for unit, count in others]
 
     def batches(self, advance: Callable[[int], None]) -> Iterator[pa.RecordBatch]:
-        """Yields the spans as batches of `SCHEMA`. Reading ends where the file is unreadable, which is a rejection.
+        """Yields the spans as batches of `SCHEMA`. Reading stops at an unreadable part, which is a rejection.
 
         Args:
             advance: called with the number of bytes read since the last call.
@@ -181,7 +181,7 @@ def is_sqlite(path: Path) -> bool:
 
 
 def _to_end(batches: Iterator[pa.RecordBatch], content: Content) -> Iterator[pa.RecordBatch]:
-    """Yields the batches of a file, and raises an error of its compression rather than one that follows from it."""
+    """Yields the batches of a file. An error of its compression replaces the errors that follow from it."""
     try:
         yield from batches
     except (DecodeError, pa.ArrowException):

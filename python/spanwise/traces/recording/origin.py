@@ -1,4 +1,4 @@
-"""Where the trace of a run begins."""
+"""The root of a run's trace."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ class TraceOrigin(Struct, frozen=True):
     Attributes:
         trace_id: 32 hexadecimal digits.
         span_id: the root's span id, 16 hexadecimal digits.
-        start: the root's start in nanoseconds since 1970; 0 before it started.
+        start: the root's start in nanoseconds since 1970; 0 before the start.
         name: the root's name; empty if unknown.
-        parent: the span id of the caller's span that contains the root, 16 hexadecimal digits; empty if none does.
+        parent: the span id of the caller's span that contains the root, 16 hexadecimal digits; empty without one.
     """
 
     trace_id: str

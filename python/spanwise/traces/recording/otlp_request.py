@@ -23,12 +23,13 @@ if TYPE_CHECKING:
 
 
 class RunOverrides(Struct, frozen=True):
-    """What the service knows about a run, which overrides what its spans say.
+    """Facts about a run that override the content of its spans.
 
     Attributes:
-        identity: attributes that every span gets: session, conversation and user.
+        identity: attributes of every span: session, conversation and user.
         root: the span id of the root, 16 hexadecimal digits.
-        failure: why the run failed; None if it did not. It is the root's status unless the root has an error status.
+        failure: why the run failed; None if it did not. It becomes the root's status unless the root has an error
+            status.
     """
 
     identity: Mapping[str, str]
@@ -50,7 +51,7 @@ def encode_spans(spans: Iterable[ReadableSpan], overrides: RunOverrides) -> list
 
 
 def encode_request(scope_spans: Iterable[bytes], resource: Resource) -> bytes:
-    """Returns an OTLP/JSON request body with what one or more calls of `encode_spans` returned."""
+    """Returns an OTLP/JSON request body with the results of one or more calls of `encode_spans`."""
     described = {"attributes": attributes_of(resource.attributes)}
     resource_spans = {"resource": described, "scopeSpans": [msgspec.Raw(each) for each in scope_spans]}
     return msgspec.json.encode({"resourceSpans": [resource_spans]})
@@ -79,7 +80,7 @@ def _span(span: ReadableSpan, overrides: RunOverrides) -> dict[str, Any]:
 
 
 def _copy(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns a copy of attributes that another thread may be changing, since their span may still be open."""
+    """Returns a copy of attributes. Another thread may be changing them because their span may still be open."""
     found = {key: attributes.get(key) for key in attributes}
     return {key: value for key, value in found.items() if value is not None}
 

@@ -1,8 +1,8 @@
-"""The tracer provider that instrumentors of other frameworks are given: spans go to the run they are made in.
+"""The tracer provider for instrumentors of other frameworks. It sends each span to the run that created it.
 
-An instrumentor is enabled once in a process, with one tracer provider. Ours looks up the current run in the
-OpenTelemetry context, so that concurrent runs, and services in the same process, stay apart. Outside of a run, spans
-go to the program's own tracer provider.
+An instrumentor is enabled once per process, with one tracer provider. This provider looks up the current run in the
+OpenTelemetry context. That separates concurrent runs, and services in the same process. Outside of a run, spans go to
+the program's own tracer provider.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _TARGET_KEY = contexts.create_key("spanwise-proxy-target")
 
 
 class ProxyTarget(Protocol):
-    """The recording of a run, as the proxy tracer sees it."""
+    """The part of a run's recording that the proxy tracer uses."""
 
     def start_proxy_span(self, scope: Scope, name: str, options: dict[str, Any]) -> Span:
         """Starts a span in the trace of the run.
@@ -99,7 +99,7 @@ class _ProxyTracer(api.Tracer):
         return span
 
     @contextmanager
-    def start_as_current_span(  # type: ignore[override]  # noqa: PLR0913, PLR0917  # theirs is a private decorator too
+    def start_as_current_span(  # type: ignore[override]  # noqa: PLR0913, PLR0917  # OpenTelemetry also uses a private decorator
         self,
         name: str,
         context: Context | None = None,
@@ -117,4 +117,4 @@ class _ProxyTracer(api.Tracer):
 
 
 PROXY_PROVIDER = ProxyTracerProvider()
-"""The one provider of this process."""
+"""The only proxy provider of this process."""

@@ -1,9 +1,9 @@
-"""Recording of a run as one trace: spans of the OpenTelemetry SDK, stored as they end.
+"""Records a run as one trace: spans of the OpenTelemetry SDK, stored as they end.
 
 A run that pauses and resumes is still one trace with one root. Its root is stored again under the same span id, with
-the first start and the last end, and the store keeps the later version. A span that takes long is likewise stored
-before its end, so that a crash leaves a tree. Where an instrumentor makes the root span, that span gets the ids and
-the identity of the run as well.
+the first start and the last end, and the store keeps the later version. A long span is likewise stored before its end,
+so that a crash leaves a tree. If an instrumentor creates the root span, that span also gets the ids and the identity of
+the run.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ if TYPE_CHECKING:
 MAX_ATTRIBUTES = 1024
 """Attributes of one span, and events of one span."""
 WRITE_DELAY_SECONDS = 0.25
-"""How long after a span ended the spans of its run are stored, while the run continues."""
+"""While a run continues, its ended spans are stored after this delay."""
 SETTLE_SECONDS = 0.1
-"""How long spans may stay open after their run. Frameworks leave generators behind, which end a little later."""
+"""How long spans may stay open after their run. Frameworks leave generators that end a little later."""
 _IDENTITY = {"session.id", "gen_ai.conversation.id", "user.id"}
 _chosen_ids: ContextVar[tuple[int, int] | None] = ContextVar("chosen_ids", default=None)
 
 
 class Recorder:
-    """Records runs as traces. It has a tracer provider of its own, and leaves the program's as it is.
+    """Records runs as traces. It uses its own tracer provider and does not change the program's.
 
     Attributes:
-        joins: whether runs continue the caller's trace.
+        joins: True if runs continue the caller's trace.
         collector: receives the spans of the tracer provider.
         writer: stores the spans.
     """
@@ -60,9 +60,9 @@ class Recorder:
         """Creates the tracer provider.
 
         Args:
-            traces: where spans are stored.
+            traces: stores the spans.
             service_name: the resource attribute `service.name` of the spans.
-            joins: whether a run continues its caller's trace instead of starting one that links to it.
+            joins: True if a run continues its caller's trace instead of starting one that links to it.
         """
         self.joins = joins
         self.collector = SpanCollector()
@@ -89,7 +89,7 @@ class Recorder:
         """Returns the recording of one run, or of the next part of a resumed one. Call it on the event loop.
 
         Args:
-            identity: `session.id` and `user.id`; they override what a component sets.
+            identity: `session.id` and `user.id`; they override the values of a component.
             traceparent: the caller's trace context header; the run links to that trace, or continues it.
             origin: the trace of a resumed run; None for a new run.
         """
@@ -155,7 +155,7 @@ class Recording:
             with api.use_span(self._start(name, described), end_on_exit=True, record_exception=False) as span:
                 try:
                     yield _RecordedSpan(span)
-                except BaseException as error:  # a cancelled span failed as well; the error is passed on
+                except BaseException as error:  # a cancelled span has failed too; the error propagates
                     span.set_status(Status(StatusCode.ERROR, f"{type(error).__name__}: {error}"))
                     span.record_exception(error)
                     raise
@@ -200,7 +200,7 @@ class Recording:
         return root
 
     def _context_inside(self, parent: str) -> Context:
-        """Returns the context for a child of the span `parent` of this trace, or for a root if that is empty."""
+        """Returns the context for a child of the span `parent` of this trace. An empty `parent` means a root."""
         context = set_value(BUFFER_KEY, self._buffer, Context())
         if not parent:
             return context
@@ -209,11 +209,11 @@ class Recording:
         return api.set_span_in_context(NonRecordingSpan(outer), context)
 
     def interrupt(self, reason: str, attributes: Mapping[str, Any], at: int) -> None:
-        """Adds a span with an error status, which says that the run did not end by itself.
+        """Adds a span with an error status, to show that the run did not end by itself.
 
         Args:
             reason: the message of the error status.
-            attributes: what is known about the run, for a trace that has no other span.
+            attributes: facts about the run. A trace without other spans needs them.
             at: the time in nanoseconds since 1970.
         """
         context = self._context_inside(self.origin.span_id)
@@ -237,7 +237,7 @@ class Recording:
             self._write_soon()
 
     async def _write(self) -> None:
-        """Stores the spans that ended, and once each the spans that are still open."""
+        """Stores the ended spans, and once each the spans that are still open."""
         ended = self._buffer.take()
         open_spans = {span.get_span_context().span_id: span for span in self._buffer.open_spans()}
         started = [span for span_id, span in open_spans.items() if span_id not in self._written_open]
@@ -246,13 +246,13 @@ class Recording:
             self._buffer.put_back(ended)
 
     async def end(self, failure: str | None = None) -> bool:
-        """Ends open spans and stores the rest of the trace. Returns whether the trace can be found now.
+        """Ends open spans and stores the rest of the trace. Returns True if searches can now find the trace.
 
         Args:
-            failure: why the run failed; the status of a root that has no error status of its own.
+            failure: why the run failed; it becomes the status of a root without an error status of its own.
         """
         deadline = time.monotonic() + SETTLE_SECONDS
-        while self._buffer.open_spans() and time.monotonic() < deadline:  # noqa: ASYNC110  # ends in any thread
+        while self._buffer.open_spans() and time.monotonic() < deadline:  # noqa: ASYNC110  # spans end in any thread
             await asyncio.sleep(SETTLE_SECONDS / 20)
         for span in self._buffer.open_spans():
             span.end()
@@ -267,7 +267,7 @@ class Recording:
 
 
 class _FirstSpanTarget:
-    """A proxy target that adds attributes to the first span an instrumentor starts."""
+    """A proxy target that adds attributes to the first span of an instrumentor."""
 
     def __init__(self, recording: Recording, attributes: Mapping[str, Any]) -> None:
         self._recording = recording
@@ -280,7 +280,7 @@ class _FirstSpanTarget:
 
 
 class _IgnoredSpan:
-    """An open span that ignores everything, because an instrumentor describes the real one."""
+    """An open span that ignores all calls, because an instrumentor records the actual span."""
 
     def output(self, content: str | None) -> None:
         """Does nothing."""
@@ -290,7 +290,7 @@ class _IgnoredSpan:
 
 
 class _RecordedSpan:
-    """An open span, as components see it."""
+    """An open span as components see it."""
 
     def __init__(self, span: Span) -> None:
         self._span = span
@@ -301,7 +301,7 @@ class _RecordedSpan:
             self._span.set_attribute("output.value", content)
 
     def attribute(self, name: str, value: str | float) -> None:
-        """Sets an attribute; those of the run's identity are ignored, since components cannot change it."""
+        """Sets an attribute. Attributes of the run's identity are ignored, because components cannot change them."""
         if name not in _IDENTITY:
             self._span.set_attribute(name, value)
 
@@ -326,7 +326,7 @@ def _new_origin(caller: SpanContext | None) -> TraceOrigin:
 
 
 def _caller(traceparent: str | None) -> SpanContext | None:
-    """Returns the caller's span that a `traceparent` header names; None if it names none or is invalid."""
+    """Returns the caller's span named by a `traceparent` header; None if the header is empty or invalid."""
     if traceparent is None:
         return None
     context = TraceContextTextMapPropagator().extract({"traceparent": traceparent}, Context())

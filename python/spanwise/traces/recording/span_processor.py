@@ -1,4 +1,4 @@
-"""A span processor of the OpenTelemetry SDK that hands every span to the recording it belongs to, from any thread."""
+"""A span processor of the OpenTelemetry SDK that passes each span to its recording, from any thread."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan, Span
 
 BUFFER_KEY = create_key("spanwise-span-buffer")
-"""The context key of the `SpanBuffer` that spans go to. A trace id would not do: callers may share one."""
+"""The context key of the `SpanBuffer` that receives spans. A trace id is not enough, because callers may share one."""
 
 
 class SpanBuffer:
@@ -24,7 +24,7 @@ class SpanBuffer:
         """Creates an empty buffer.
 
         Args:
-            on_end: called whenever a span ended, from the thread that ended it.
+            on_end: called when a span ends, from the thread that ended it.
         """
         self._on_end = on_end
         self._is_closed = False
@@ -32,29 +32,29 @@ class SpanBuffer:
         self._ended: list[ReadableSpan] = []
 
     def start(self, span: Span) -> bool:
-        """Adds a span that starts, unless the buffer is closed. Returns whether it was added."""
+        """Adds a span that starts, unless the buffer is closed. Returns True if it was added."""
         if not self._is_closed:
             self._open[span.get_span_context().span_id] = span
         return not self._is_closed
 
     def end(self, span_id: int, span: ReadableSpan) -> None:
-        """Moves a span to those that ended; a closed buffer drops it."""
+        """Moves a span to the ended ones; a closed buffer drops it."""
         self._open.pop(span_id, None)
         if not self._is_closed:
             self._ended.append(span)
             self._on_end()
 
     def take(self) -> list[ReadableSpan]:
-        """Removes and returns the spans that ended."""
+        """Removes and returns the ended spans."""
         taken, self._ended = self._ended, []
         return taken
 
     def put_back(self, spans: list[ReadableSpan]) -> None:
-        """Returns spans to the buffer that were taken and could not be stored."""
+        """Returns spans to the buffer after a failed write."""
         self._ended = spans + self._ended
 
     def open_spans(self) -> list[Span]:
-        """Returns the spans that started and did not end."""
+        """Returns the spans that started and have not ended."""
         return list(self._open.copy().values())
 
     def close(self) -> None:
@@ -64,20 +64,20 @@ class SpanBuffer:
 
 
 class SpanCollector(SpanProcessor):
-    """Collects every span in the buffer that its context names."""
+    """Collects each span in the buffer of its context."""
 
     def __init__(self) -> None:
         """Creates a collector without spans."""
         self._buffers: dict[int, SpanBuffer] = {}
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
-        """Adds a span to the buffer of its context; a context without one is ignored."""
+        """Adds a span to the buffer of its context; a span without a buffer is ignored."""
         buffer = get_value(BUFFER_KEY, parent_context)
         if isinstance(buffer, SpanBuffer) and buffer.start(span):
             self._buffers[span.get_span_context().span_id] = buffer
 
     def on_end(self, span: ReadableSpan) -> None:
-        """Hands an ended span to its buffer."""
+        """Passes an ended span to its buffer."""
         context = span.get_span_context()
         buffer = self._buffers.pop(context.span_id, None) if context is not None else None
         if buffer is not None and context is not None:

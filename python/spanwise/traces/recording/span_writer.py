@@ -1,6 +1,6 @@
-"""The batched writer of recorded spans: what waits at the same time becomes one OTLP request and one disk sync.
+"""The batched writer of recorded spans. Spans that wait at the same time share one OTLP request and one disk sync.
 
-Spans are written as they end, so that after a crash the trace shows what was done.
+Spans are written as they end, so that the trace is complete up to a crash.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from spanwise.traces.recording.otlp_request import RunOverrides
 
 MAX_REQUEST_BYTES = 4 * 1024 * 1024
-"""The size up to which waiting writes are combined; a single larger write is sent by itself."""
+"""The maximum size of combined writes. A single larger write is sent alone."""
 RETRY_SECONDS = (0.1, 0.5, 2.0)
 
 _log = logging.getLogger(__name__)
 
 
 class Ingester(Protocol):
-    """What spans are written to, such as `spanwise.traces.service.Traces`."""
+    """The destination of spans, such as `spanwise.traces.service.Traces`."""
 
     async def ingest(
         self, body: bytes, content_type: str, content_encoding: str | None, db_id: str | None
@@ -42,7 +42,7 @@ class Ingester(Protocol):
 
 @dataclass(frozen=True)
 class _PendingWrite:
-    """Encoded spans of one trace, and the future of whoever waits for them."""
+    """Encoded spans of one trace, and the future that their writer awaits."""
 
     trace_id: str
     scope_spans: list[bytes]
@@ -57,7 +57,7 @@ class SpanWriter:
         """Creates a writer.
 
         Args:
-            traces: where spans are stored.
+            traces: stores the spans.
             resource: the resource that produced them.
         """
         self._traces = traces
@@ -66,12 +66,12 @@ class SpanWriter:
         self._task: asyncio.Task[None] | None = None
 
     async def write(self, trace_id: str, spans: Sequence[ReadableSpan], overrides: RunOverrides) -> bool:
-        """Stores spans of one trace. Returns whether all of them can be found now; failures are logged.
+        """Stores spans of one trace. Returns True if searches can now find all of them; failures are logged.
 
         Args:
-            trace_id: the trace, for the log.
-            spans: the spans; those that did not end are stored without an end time.
-            overrides: what the service knows about the run.
+            trace_id: the trace, as logged.
+            spans: the spans; open ones are stored without an end time.
+            overrides: facts about the run.
         """
         if not spans:
             return True
@@ -98,28 +98,29 @@ class SpanWriter:
         return batch
 
     async def _write_batch(self, batch: list[_PendingWrite]) -> list[bool]:
-        """Returns for each write whether all its spans were stored; logs why not."""
+        """Returns for each write True if all its spans were stored. Logs the reason of a failure."""
         try:
             scope_spans = [part for write in batch for part in write.scope_spans]
             rejected, reason = await self._ingest(encode_request(scope_spans, self._resource))
         except UnavailableError as error:
-            _log.error("%d traces of runs were not stored: %s", len(batch), error)  # the cause is in it
+            _log.error("%d traces of runs were not stored: %s", len(batch), error)  # the message contains the cause
             return [False] * len(batch)
         except SpanwiseError as error:
             rejected, reason = -1, str(error)
         if not rejected:
             return [True] * len(batch)
         if len(batch) > 1:
-            # The report does not say whose spans were rejected: write each alone. Storing a span again is harmless.
+            # The report does not identify the rejected spans, so each write is repeated alone. Storing a span again is
+            # harmless.
             return [is_stored for write in batch for is_stored in await self._write_batch([write])]
         _log.error("spans of the trace %s of a run were rejected: %s", batch[0].trace_id, reason)
         return [False]
 
     async def _ingest(self, body: bytes) -> tuple[int, str]:
-        """Returns the number of rejected spans, and the reason of the first.
+        """Returns the number of rejected spans, and the reason of the first rejection.
 
         Raises:
-            UnavailableError: every attempt failed; nothing was stored.
+            UnavailableError: every attempt failed and no span was stored.
             SpanwiseError: the request was rejected as a whole.
         """
         for seconds in RETRY_SECONDS:

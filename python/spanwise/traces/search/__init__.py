@@ -1,1 +1,1 @@
-"""Questions to a store: pages, aggregations, facets, and the threads that answer them."""
+"""Searches of a store: pages, aggregations, facets, and the threads that run them."""

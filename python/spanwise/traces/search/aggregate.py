@@ -1,4 +1,4 @@
-"""The path from an aggregation's request to the body of its response.
+"""Turns an aggregation request into the body of its response.
 
 See docs/reference/api-counts.md#aggregate.
 """
@@ -34,7 +34,7 @@ def compile_aggregation(request: AggregateRequest) -> Aggregation:
     """Returns the compiled form of a request.
 
     Raises:
-        ValidationError: a member is invalid; the message ends with its place.
+        ValidationError: a member is invalid; the message ends with its location.
         FilterError: a filter is invalid.
     """
     expect_object_or_null(request.filter, "$.filter")
@@ -50,13 +50,13 @@ def aggregate_body(
 
     Args:
         store: the store to read.
-        compiled: the aggregation, already restricted to what the caller may see.
-        memory: what the caller holds of the budget of counting, to which this one's memory is added.
+        compiled: the aggregation, already restricted to the caller's traces.
+        memory: the caller's lease on the counting budget; the memory of this aggregation is added to it.
         cancel: cancels the aggregation from another thread.
-        started: when it began, by `time.perf_counter`; the body reports the time since then.
+        started: its start, by `time.perf_counter`; the body reports the time since then.
 
     Raises:
-        PayloadTooLargeError: it needs more memory than there is for aggregations.
+        PayloadTooLargeError: the aggregation needs more memory than the whole budget.
         UnavailableError: the memory is in use.
         CancelledError: `cancel` was used.
     """

@@ -1,4 +1,4 @@
-"""The shapes of the keys of attributes, and the path from a request for them to the JSON body of the response.
+"""The shapes of attribute keys, and the function that turns a request for them into its response.
 
 Everything here blocks: it runs in a thread of the search pool, never on the event loop.
 
@@ -23,7 +23,7 @@ _encoder = msgspec.json.Encoder()
 
 
 class AttributesQuery(StoreQuery, frozen=True, kw_only=True):
-    """The query parameters of the keys of attributes."""
+    """The query parameters of attribute keys."""
 
     filter: Annotated[Text, Meta(description="A filter expression in JSON; all traces by default.")] = UNSET
     prefix: Annotated[
@@ -75,13 +75,13 @@ def attributes_body(
 
     Args:
         store: the store whose traces are counted.
-        compiled: the filter, already restricted to what the caller may see.
-        wanted: what the keys start with, which may be empty, and their number, 1 to 1,000.
+        compiled: the filter, already restricted to the caller's traces.
+        wanted: the prefix of the keys, which may be empty, and their number, 1 to 1,000.
         cancel: cancels the count from another thread.
-        started: when the request began, by `time.perf_counter`.
+        started: the start of the request, by `time.perf_counter`.
 
     Raises:
-        PayloadTooLargeError: too many documents would have to be looked at.
+        PayloadTooLargeError: too many document checks are needed.
         CancelledError: `cancel` was used.
     """
     prefix, limit = wanted

@@ -1,4 +1,4 @@
-"""The shapes of facets, and the path from a request for them to the JSON body of the response.
+"""The shapes of facets, and the function that turns a request for them into its response.
 
 Everything here blocks: it runs in a thread of the search pool, never on the event loop.
 
@@ -27,7 +27,7 @@ FACET_FIELDS = tuple(
     for field in msgspec.json.decode(filter_schema(), type=FilterSchema).fields
     if field.type in {"enum", "string"} and field.key != "trace_id"
 )
-"""The fields whose values can be counted: texts, but not the trace id, whose values are all different."""
+"""The fields whose values can be counted: texts except the trace id, whose values are all different."""
 _KNOWN = ", ".join(f"`{key}`" for key in FACET_FIELDS)
 _encoder = msgspec.json.Encoder()
 
@@ -104,10 +104,10 @@ class _Body(Struct, frozen=True):
 
 
 def check_fields(request: FacetsRequest) -> None:
-    """Checks that every field has a facet, is there once, and that the prefix is one of a field that is there.
+    """Checks that every field has a facet and appears once, and that the prefix belongs to a requested field.
 
     Raises:
-        ValidationError: with the field and its place.
+        ValidationError: a check failed; the message has the field and its location.
     """
     for place, key in enumerate(request.fields):
         _check(key, f"$.fields[{place}]")
@@ -133,14 +133,14 @@ def facets_body(
 
     Args:
         store: the store whose traces are counted.
-        compiled: the filter, already restricted to what the caller may see.
-        request: what is counted, checked by `check_fields`.
+        compiled: the filter, already restricted to the caller's traces.
+        request: the facets to count, validated by `check_fields`.
         cancel: cancels the count from another thread.
-        holding: takes the memory that counting needs from the caller's share.
+        holding: takes the memory for counting from the caller's share.
 
     Raises:
-        PayloadTooLargeError: counting needs more memory than there is for all callers.
-        UnavailableError: counting needs more memory than is left for the caller.
+        PayloadTooLargeError: counting needs more memory than the budget of all callers.
+        UnavailableError: counting needs more memory than the caller has left.
         CancelledError: `cancel` was used.
     """
     started = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Filters for the listings: the given query parameters, AND-ed, each an exact match or a bound.
+"""Filters of the list routes: the query parameters joined by AND, each an exact match or a bound.
 
 See docs/reference/api-search.md#trace-search and docs/reference/api-search.md#session-stats.
 """
@@ -25,7 +25,7 @@ def trace_list_filter(query: TracesQuery) -> Filter:
     """Returns the filter for the traces that `query` lists. `end_time` bounds the end of a trace.
 
     Raises:
-        ValidationError: a value does not fit its field; the message names the query parameter.
+        ValidationError: a value is invalid for its field; the message names the query parameter.
     """
     return _compile(query, "end_time")
 
@@ -34,7 +34,7 @@ def session_list_filter(query: SessionsQuery) -> Filter:
     """Returns the filter for the traces whose sessions `query` lists. `end_time` bounds the start of a trace.
 
     Raises:
-        ValidationError: a value does not fit its field; the message names the query parameter.
+        ValidationError: a value is invalid for its field; the message names the query parameter.
     """
     return _compile(query, "start_time")
 
@@ -53,5 +53,5 @@ def _compile(query: SessionsQuery, upper_bound: str) -> Filter:
         position = _CONDITION_PATH.match(error.path)
         if position is None:
             raise
-        # The caller wrote no filter: name the query parameter instead of a path into one.
+        # The caller wrote no filter, so the error names the query parameter instead of a path in the filter.
         raise ValidationError(f"{error.message} - at `{given[int(position[1])]}`") from error

@@ -1,4 +1,4 @@
-"""The path from a filter to the JSON body of one page of search results.
+"""Turns a filter into the JSON body of one page of search results.
 
 Everything here blocks: it runs in a thread of the search pool, never on the event loop.
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from spanwise.traces.port import Store
 
 MAX_PAGE = 2**48
-"""No store has a page beyond this one, so greater page numbers are clamped to it: both find nothing."""
+"""No store has a page beyond this one. Greater page numbers are clamped to it, because both find no trace."""
 
 NEWEST_FIRST = ("start_time", False)
-"""The order of traces, unless a request says otherwise."""
+"""The default order of traces."""
 
 _LEVELS = {Detail.FULL: "full", Detail.SUMMARY: "preview"}
 _JSON_TYPES = {b"[": "array", b'"': "str", b"t": "bool", b"f": "bool"}
@@ -37,16 +37,16 @@ _log = logging.getLogger(__name__)
 
 
 class PageRequest(NamedTuple):
-    """Which page of a search result is wanted.
+    """The requested page of a search.
 
     Attributes:
-        group_by: what one item of the page is.
+        group_by: the kind of item on the page.
         page: the page number, counting from 1.
         limit: items per page.
-        detail: how much of each run is shown: `full`, `summary` or `preview`; ignored for sessions.
-        sort: the key of a field, and whether its least value comes first; ignored for sessions.
-        total: whether all traces are counted; ignored for sessions.
-        matches: whether each run shows what made the filter match; ignored for sessions.
+        detail: the detail level of each run: `full`, `summary` or `preview`; ignored for sessions.
+        sort: the key of a field, and True for ascending order; ignored for sessions.
+        total: the accuracy of the total; ignored for sessions.
+        matches: True to show which parts of each run match the filter; ignored for sessions.
     """
 
     group_by: GroupBy
@@ -59,11 +59,11 @@ class PageRequest(NamedTuple):
 
     @classmethod
     def of(cls, request: SearchRequest) -> PageRequest:
-        """Returns what the body of a search asks for.
+        """Returns the page that the body of a search requests.
 
         Raises:
-            ValidationError: sessions are to be sorted or to show matches, or not all of what is not newest traces are
-                to be counted.
+            ValidationError: `sort` or `matches` is used with sessions, or `total: at_least` without sorting traces by
+                newest first.
         """
         sort = NEWEST_FIRST if isinstance(request.sort, UnsetType) else (request.sort.key, request.sort.ascending)
         if request.group_by is GroupBy.SESSION and not isinstance(request.sort, UnsetType):
@@ -90,7 +90,7 @@ def compile_filter(source: Raw) -> Filter:
     try:
         return Filter.compile(bytes(source))
     except FilterError as error:
-        # Only a query parameter can be no JSON: bodies were parsed before.
+        # Only a query parameter can be invalid JSON, because bodies are parsed earlier.
         if hint := quote_hint(bytes(source).decode()):
             raise FilterError(f"{error.message}: {hint}", error.path) from error
         raise
@@ -115,10 +115,10 @@ def search_page(
 
     Args:
         store: the store to search.
-        compiled: the filter, already restricted to what the caller may see.
-        request: the wanted page.
+        compiled: the filter, already restricted to the caller's traces.
+        request: the requested page.
         cancel: cancels the search from another thread.
-        started: when the search began, by `time.perf_counter`; the body reports the time since then.
+        started: the start of the search, by `time.perf_counter`; the body reports the time since then.
 
     Raises:
         PayloadTooLargeError: the page exceeds its size limit; the message names a limit that fits.
@@ -144,18 +144,18 @@ def search_page(
 
 
 def total_of(page: Page) -> Total:
-    """Returns what the total of a page is."""
+    """Returns the accuracy of a page's total."""
     return Total.EXACT if page.is_exact else Total.AT_LEAST
 
 
 def encoded_page(page: Page, place: tuple[int, int], total_is: Total | UnsetType, started: float) -> bytes:
-    """Returns the JSON body of one page, and logs the damage that was found on the way.
+    """Returns the JSON body of one page, and logs any damage that the search found.
 
     Args:
         page: the items, and their total.
         place: the number of the page, from 1, and its limit.
-        total_is: what the body says of the total.
-        started: when the search began, by `time.perf_counter`.
+        total_is: the accuracy of the total.
+        started: the start of the search, by `time.perf_counter`.
     """
     for damage in page.damage:
         _log.error("a search found damage: %s", damage)

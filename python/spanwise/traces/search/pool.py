@@ -1,4 +1,4 @@
-"""The thread pool of all searches, with a deadline for each and counters of the time they take."""
+"""The thread pool of all searches, with a deadline for each and counters of their time."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class SearchPool:
         """Returns the result of `work`, which runs in a thread of the pool.
 
         Raises:
-            UnavailableError: too many searches at once, or the deadline passed.
+            UnavailableError: too many searches are running, or the deadline passed.
         """
         cancel = CancellationToken()
         self._cancels.add(cancel)

@@ -1,4 +1,4 @@
-"""The path from the body of a search whose rows are spans to that of its response.
+"""Turns the body of a span search into the body of its response.
 
 Everything here blocks: it runs in a thread of the search pool, never on the event loop.
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 
 def compile_spans(request: SpanSearchRequest) -> tuple[Filter, SpanFilter]:
-    """Returns the compiled filter of traces, and the compiled condition on spans.
+    """Returns the compiled trace filter, and the compiled condition on spans.
 
     Raises:
-        ValidationError: the JSON of one of them is neither an object nor null.
-        FilterError: one of them is invalid. The path of an error in `filter` begins there, that of one in `traces` at
-            the body.
+        ValidationError: the JSON of a filter is neither an object nor null.
+        FilterError: a filter is invalid. The error path starts at `filter` for the condition on spans, and at the body
+            for `traces`.
     """
     expect_object_or_null(request.filter, "$.filter")
     expect_object_or_null(request.traces, "$.traces")
@@ -48,13 +48,13 @@ def spans_body(
 
     Args:
         store: the store to search.
-        compiled: the filter of traces, already restricted to what the caller may see, and the condition on spans.
-        request: the wanted page.
+        compiled: the trace filter, already restricted to the caller's traces, and the condition on spans.
+        request: the requested page.
         cancel: cancels the search from another thread.
-        started: when the search began, by `time.perf_counter`; the body reports the time since then.
+        started: the start of the search, by `time.perf_counter`; the body reports the time since then.
 
     Raises:
-        PayloadTooLargeError: too many documents would have to be looked at.
+        PayloadTooLargeError: too many document checks are needed.
         CancelledError: `cancel` was used.
     """
     page = store.search_spans(

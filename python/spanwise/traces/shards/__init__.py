@@ -1,9 +1,8 @@
-"""A trace store that is divided among shards: stores that have a part of the traces each.
+"""A sharded trace store: each shard is a store with a part of the traces.
 
-A shard is an ordinary trace store. What is searched, stored and deleted goes through `Shard`, whose calls take and
-return plain bytes and small values, so that a shard may be in another process. Where a trace is, its id says
-(`layout`). Nothing is approximate, and nothing is left out: what a shard does not answer is an error, never a smaller
-answer.
+A shard is an ordinary trace store. Searches, writes and deletions go through `Shard`. Its calls take and return plain
+bytes and small values, so a shard may be in another process. The id of a trace determines its shard (`layout`). Results
+are never approximate or partial: a shard that does not respond causes an error, not a smaller result.
 """
 
 from spanwise.traces.shards.layout import Layout, guard_store, newest_layout, open_layout, write_layout

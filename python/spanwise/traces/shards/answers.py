@@ -1,4 +1,4 @@
-"""Calls of a shard that may fail: the first answer of two, and an end for those whose shard does not answer at all."""
+"""Hedged requests to a shard and its follower, and failover when one does not respond."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 SUSPECT_SECONDS = 1.0
-"""A shard that has not answered for so long is probed: work may take longer, a probe does not."""
+"""A shard that has not responded for this long is probed. Work may take longer, a probe does not."""
 _POLL_SECONDS = 0.05
 _POLL_OF_TWO_SECONDS = 0.002
 _log = logging.getLogger(__name__)
@@ -33,24 +33,24 @@ class Pair(Protocol):
 
     @property
     def hedge_after(self) -> float:
-        """Returns after how many seconds a first answer takes unusually long."""
+        """Returns the seconds after which a first response is unusually slow."""
         ...
 
     def hedged(self) -> None:
-        """Counts a question that the follower is asked, too."""
+        """Counts a hedge to the follower."""
         ...
 
     def chose(self, search: int, shard: Shard, seconds: float) -> None:
-        """Records whose answer to the first question of a search is used, and how long it took."""
+        """Records the shard whose response to the first request of a search is used, and its response time."""
         ...
 
     def lost(self) -> ShardLostError:
-        """Returns what to raise while the shard is not asked."""
+        """Returns the error to raise while the shard receives no requests."""
         ...
 
 
 class Answer:
-    """The answer to a question of a search, by whichever shard gives it first. Implements `Call`."""
+    """The first response to a hedged request of a search. Implements `Call`."""
 
     def __init__(
         self,
@@ -59,13 +59,13 @@ class Answer:
         candidates: Sequence[Shard],
         search: int | None = None,
     ) -> None:
-        """Asks the first one.
+        """Sends the request to the first candidate.
 
         Args:
             pair: the shard, with its follower.
-            begin: asks one of the two.
-            candidates: who may be asked: one, or the shard and its follower.
-            search: the number of the search if this is its first question; None if it is bound to the candidate.
+            begin: sends the request to a shard.
+            candidates: the shards to try: one, or the shard and its follower.
+            search: the number of the search if this is its first request; None if the search is bound to the candidate.
         """
         self._pair = pair
         self._begin = begin
@@ -86,8 +86,8 @@ class Answer:
         """See `Call.result`.
 
         Raises:
-            PinLostError: the shard that has the state of the search does not answer, and its follower may.
-            ShardLostError: none of them answers.
+            PinLostError: the shard with the state of the search does not respond, and its follower may.
+            ShardLostError: no candidate responds.
         """
         until = None if timeout is None else time.monotonic() + timeout
         while self._calls:
@@ -98,12 +98,12 @@ class Answer:
             if self._calls and until is not None and time.monotonic() >= until:
                 raise TimeoutError
         if self._answer is None:
-            assert self._error is not None  # noqa: S101  # that of the last one that was asked
+            assert self._error is not None  # noqa: S101  # the error of the last candidate
             raise self._error
         return self._answer
 
     def _patience(self, until: float | None) -> float:
-        """Returns for how many seconds one call is waited for before the others are looked at."""
+        """Returns the seconds to wait for one call before the others are checked."""
         now = time.monotonic()
         ends = [now + (_POLL_SECONDS if len(self._calls) == 1 else _POLL_OF_TWO_SECONDS)]
         if self._left:
@@ -123,11 +123,11 @@ class Answer:
             self._lose(shard, error)
         except SpanwiseError as error:
             if shard is not self._pair.writer and isinstance(error, StoreError):
-                # What a follower cannot read, its shard may, now or once it answers again.
+                # The shard may be able to read data that its follower cannot, now or after it recovers.
                 _log.warning("a follower cannot answer: %s", error)
                 self._lose(shard, None)
                 return
-            # The other one would say the same.
+            # The other candidate would return the same error.
             self._error = error
             self._calls.clear()
         else:
@@ -139,7 +139,7 @@ class Answer:
                 self._pair.chose(self._search, shard, time.monotonic() - self._began)
 
     def _look(self) -> None:
-        """Sees whether the shard is worth waiting for alone, or at all."""
+        """Checks whether to send a hedge or to give up on the shard."""
         writer, breaker = self._pair.writer, self._pair.breaker
         if writer not in self._calls:
             return
@@ -169,18 +169,18 @@ class Answer:
             self._lose(shard, error)
 
     def _lose(self, shard: Shard, error: SpanwiseError | None) -> None:
-        """Gives a shard up, and asks the next one unless that was done.
+        """Gives up on a shard, and sends the request to the next candidate unless that was done.
 
         Args:
             shard: the shard.
-            error: why; None if it has failed too often to be waited for.
+            error: the reason; None if it has failed too often.
         """
         self._calls.pop(shard, None)
         if shard in self._left:
             self._left.remove(shard)
         error = error or self._pair.lost()
         if self._search is None and self._pair.follower is not None and isinstance(error, ShardLostError):
-            # The search begins again, at whichever answers then.
+            # The search restarts at the shard that responds then.
             error = PinLostError("the shard with the state of the search does not answer any more")
         self._error = self._error or error
         if self._left and not self._calls:
@@ -188,10 +188,10 @@ class Answer:
 
 
 class WatchedCall(Generic[Result]):
-    """A call that a breaker hears of. Implements `Call`."""
+    """A call that reports its outcome to a circuit breaker. Implements `Call`."""
 
     def __init__(self, pair: Pair, call: Call[Result]) -> None:
-        """Takes a call of a shard that has begun just now."""
+        """Wraps a call of a shard that has just started."""
         self._pair = pair
         self._call = call
         self._suspect_at = time.monotonic() + SUSPECT_SECONDS
@@ -200,7 +200,7 @@ class WatchedCall(Generic[Result]):
         """See `Call.result`.
 
         Raises:
-            ShardLostError: the shard has failed, or others have found that it does not answer.
+            ShardLostError: the shard has failed, or the breaker has opened.
         """
         until = None if timeout is None else time.monotonic() + timeout
         while True:
@@ -219,7 +219,7 @@ class WatchedCall(Generic[Result]):
                 return result
 
     def _look(self, until: float | None) -> None:
-        """Sees whether the call is worth waiting for."""
+        """Checks whether the call is still worth waiting for."""
         now = time.monotonic()
         if until is not None and now >= until:
             raise TimeoutError

@@ -1,4 +1,4 @@
-"""Says whether a shard is asked at all: one that has failed several times is not, until a probe succeeds."""
+"""A circuit breaker for a shard. After several failures the shard receives no requests until a probe succeeds."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MAX_FAILURES = 3
-"""After so many failures in a row a shard is not asked any more."""
+"""After this many failures in a row, a shard receives no more requests."""
 PROBE_SECONDS = 0.25
-"""The time between two probes of a shard that is not asked."""
+"""The time between two probes of a shard with an open breaker."""
 
 
 class Breaker:
     """Counts the failures of a shard.
 
     Attributes:
-        is_open: whether the shard is not to be asked.
-        openings: how often it became so.
+        is_open: True while the shard receives no requests.
+        openings: the number of times the breaker has opened.
     """
 
     def __init__(self, probe: Callable[[], None]) -> None:
-        """Begins with a shard that is asked.
+        """Starts closed.
 
         Args:
-            probe: returns if the shard answers, and raises an error soon if it does not.
+            probe: returns if the shard responds, and raises an error soon if it does not.
         """
         self.is_open = False
         self.openings = 0
@@ -39,13 +39,13 @@ class Breaker:
         self._closed = threading.Event()
 
     def succeeded(self) -> None:
-        """Records that the shard has answered."""
+        """Records a response of the shard."""
         if self._failures:
             with self._lock:
                 self._failures = 0
 
     def failed(self) -> None:
-        """Records that it did not answer a call."""
+        """Records a call without a response."""
         with self._lock:
             self._failures += 1
             if self._failures < MAX_FAILURES:
@@ -54,11 +54,11 @@ class Breaker:
         self._begin_probing()
 
     def suspect(self) -> None:
-        """Has the shard probed, as a call takes long. It is not asked any more if the probe fails, too."""
+        """Probes the shard because a call is slow. The breaker opens if the probe fails too."""
         self._begin_probing()
 
     def close(self) -> None:
-        """Ends probing."""
+        """Stops probing."""
         self._closed.set()
 
     def _open(self) -> None:

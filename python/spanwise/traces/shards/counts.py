@@ -1,4 +1,4 @@
-"""Counts over shards, which say how much memory they take before they are made."""
+"""Counts over shards, with their memory known in advance."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _is_measured(search: Gathering) -> bool:
 
 
 class ShardedAggregation:
-    """An aggregation whose traces are selected and whose groups are known, on every shard."""
+    """An aggregation with its traces selected and its groups determined on every shard."""
 
     def __init__(self, search: Search, cancel: CancellationToken | None) -> None:
         """Selects the traces.
@@ -24,7 +24,7 @@ class ShardedAggregation:
         """
         self._search = search
         self.max_bytes = search.run(cancel, _is_measured).max_bytes or 0
-        """The memory that it takes at most on all shards together, in bytes."""
+        """The maximum memory on all shards together, in bytes."""
 
     def run(self, cancel: CancellationToken | None = None) -> tuple[bytes, int]:
         """See `PreparedAggregation.run`."""
@@ -32,7 +32,7 @@ class ShardedAggregation:
 
 
 class ShardedFacets:
-    """Facets that can be counted in one state of every shard."""
+    """Facets to count in one state of every shard."""
 
     def __init__(self, search: Search) -> None:
         """Selects the traces.
@@ -42,7 +42,7 @@ class ShardedFacets:
         """
         self._search = search
         self.bytes = search.run(None, _is_measured).max_bytes or 0
-        """An upper bound of the memory that counting takes on all shards together, in bytes."""
+        """An upper bound of the memory for counting on all shards together, in bytes."""
 
     def run(self, cancel: CancellationToken | None = None) -> Facets:
         """See `FacetPlan.run`."""

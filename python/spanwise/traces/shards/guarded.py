@@ -1,4 +1,4 @@
-"""A shard that may fail, with what its callers see of that: an error at once, or the answers of its follower."""
+"""A shard that may fail. Its callers get an error at once, or the responses of its follower."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 HEDGE_SECONDS = 0.05
-"""After how long a question is asked of the follower, too, at the earliest."""
+"""The minimum time before a request is hedged to the follower."""
 _REMEMBERED = 128
-"""Answers whose times say what is usual."""
+"""The number of response times that define the usual time."""
 
 
 class Counters(Struct, frozen=True):
-    """What has happened with a shard, for metrics.
+    """Counters of a shard, for metrics.
 
     Attributes:
-        is_broken: whether it is not asked, because it has failed.
-        breaks: how often that began.
-        hedges: questions that the follower was asked because the shard took long.
-        followed: searches that the follower has answered.
+        is_broken: True while the shard receives no requests because it has failed.
+        breaks: the number of times that state has begun.
+        hedges: requests that were also sent to the follower because the shard was slow.
+        followed: searches that the follower has served.
     """
 
     is_broken: bool
@@ -44,17 +44,17 @@ class Counters(Struct, frozen=True):
 
 
 class _Asked(Struct):
-    """Which of the two knows a search, and whose answers are used."""
+    """Which of the two has the state of a search, and whose responses are used."""
 
     shards: list[Shard]
     chosen: Shard | None = None
 
 
 class GuardedShard:
-    """A shard that others have, and perhaps a follower of it. Implements `Shard`.
+    """A shared shard, with an optional follower. Implements `Shard`.
 
-    All questions of a search go to whichever of the two has answered the first one. A follower reads what was
-    acknowledged before it answers that, so its answers are those of the shard.
+    All requests of a search go to the shard that responded to the first one. A follower reads all acknowledged data
+    before its first response, so its responses equal the shard's.
     """
 
     def __init__(
@@ -65,8 +65,8 @@ class GuardedShard:
         Args:
             name: its prefix, for messages.
             writer: the shard.
-            follower: what is asked if the shard does not answer, or takes long; None if there is nothing.
-            hedge_seconds: how long is not long, whatever is usual.
+            follower: receives requests if the shard is slow or does not respond; None without a follower.
+            hedge_seconds: the minimum time before a hedge.
         """
         self._name = name
         self.writer = writer
@@ -80,7 +80,7 @@ class GuardedShard:
 
     @property
     def counters(self) -> Counters:
-        """Returns what has happened so far."""
+        """Returns the counters so far."""
         return Counters(self.breaker.is_open, self.breaker.openings, self._hedges, self._followed)
 
     def begin_answer(self, ask: Ask, question: bytes, *, is_first: bool, run: Run) -> Call[bytes]:
@@ -101,12 +101,12 @@ class GuardedShard:
         return Answer(self, begin, candidates, ask.search)
 
     def chose(self, search: int, shard: Shard, seconds: float) -> None:
-        """Records whose answer to the first question of a search is used; the other one forgets the search.
+        """Records whose response to the first request of a search is used. The other shard forgets the search.
 
         Args:
             search: the search.
-            shard: whose answer it is.
-            seconds: how long it took.
+            shard: the shard that responded.
+            seconds: its response time.
         """
         self._seconds.append(seconds)
         with self._lock:
@@ -120,13 +120,13 @@ class GuardedShard:
             other.end([search])
 
     def hedged(self) -> None:
-        """Counts a question that the follower is asked, too."""
+        """Counts a hedge to the follower."""
         with self._lock:
             self._hedges += 1
 
     @property
     def hedge_after(self) -> float:
-        """Returns after how many seconds a first answer takes unusually long: as 95 of 100 do not."""
+        """Returns the seconds after which a first response is unusually slow: the 95th percentile."""
         if not self._seconds:
             return self._hedge_seconds
         usual = sorted(self._seconds)
@@ -171,7 +171,7 @@ class GuardedShard:
         self._watched(lambda: self.writer.open_tail(ask))
 
     def poll_tails(self, wanted: list[tuple[int, int, int | None]]) -> tuple[list[list[Event]], bool, list[str]]:
-        """See `Shard.poll_tails`. A tail is one of the shard itself, and ends with it."""
+        """See `Shard.poll_tails`. A tail belongs to the shard itself, and ends with it."""
         return self._watched(lambda: self.writer.poll_tails(wanted))
 
     def close_tails(self, tails: Sequence[int]) -> None:
@@ -180,7 +180,7 @@ class GuardedShard:
 
     @property
     def as_of(self) -> int | None:
-        """See `Shard.as_of`: all that was acknowledged is known."""
+        """See `Shard.as_of`. Results include all acknowledged data."""
         return None
 
     def probe(self) -> None:
@@ -209,7 +209,7 @@ class GuardedShard:
             self.writer.close()
 
     def lost(self) -> ShardLostError:
-        """Returns what to raise while the shard is not asked."""
+        """Returns the error to raise while the shard receives no requests."""
         return ShardLostError(f"shard `{self._name}` does not answer")
 
     def _expect_whole(self) -> None:

@@ -1,7 +1,7 @@
-"""Which shards there are, and which traces are on each: one JSON object, which is created once.
+"""The shards of a store, and the traces of each: a JSON object that is created once.
 
-A layout is an object at `layout/<number>.json` in the folder or bucket of the store, and the shards are stores beside
-it, at `shards/<ulid>`. The greatest number holds. An object is never changed: who writes a number first has decided it.
+A layout is an object at `layout/<number>.json` in the folder or bucket of the store. The shards are stores beside it,
+at `shards/<ulid>`. The greatest number is in force. An object never changes: the first writer of a number decides it.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MAX_SHARDS = 64
-"""The most shards of a new layout."""
+"""The maximum number of shards of a new layout."""
 
 GUARD_FORMAT = 1_000_000
-"""The format of the manifest that stands where that of a store would: no program opens it."""
+"""The format of the manifest that occupies the place of a store's manifest. No program opens it."""
 
 _LAYOUT = "layout"
 _MANIFEST = "manifest"
@@ -50,7 +50,7 @@ class Layout(Struct, frozen=True, forbid_unknown_fields=True):
         number: its number, from 1.
         shards: its shards.
         format: the version of this object.
-        hash: of what trace ids are hashed by: CRC-32C of the 16 bytes.
+        hash: the hash function of trace ids: CRC-32C of the 16 bytes.
     """
 
     number: int
@@ -64,7 +64,7 @@ class Layout(Struct, frozen=True, forbid_unknown_fields=True):
         return [shard.prefix for shard in self.shards]
 
     def places(self, url: str) -> list[str]:
-        """Returns the paths or URLs of the shards, in their order, of the store at `url`."""
+        """Returns the paths or URLs of the shards of the store at `url`, in their order."""
         return [f"{url.rstrip('/')}/shards/{shard.store}" for shard in self.shards]
 
     @classmethod
@@ -80,20 +80,20 @@ class Layout(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def open_layout(url: str, shards: int) -> Layout:
-    """Returns the layout of a sharded store, which is created if there is none.
+    """Returns the layout of a sharded store, and creates it if it does not exist.
 
     Args:
         url: the path of the folder of the store, or the URL of its bucket.
-        shards: how many shards a new store has; one that is there keeps its own.
+        shards: the number of shards of a new store; an existing one keeps its own.
 
     Raises:
-        ConfigurationError: `shards` is not in 1 to `MAX_SHARDS`, or there is a store that is not sharded.
+        ConfigurationError: `shards` is not in 1 to `MAX_SHARDS`, or an existing store is not sharded.
         StoreDamagedError: the layout cannot be read.
         StoreError: the storage failed.
     """
     if (newest := newest_layout(url)) is not None:
         return newest
-    # Another process may create the layout, and what is written with it, between two looks.
+    # Another process may create the layout and its guard between the two reads.
     is_store = bool(list_objects(url, _MANIFEST))
     if (newest := newest_layout(url)) is not None:
         return newest
@@ -109,7 +109,7 @@ def open_layout(url: str, shards: int) -> Layout:
 
 
 def write_layout(url: str, layout: Layout) -> None:
-    """Writes a layout, unless there is one of its number already, and guards the store. Durable when it returns.
+    """Writes a layout, unless its number exists already, and guards the store. Durable when it returns.
 
     Raises:
         StoreError: the storage failed.
@@ -119,9 +119,9 @@ def write_layout(url: str, layout: Layout) -> None:
 
 
 def guard_store(url: str) -> None:
-    """Has programs that know no shards reject a store with shards, beside which they would make a new one.
+    """Makes programs that do not support shards reject a sharded store instead of creating a new one beside the shards.
 
-    To them it is a store of a newer format, which they leave as it is.
+    Those programs see a store of a newer format and leave it unchanged.
 
     Raises:
         StoreError: the storage failed.
@@ -133,7 +133,7 @@ def guard_store(url: str) -> None:
 
 
 def newest_layout(url: str) -> Layout | None:
-    """Returns the layout of a sharded store; None if there is none.
+    """Returns the layout of a sharded store; None if it does not exist.
 
     Raises:
         StoreDamagedError: the layout cannot be read.
@@ -154,7 +154,7 @@ def newest_layout(url: str) -> Layout | None:
 
 def _prefixes(count: int) -> Iterator[str]:
     bits = (count - 1).bit_length()
-    # So many prefixes are a bit shorter: each takes the place of two.
+    # This many prefixes are one bit shorter, because each covers two of the longer ones.
     short = 2**bits - count
     for number in range(short):
         yield f"{number:0{bits - 1}b}"

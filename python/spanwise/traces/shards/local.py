@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from spanwise.traces.shards.shard import Ask, Call, Event, Outcome, Part, Run, Waiting
 
 MAX_PINS = 256
-"""Searches whose state is kept at once."""
+"""Searches whose state is kept at the same time."""
 _MAX_ENDED = 4096
-"""Searches whose end is remembered, as it may come before their first question has had a thread."""
+"""Ended searches that are remembered, because an end may arrive before a thread handles the first request."""
 
 
 class _Pin(Struct, frozen=True):
@@ -39,8 +39,8 @@ class LocalShard:
 
         Args:
             store: the store, which `close` closes.
-            layout: the number of the layout that says which traces it has.
-            catches_up: whether a store that is followed reads what was acknowledged before it is searched.
+            layout: the number of the layout that determines its traces.
+            catches_up: True if a followed store reads all acknowledged data before a search.
         """
         self._store = store
         self._layout = layout
@@ -60,8 +60,8 @@ class LocalShard:
         """See `Shard.begin_answer`."""
         return run(self.answer, ask, question, is_first)
 
-    def answer(self, ask: Ask, question: bytes, is_first: bool) -> bytes:  # noqa: FBT001  # by position in a thread
-        """Returns what `begin_answer` does in the end."""
+    def answer(self, ask: Ask, question: bytes, is_first: bool) -> bytes:  # noqa: FBT001  # threads pass it by position
+        """Returns the eventual result of `begin_answer`."""
         self._expect(ask.layout)
         pin = self._pin(ask) if is_first else self._pinned(ask.search)
         return pin.search.answer(question, pin.cancel)
@@ -76,7 +76,7 @@ class LocalShard:
                 pin.cancel.cancel()
 
     def expire(self) -> None:
-        """Cancels and forgets searches that are past their deadline: whoever began them may be gone."""
+        """Cancels and forgets searches past their deadline, because their caller may have ended."""
         now = time.monotonic()
         with self._lock:
             expired = [self._pins.pop(search) for search, pin in list(self._pins.items()) if pin.expires_at < now]
@@ -84,11 +84,11 @@ class LocalShard:
             pin.cancel.cancel()
 
     def begin_ingest(self, part: Part, waiting: Waiting, run: Run) -> Call[Outcome]:  # noqa: ARG002
-        """See `Shard.begin_ingest`. The store itself writes together what comes together."""
+        """See `Shard.begin_ingest`. The store itself groups concurrent writes."""
         return run(self.ingest, part)
 
     def ingest(self, part: Part) -> Outcome:
-        """Returns what `begin_ingest` does in the end."""
+        """Returns the eventual result of `begin_ingest`."""
         layout, received, spans = part
         self._expect(layout)
         return ingest_part(self._store, received, spans)
@@ -129,7 +129,7 @@ class LocalShard:
         return self._store.as_of
 
     def probe(self) -> None:
-        """See `Shard.probe`. It is in this process."""
+        """See `Shard.probe`. A shard in this process always responds."""
 
     def stats(self) -> bytes:
         """See `Shard.stats`."""
@@ -152,7 +152,7 @@ class LocalShard:
             raise StaleLayoutError(f"the shard is of layout {self._layout}, asked by layout {layout}")
 
     def _current(self) -> TraceStore:
-        """Returns the store, with all that was acknowledged before."""
+        """Returns the store, with all previously acknowledged data."""
         if self._catches_up:
             self._store.refresh()
         return self._store

@@ -24,10 +24,10 @@ _COUNTERS = {
 
 
 def shard_gauges(stats: Mapping[tuple[str, ...], Mapping[str, float] | None]) -> list[Family]:
-    """Returns what is said of stores, for each of their shards, and whether it answers at all.
+    """Returns the statistics of each shard, and whether the shard responds.
 
     Args:
-        stats: the numbers of each shard by store and prefix; None of one that does not answer.
+        stats: the numbers of each shard by store and prefix; None for a shard that does not respond.
     """
     answering = {values: float(numbers is not None) for values, numbers in stats.items()}
     return [
@@ -45,7 +45,7 @@ def shard_gauges(stats: Mapping[tuple[str, ...], Mapping[str, float] | None]) ->
 
 
 def shard_counters(counters: Mapping[tuple[str, ...], Counters]) -> list[Family]:
-    """Returns what has happened with shards of other processes, by store and prefix."""
+    """Returns the counters of shards in other processes, by store and prefix."""
     broken = {values: float(own.is_broken) for values, own in counters.items()}
     families: list[Family] = [
         Gauge.labelled(

@@ -1,4 +1,4 @@
-"""Opens the shards of a store, wherever they run."""
+"""Opens the shards of a store, in this process or in others."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ def open_shards(
     max_decoding_bytes: int = 0,
     search_seconds: float = math.inf,
 ) -> ShardedStore:
-    """Returns the open store of a layout. Its shards are opened at once.
+    """Returns the open store of a layout. Its shards are opened concurrently.
 
     Args:
         url: the path of the folder of the store, or the URL of its bucket.
         layout: its layout.
         open_one: opens the shard at a path or URL.
-        max_decoding_bytes: about how much memory the requests take together that are being decoded.
+        max_decoding_bytes: the approximate memory of all requests being decoded.
         search_seconds: the deadline of a search.
 
     Raises:
-        SpanwiseError: what `open_one` raises. No shard is open then.
+        SpanwiseError: `open_one` failed. All shards are closed again.
     """
     places = layout.places(url)
     with ThreadPoolExecutor(len(places), thread_name_prefix="spanwise-open") as threads:

@@ -1,4 +1,4 @@
-"""Asks all shards at once: the rounds of a search, and whatever else every shard does."""
+"""Sends requests to all shards at once: the rounds of a search, and other work of every shard."""
 
 from __future__ import annotations
 
@@ -28,15 +28,16 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 MAX_RESTARTS = 2
-"""How often a search begins again because a shard does not keep its state."""
+"""How often a search restarts because a shard has lost its state."""
 _SEARCHES_PER_SHARD = 8
 _WRITES_PER_SHARD = 32
-"""Calls at once. Many writes wait for the disk together; they must not hold up searches, nor these the end of one."""
+"""Concurrent writes. Many writes wait for the disk together; they must not delay searches, and searches must not delay
+the end of a search."""
 _CALLERS = 8
-"""The factor by which threads may exceed the shared ones: one search of each caller has threads of its own."""
+"""The factor by which threads may exceed the shared ones. One search of each caller has threads of its own."""
 _POLL_SECONDS = 0.05
 _GATHER_SECONDS = 0.05
-"""How long the ends of searches are gathered, of which a shard is told together."""
+"""The ends of searches are collected for this long, and each shard is told about them together."""
 _MAX_GATHERED = 64
 
 
@@ -58,38 +59,38 @@ class Scatter:
         searches = _SEARCHES_PER_SHARD * count
         self._searches = FairThreads("spanwise-shards", searches, _CALLERS * searches, own=count)
         self._writes = ThreadPoolExecutor(_WRITES_PER_SHARD * count, thread_name_prefix="spanwise-shards-write")
-        # Unlike a pool, it may be used while memory is collected, which is when searches that nobody has any more end.
+        # Unlike a pool, it is safe to use during garbage collection, which is when abandoned searches end.
         self._notices: SimpleQueue[tuple[Notify, int] | None] = SimpleQueue()
         self._teller = threading.Thread(target=_deliver, args=(self._notices,), name="spanwise-shards-end", daemon=True)
         self._teller.start()
 
     def ask(self, query: bytes) -> Ask:
-        """Returns what a new search is, on every shard."""
+        """Returns the description of a new search, for every shard."""
         return Ask(self._layout, secrets.randbits(63), query, self._seconds)
 
     def search(self, begin: Callable[[], Gathering], only: int | None = None) -> Search:
-        """Returns a search that has not asked anything yet.
+        """Returns a search that has not sent a request yet.
 
         Args:
-            begin: begins the search; called again if a shard has lost the state of the search.
-            only: the number of the only shard that is asked; None for all of them.
+            begin: starts the search; called again if a shard has lost the state of the search.
+            only: the number of the only shard to search; None for all shards.
         """
         shards = self._shards if only is None else self._shards[only : only + 1]
         return Search(self, begin, shards, self._seconds)
 
     def each(self, work: Callable[[Shard], Result]) -> list[Future[Result]]:
-        """Returns what `work` does with every shard, all of which has ended, well or not."""
+        """Returns the results of `work` for every shard, after all of them have succeeded or failed."""
         calls = [_submit(self._writes, work, shard) for shard in self._shards]
         wait(calls)
         return calls
 
     def begin_ingest(self, shard: int, received: int, part: bytes, waiting: Waiting) -> Call[Outcome]:
-        """Begins to store a part of a request on the shard of this number; see `Shard.begin_ingest`."""
+        """Starts to store a part of a request on the shard of this number; see `Shard.begin_ingest`."""
         run = partial(_submit, self._writes)
         return self._shards[shard].begin_ingest((self._layout, received, part), waiting, run)
 
     def ask_shard(self, work: Callable[..., Result], *args: object) -> Future[Result]:
-        """Returns what `work`, a question of a search to a shard, is answered in a thread.
+        """Calls `work`, a request of a search to a shard, in a thread.
 
         Raises:
             StoreClosedError: `close` was called.
@@ -97,7 +98,7 @@ class Scatter:
         return self._searches.submit(partial(work, *args))
 
     def tell(self, notify: Notify, number: int) -> None:
-        """Tells a shard, soon, what it would forget by itself later: that a search or a tail has ended."""
+        """Tells a shard soon that a search or a tail has ended, which it would otherwise notice later."""
         self._notices.put((notify, number))
 
     def close(self) -> None:
@@ -113,13 +114,13 @@ def _deliver(notices: SimpleQueue[tuple[Notify, int] | None]) -> None:
     while is_open:
         is_open, gathered = _gather(notices)
         for notify, numbers in gathered.items():
-            # A shard that cannot be told forgets it by itself.
+            # A shard that cannot be told forgets the state by itself.
             with suppress(SpanwiseError):
                 notify(numbers)
 
 
 def _gather(notices: SimpleQueue[tuple[Notify, int] | None]) -> tuple[bool, dict[Notify, list[int]]]:
-    """Returns the notices of some milliseconds from the next one on, and whether there will be more."""
+    """Returns the notices of a few milliseconds, starting with the next one, and True if more will follow."""
     gathered: dict[Notify, list[int]] = {}
     until = None
     for _ in range(_MAX_GATHERED):
@@ -143,12 +144,12 @@ def _submit(threads: ThreadPoolExecutor, work: Callable[..., Result], *args: obj
 
 
 class Search:
-    """One search over shards, which is run once, all of it or as far as something is known."""
+    """One search over shards. It runs once, completely or up to an intermediate result."""
 
     def __init__(
         self, scatter: Scatter, begin: Callable[[], Gathering], shards: Sequence[Shard], seconds: float
     ) -> None:
-        """Begins with nothing asked. Its time runs from now on."""
+        """Starts without a request. The deadline runs from now on."""
         self._scatter = scatter
         self._begin = begin
         self._shards = shards
@@ -158,16 +159,16 @@ class Search:
         self._start()
 
     def run(self, cancel: CancellationToken | None, until: Callable[[Gathering], bool] = lambda _: False) -> Gathering:
-        """Asks the shards until everything is known, or what `until` looks for; returns what is known.
+        """Sends requests to the shards until the result is complete or `until` is satisfied. Returns the result.
 
         Args:
             cancel: cancels the search from another thread.
-            until: whether to stop before the next questions; the search can be run again then.
+            until: returns True to stop before the next requests; the search can be run again then.
 
         Raises:
             CancelledError: `cancel` was used.
-            UnavailableError: a shard does not answer, or the deadline passed.
-            SpanwiseError: what is wrong with the search or a store.
+            UnavailableError: a shard does not respond, or the deadline passed.
+            SpanwiseError: the search is invalid, or a store has failed.
         """
         try:
             while True:
@@ -183,7 +184,7 @@ class Search:
                 if is_known:
                     self._end()
                 return self._known
-        except BaseException:  # however a search ends, its shards forget it
+        except BaseException:  # the shards forget the search after any error
             self._end()
             raise
 
@@ -191,11 +192,11 @@ class Search:
         self._known = self._begin()
         self._ask = self._scatter.ask(self._known.query)
         self._asked: set[int] = set()
-        # Shards forget the state of a search that is given up before its end.
+        # The shards forget the state of a search that is abandoned before its end.
         self._end = weakref.finalize(self, _end, self._scatter, self._shards, self._ask.search, self._asked)
 
     def _run(self, cancel: CancellationToken | None, until: Callable[[Gathering], bool]) -> bool:
-        """Returns whether everything is known."""
+        """Returns True if the result is complete."""
         while not until(self._known):
             if (questions := self._known.questions()) is None:
                 return True
@@ -213,10 +214,10 @@ class Search:
         return False
 
     def _await(self, calls: Iterable[Call[bytes]], cancel: CancellationToken | None) -> None:
-        """Waits for answers; ends early if one failed."""
+        """Waits for responses; returns early after a failure."""
         waiting = list(calls)
         while time.monotonic() < self._deadline:
-            # A look at the others finds out whether one of them has failed.
+            # A periodic check of the other calls detects failures early.
             seconds = _POLL_SECONDS
             for call in tuple(waiting):
                 try:

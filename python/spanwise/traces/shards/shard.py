@@ -1,4 +1,4 @@
-"""What a shard does. Calls take and return plain values, so that they can be made in another process."""
+"""The protocol of a shard. Calls take and return plain values, so that another process can serve them."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ Result_co = TypeVar("Result_co", covariant=True)
 
 
 class Ask(Struct, frozen=True):
-    """What a search is, on every shard.
+    """The description of a search, for every shard.
 
     Attributes:
-        layout: the number of the layout that says which traces the shard has.
-        search: the number of the search, which no other search of the caller has.
-        query: what is searched for, with the owner that it is restricted to, as `Gathering.query` returns it.
-        seconds: how long the shard keeps the state that it first answers from.
+        layout: the number of the layout that determines the shard's traces.
+        search: the number of the search, unique among the searches of the caller.
+        query: the query with the owner that it is restricted to, as `Gathering.query` returns it.
+        seconds: how long the shard keeps the state of its first response.
     """
 
     layout: int
@@ -36,27 +36,27 @@ class Ask(Struct, frozen=True):
 Event = tuple[int, str, bytes]
 """An event of a tail: its number, its name and its JSON."""
 Part = tuple[int, int, bytes]
-"""What is to be stored: the number of the layout by which the request was divided, when it was received (microseconds
-since 1970), and the part of the request, as `SplitRequest.parts` has it."""
+"""A part of a request to store: the number of the layout that split it, its time of receipt (microseconds since 1970),
+and its bytes as in `SplitRequest.parts`."""
 Outcome = tuple[int, int, str]
-"""What a shard says of its part of a request: how many spans and log records were accepted, how many rejected, and why
-the first of these was."""
+"""The outcome of a part: the number of accepted spans and log records, the number rejected, and the reason of the first
+rejection."""
 
 
 class ShardFullError(UnavailableError):
-    """So much waits to be stored on a shard that it takes no more: it is for the sender to wait."""
+    """Too many bytes wait to be stored on a shard. The sender must wait."""
 
 
 class ShardLostError(UnavailableError):
-    """A shard does not answer: its process has ended, hangs, or has not opened its store yet."""
+    """A shard does not respond: its process has ended, hangs, or has not opened its store yet."""
 
 
 class Waiting(NamedTuple):
-    """What is known of those who wait until a part is stored.
+    """How long callers wait until a part is stored.
 
     Attributes:
-        deadline: until when they do, in the seconds of `monotonic`.
-        more: whether other requests are being divided now, so that it is worth waiting for what they bring.
+        deadline: the end of their wait, in the seconds of `monotonic`.
+        more: returns True while other requests are being split, so that waiting for their parts is worthwhile.
     """
 
     deadline: float
@@ -64,17 +64,17 @@ class Waiting(NamedTuple):
 
 
 class Call(Protocol[Result_co]):
-    """A call of a shard that has begun, as a `Future`."""
+    """A started call of a shard, like a `Future`."""
 
     def result(self, timeout: float | None = None, /) -> Result_co:
-        """Returns what the call returned; it may be asked for again.
+        """Returns the result of the call; it may be requested again.
 
         Args:
-            timeout: for how many seconds it is waited for; None as long as it takes.
+            timeout: the seconds to wait; None without a limit.
 
         Raises:
             TimeoutError: the call has not ended yet.
-            SpanwiseError: what the call raised.
+            SpanwiseError: the error of the call.
         """
         ...
 
@@ -88,86 +88,85 @@ class Run(Protocol):
 
 
 class Shard(Protocol):
-    """One shard. Its methods may be called from several threads at once, and raise `SpanwiseError`.
+    """One shard. Its methods may be called from several threads at the same time, and raise `SpanwiseError`.
 
-    All of them block, but for those that return a `Call`. For these a shard of this process uses a thread of the
-    caller, by `run`; one of another process needs none. A shard that is not of the layout that it is asked for raises
+    All methods block, except those that return a `Call`. For those, a shard of this process uses a thread of the
+    caller, by `run`; a shard of another process needs no thread. A request for another layout than the shard's raises
     `StaleLayoutError`.
     """
 
     def begin_answer(self, ask: Ask, question: bytes, *, is_first: bool, run: Run) -> Call[bytes]:
-        """Begins to answer a question of a `Gathering`. All questions of a search are answered from one state.
+        """Starts the response to a request of a `Gathering`. All requests of a search see one state.
 
         Args:
             ask: the search.
-            question: the question.
-            is_first: whether it is the first one of the search, which takes the present state.
+            question: the request.
+            is_first: True for the first request of the search, which pins the current state.
             run: calls a function in a thread.
 
         Raises:
-            PinLostError: it is not the first one, and the state of the search is not kept.
+            PinLostError: it is not the first request, and the state of the search was not kept.
             CancelledError: the search has ended.
         """
         ...
 
     def end(self, searches: Sequence[int]) -> None:
-        """Cancels what is being answered of searches, and forgets their state. A no-op for those that are not known."""
+        """Cancels running requests of searches, and forgets their state. A no-op for unknown searches."""
         ...
 
     def begin_ingest(self, part: Part, waiting: Waiting, run: Run) -> Call[Outcome]:
-        """Begins to store a part of a request. The call ends once it is durable.
+        """Starts to store a part of a request. The call ends once it is durable.
 
         Args:
             part: the part.
-            waiting: how long it is waited for, and whether others come.
+            waiting: the deadline, and whether other parts are coming.
             run: calls a function in a thread.
 
         Raises:
-            ShardFullError: too much waits to be stored already.
+            ShardFullError: too many bytes wait to be stored already.
         """
         ...
 
     def delete(self, ask: Ask, *, dry_run: bool) -> int:
-        """Returns how many traces were deleted, or would be. They are deleted together, and durably."""
+        """Returns the number of traces that were deleted, or would be. The deletion is atomic and durable."""
         ...
 
     def export(self, ask: Ask, form: str) -> Download:
-        """Returns the matching traces as the bytes of a file of a format, in chunks, all of one state."""
+        """Returns the matching traces of one state as the bytes of a file of a format, in chunks."""
         ...
 
     def open_tail(self, ask: Ask) -> None:
-        """Begins to follow the traces that a search matches, under its number, until `close_tails`."""
+        """Starts to follow the traces that a search matches, under its number, until `close_tails`."""
         ...
 
     def poll_tails(self, wanted: list[tuple[int, int, int | None]]) -> tuple[list[list[Event]], bool, list[str]]:
-        """Brings readers up to date, and takes the next events of each.
+        """Updates readers, and takes the next events of each.
 
         Args:
-            wanted: of each reader its number, at most how many events, and the event after which they begin again, if
-                they do.
+            wanted: for each reader its number, the maximum number of events, and the event to rewind to, or None.
 
         Returns:
-            The events of each reader, whether something is due later, and what is wrong with traces that were read.
+            The events of each reader, True if more work is due later, and the damage found in traces that were read.
 
         Raises:
-            PinLostError: there is no such reader, or it cannot go back so far.
+            PinLostError: the reader does not exist, or cannot rewind that far.
         """
         ...
 
     def close_tails(self, tails: Sequence[int]) -> None:
-        """Ends readers. A no-op for those that are not there."""
+        """Ends readers. A no-op for unknown readers."""
         ...
 
     @property
     def as_of(self) -> int | None:
-        """Returns up to when everything is known of a shard that is followed, as a store's `as_of`. Never blocks."""
+        """Returns the time through which a followed shard is complete, as a store's `as_of`. Never blocks."""
         ...
 
     def probe(self) -> None:
-        """Returns soon if the shard answers.
+        """Returns soon if the shard responds.
 
         Raises:
-            ShardLostError: it does not.
+            ShardLostError: the shard does not respond.
         """
         ...
 
@@ -176,13 +175,13 @@ class Shard(Protocol):
         ...
 
     def flush(self) -> None:
-        """Seals the head."""
+        """Flushes the head to a segment."""
         ...
 
     def compact(self, *, purge: bool) -> None:
-        """Seals the head and merges all segments; a purge also removes everything deleted from disk."""
+        """Flushes the head and merges all segments; a purge also erases deleted data from the disk."""
         ...
 
     def close(self) -> None:
-        """Releases the shard to the next one that opens it."""
+        """Releases the shard to its next opener."""
         ...

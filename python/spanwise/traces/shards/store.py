@@ -44,15 +44,15 @@ Result = TypeVar("Result")
 
 SEARCH_SECONDS = 30.0
 INGEST_SECONDS = 10.0
-"""How long a search is waited for, and how long a part of a request is sent again to a shard that does not take it."""
+"""The deadline of a search, and the time for retrying a part of a request that a shard does not accept."""
 _JOINED = {"parquet", "arrow"}
-"""Formats whose files cannot be put one after another."""
+"""Formats whose files cannot be concatenated."""
 _TOGETHER: dict[str, Callable[[list[Any]], object]] = {"is_acknowledging": all, "as_of": min, "lag_seconds": max}
-"""Of these statistics of shards, what is true of all of them; others are added up."""
+"""How the statistics of shards are combined. Statistics missing here are added up."""
 
 
 class ShardedStore:
-    """Searches, stores and deletes traces that are divided among shards. Its methods block, as a trace store's do."""
+    """Searches, stores and deletes traces that are divided among shards. Like a trace store's, its methods block."""
 
     def __init__(
         self,
@@ -66,15 +66,15 @@ class ShardedStore:
         """Takes the shards of a layout, in its order, which `close` closes.
 
         Args:
-            layout: says which shard a trace is on.
+            layout: determines the shard of a trace.
             shards: the shards.
             search_seconds: the deadline of a search.
-            ingest_seconds: how long a part of a request is sent again to a shard that does not take it.
-            max_decoding_bytes: about how much memory the requests take together that are being decoded.
+            ingest_seconds: how long a part of a request is retried.
+            max_decoding_bytes: the approximate memory of all requests being decoded.
 
         Raises:
             ConfigurationError: the prefixes of the layout do not cover every hash once.
-            ValueError: there are more or fewer shards than in the layout.
+            ValueError: the number of shards differs from the layout's.
         """
         if len(shards) != len(layout.shards):
             raise ValueError(f"expected {len(layout.shards)} shards, got {len(shards)}")
@@ -85,17 +85,17 @@ class ShardedStore:
         self._scatter = Scatter(shards, layout.number, search_seconds)
         self._ingest_seconds = ingest_seconds
         self._lock = threading.Lock()
-        # Requests that are being divided.
+        # The number of requests being split.
         self._splitting = 0
 
     def search_runs(  # noqa: PLR0913, PLR0917  # the signature of the engine
         self,
-        filter: Filter,  # noqa: A002  # the name of the engine
+        filter: Filter,  # noqa: A002  # the engine's name
         page: int,
         limit: int,
         detail: str = "full",
         sort: tuple[str, bool] = ("start_time", False),
-        ends_when_full: bool = False,  # noqa: FBT001, FBT002  # that of the engine
+        ends_when_full: bool = False,  # noqa: FBT001, FBT002  # the signature of the engine
         matches: bool = False,  # noqa: FBT001, FBT002
         cancel: CancellationToken | None = None,
     ) -> Page:
@@ -118,7 +118,7 @@ class ShardedStore:
         count = len(self._shards)
         return self._scatter.search(lambda: Gathering.sessions(count, filter, page, limit)).run(cancel).page()
 
-    def search_spans(  # noqa: PLR0913, PLR0917  # that of the engine
+    def search_spans(  # noqa: PLR0913, PLR0917  # the signature of the engine
         self,
         filter: Filter,  # noqa: A002
         spans: SpanFilter,
@@ -209,18 +209,18 @@ class ShardedStore:
         return None if shard is None else self._scatter.search(begin, shard).run(None).json()
 
     def export(self, filter: Filter, format: str) -> ShardedDownload:  # noqa: A002
-        """See `TraceStore.export`. The traces of one shard follow those of another; those of each are of one state."""
+        """See `TraceStore.export`. The file has the traces of one shard after another, each shard in one state."""
         ask = self._scatter.ask(filter.to_query())
         form = "arrow" if format in _JOINED else format
-        # All begin before the first one is read, so that none is of a later state than another by more than a moment.
+        # All exports start before the first one is read, so that their states are only a moment apart.
         files = [call.result() for call in self._scatter.each(lambda shard: shard.export(ask, form))]
         return ShardedDownload(files, _joined(files, format) if format in _JOINED else chain.from_iterable(files))
 
     def ingest(self, body: bytes, content_type: str, content_encoding: str | None = None) -> IngestReport:
-        """See `TraceStore.ingest`. Returns once every shard that gets a part has stored it.
+        """See `TraceStore.ingest`. Returns once every shard has stored its part.
 
         Raises:
-            PartialWriteError: some shards have stored their part, others did not take it in time.
+            PartialWriteError: some shards have stored their part, and others did not accept it in time.
         """
         split = self._split(self._splitter.split, body, content_type, content_encoding)
         return split.report(self._store(split))
@@ -231,10 +231,10 @@ class ShardedStore:
         return split.log_report(self._store(split))
 
     def import_spans(self, stream: pa.RecordBatchReader, source: str = "") -> bytes:
-        """See `TraceStore.import_spans`. The shards are those of this process.
+        """See `TraceStore.import_spans`. Requires shards in this process.
 
         Raises:
-            ConfigurationError: they are not.
+            ConfigurationError: a shard is in another process.
             SpanwiseError: see there.
         """
         stores = [shard.store for shard in self._shards if isinstance(shard, LocalShard)]
@@ -256,7 +256,7 @@ class ShardedStore:
         return store_parts(self._scatter, split, Waiting(time.monotonic() + self._ingest_seconds, self._is_splitting))
 
     def delete(self, filter: Filter, dry_run: bool = False) -> int:  # noqa: A002, FBT001, FBT002
-        """See `TraceStore.delete`. Every shard deletes its traces together; not all shards at once.
+        """See `TraceStore.delete`. The deletion is atomic on each shard, but not across shards.
 
         Raises:
             PartialWriteError: some shards have deleted their traces, and others have not.
@@ -269,7 +269,7 @@ class ShardedStore:
 
     @property
     def as_of(self) -> int | None:
-        """See `TraceStore.as_of`: of the shard that is behind."""
+        """See `TraceStore.as_of`. The oldest value of all shards."""
         moments = [shard.as_of for shard in self._shards]
         known = [moment for moment in moments if moment is not None]
         return min(known) if len(known) == len(moments) else None
@@ -277,13 +277,13 @@ class ShardedStore:
     def stats(self) -> bytes:
         """See `TraceStore.stats`: sums over all shards, and their errors.
 
-        For a shard that does not answer, its follower does, if it has one.
+        The follower stands in for a shard that does not respond.
         """
         stats = [call.result() for call in self._scatter.each(_stats_of)]
         return msgspec.json.encode(added_up(stats))
 
     def stats_of_shards(self) -> dict[str, dict[str, Any] | None]:
-        """Returns the statistics of every shard by its prefix; None of one that does not answer."""
+        """Returns the statistics of every shard by its prefix; None for a shard that does not respond."""
         calls = self._scatter.each(lambda shard: shard.stats())
         return {
             prefix: None if isinstance(call.exception(), UnavailableError) else msgspec.json.decode(call.result())
@@ -291,7 +291,7 @@ class ShardedStore:
         }
 
     def counters_of_shards(self) -> dict[str, Counters]:
-        """Returns what has happened with every shard of another process, by its prefix."""
+        """Returns the counters of every shard in another process, by its prefix."""
         return {
             prefix: shard.counters
             for prefix, shard in zip(self._prefixes, self._shards, strict=True)
@@ -320,7 +320,7 @@ class ShardedDownload:
     """The chunks of a file with the traces of all shards."""
 
     def __init__(self, files: Sequence[Download], chunks: Iterator[bytes]) -> None:
-        """Takes the files of the shards, and the chunks that are made of them."""
+        """Takes the files of the shards, and the chunks that are made from them."""
         self._files = files
         self._chunks = chunks
 
@@ -340,7 +340,7 @@ class ShardedDownload:
 
 
 def _stats_of(shard: Shard) -> dict[str, Any]:
-    """Returns the statistics of a shard, or those of its follower as if they were its own: it will acknowledge soon."""
+    """Returns the statistics of a shard, or of its follower, because the shard will acknowledge soon."""
     try:
         own: dict[str, Any] = msgspec.json.decode(shard.stats())
     except ShardLostError:
@@ -364,9 +364,9 @@ def _joined(files: Iterable[Iterable[bytes]], form: str) -> Iterator[bytes]:
 
 
 def added_up(stats: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Returns the statistics of all shards, or reports on them, as one: sums of counts, and the first error.
+    """Returns statistics or reports of all shards as one: sums of counts, and the first error.
 
-    Of shards that are followed, everything is known up to when it is known of the one that is behind.
+    For followed shards, results are complete through the oldest time of all shards.
     """
 
     def combined(name: str) -> object:

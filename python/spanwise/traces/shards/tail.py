@@ -1,4 +1,4 @@
-"""Follows all shards of a store: readers have one number for their position, which stands for one of every shard."""
+"""Follows all shards of a store. The position of a reader is one number, which maps to a position on every shard."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ if TYPE_CHECKING:
     from spanwise.traces.shards.shard import Shard
 
 MAX_REMEMBERED = 1_024
-"""Events that a reader can go back behind: as many as each shard repeats, so that it can whatever their shards are."""
+"""Events that a reader can rewind over. Each shard repeats as many, so any mix of shards works."""
 
 
 class ShardedTail:
     """A reader of all shards. It is used by one thread at a time."""
 
     def __init__(self, tail: int, shards: int) -> None:
-        """Begins before the first event of every shard.
+        """Starts before the first event of every shard.
 
         Args:
             tail: its number on every shard.
-            shards: how many shards there are.
+            shards: the number of shards.
         """
         self.id = tail
         self._last = 0
-        # Of each event that it can go back behind, the shard and the number that the shard gave it.
+        # For each event that it can rewind over: the shard, and the event number on that shard.
         self._events: deque[tuple[int, int]] = deque(maxlen=MAX_REMEMBERED)
-        # What the shards' last events before these were.
+        # The last event of each shard before these.
         self._before = [0] * shards
         self._rewound: list[int] | None = None
         self.is_lost = False
-        """Whether a shard may have given events that nobody got: it cannot be resumed."""
+        """True if a shard may have returned events that were not delivered. The reader then cannot be resumed."""
 
     @property
     def last(self) -> int:
@@ -45,7 +45,7 @@ class ShardedTail:
         return self._last
 
     def add(self, shard: int, number: int) -> int:
-        """Returns the number of an event that a shard has given `number`."""
+        """Returns the number of an event whose number on its shard is `number`."""
         if len(self._events) == MAX_REMEMBERED:
             first_shard, first = self._events[0]
             self._before[first_shard] = first
@@ -54,9 +54,9 @@ class ShardedTail:
         return self._last
 
     def rewind(self, number: int) -> bool:
-        """Goes back to where event `number` was the last one. Returns whether that was possible.
+        """Rewinds to just after event `number`. Returns True if that was possible.
 
-        The shards go back before they are polled next.
+        The shards rewind before the next poll.
         """
         kept = len(self._events) - (self._last - number)
         if self.is_lost or not 0 <= kept <= len(self._events):
@@ -71,7 +71,7 @@ class ShardedTail:
         return True
 
     def take_rewound(self) -> list[int] | None:
-        """Returns where every shard is to go back to, once; None if that is nowhere."""
+        """Returns the positions to which the shards must rewind, once; None without a rewind."""
         rewound, self._rewound = self._rewound, None
         return rewound
 
@@ -87,11 +87,11 @@ class ShardedTailFeed:
 
     @property
     def position(self) -> int:
-        """Returns another number each time: whether anything has changed is found when the shards are polled."""
+        """Returns a new number each time, because only a poll of the shards detects changes."""
         return next(self._polls)
 
-    def open(self, filter: Filter) -> ShardedTail:  # noqa: A002  # the name of the engine
-        """Returns a reader of what is committed from now on."""
+    def open(self, filter: Filter) -> ShardedTail:  # noqa: A002  # the engine's name
+        """Returns a reader of the traces committed from now on."""
         ask = self._scatter.ask(filter.to_query())
         tail = ShardedTail(ask.search, len(self._shards))
         weakref.finalize(tail, _close, self._scatter, self._shards, ask.search)
@@ -102,13 +102,13 @@ class ShardedTailFeed:
     def poll(
         self, readers: list[tuple[ShardedTail, int]]
     ) -> tuple[list[list[tuple[int, str, bytes]]], bool, list[str]]:
-        """Brings readers up to date, and takes the next events of each: about the number beside it.
+        """Updates readers, and takes the next events of each, up to about the number beside it.
 
         Returns:
-            The events, whether something is due later, and what is wrong with traces that were read.
+            The events, True if more work is due later, and the damage found in traces that were read.
 
         Raises:
-            UnavailableError: a shard does not answer, or has been away: none of the readers can be resumed.
+            UnavailableError: a shard does not respond, or was away: no reader can be resumed.
         """
         rewound = [tail.take_rewound() for tail, _ in readers]
 

@@ -1,4 +1,4 @@
-"""Stores the parts of a request on their shards, and says what came of a write that several shards take part in."""
+"""Stores the parts of a request on their shards, and combines the outcomes of a write on several shards."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _RETRY_SECONDS = 0.1
 
 
 def store_parts(scatter: Scatter, split: SplitRequest, waiting: Waiting) -> list[Outcome]:
-    """Returns what the shards say of the parts of a request, all of which are durable then.
+    """Stores the parts of a request and returns the outcome of each shard. All parts are durable then.
 
-    A part that a shard does not take is sent again until the deadline, unless so much waits for the shard already that
-    another request would only make it worse.
+    A rejected part is sent again until the deadline. It is not sent again to a shard with a full queue, where a retry
+    would increase the load.
 
     Raises:
         PartialWriteError: some parts are stored, and others were not in time.
-        SpanwiseError: no part is known to be stored.
+        SpanwiseError: possibly no part is stored.
     """
     outcomes: dict[int, Outcome | SpanwiseError] = {}
     parts = dict(enumerate(split.parts))
@@ -36,7 +36,7 @@ def store_parts(scatter: Scatter, split: SplitRequest, waiting: Waiting) -> list
             number: _begin(scatter, shard, split.received, part, waiting) for number, (shard, part) in parts.items()
         }
         outcomes |= {number: outcome_of(call, waiting.deadline) for number, call in calls.items()}
-        # Storing the same spans twice changes nothing.
+        # Storing the same spans twice has no effect.
         parts = {number: part for number, part in parts.items() if _is_worth_another(outcomes[number])}
         if not parts or time.monotonic() + _RETRY_SECONDS > waiting.deadline:
             return all_of(list(outcomes.values()), "the request may be stored in part")
@@ -55,11 +55,11 @@ def _is_worth_another(outcome: Outcome | SpanwiseError) -> bool:
 
 
 def outcome_of(call: Call[Result] | SpanwiseError, deadline: float | None = None) -> Result | SpanwiseError:
-    """Returns what a call has returned or raised, once it has ended.
+    """Returns the result or the error of a call, once it has ended.
 
     Args:
-        call: the call, or why there is none.
-        deadline: until when it is waited for, in the seconds of `monotonic`; None as long as it takes.
+        call: the call, or the error that prevented it.
+        deadline: the end of the wait, in the seconds of `monotonic`; None without a limit.
     """
     if isinstance(call, SpanwiseError):
         return call
@@ -72,11 +72,11 @@ def outcome_of(call: Call[Result] | SpanwiseError, deadline: float | None = None
 
 
 def all_of(outcomes: Sequence[Result | SpanwiseError], what: str) -> list[Result]:
-    """Returns what shards say of a write, if none has failed.
+    """Returns the results of the shards in a write if all succeeded.
 
     Raises:
-        PartialWriteError: some have failed with what may succeed later; the message begins with `what`.
-        SpanwiseError: all have failed, or one with what does not.
+        PartialWriteError: some shards have failed with an error that may pass; the message begins with `what`.
+        SpanwiseError: all shards have failed, or one with a permanent error.
     """
     errors = [outcome for outcome in outcomes if isinstance(outcome, SpanwiseError)]
     if errors and len(errors) < len(outcomes) and all(isinstance(error, UnavailableError) for error in errors):

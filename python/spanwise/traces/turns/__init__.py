@@ -1,1 +1,1 @@
-"""Threads in which callers take turns."""
+"""Threads that callers share in turns."""

@@ -1,4 +1,4 @@
-"""A queue in which callers take turns, so that many requests of one caller do not delay a few of another one."""
+"""A queue that callers share in turns, so that many requests of one caller do not delay a few of another."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ Item = TypeVar("Item")
 class FairQueue(Generic[Item]):
     """Waiting items of callers, and the number of running ones.
 
-    The next item belongs to the caller with the fewest running items. A tie goes to the caller that used least time, by
-    start-time fair queueing: an idle caller saves up no time. Each caller's items keep their order. Not thread-safe.
+    The next item belongs to the caller with the fewest running items. A tie goes to the caller that used the least
+    time, by start-time fair queueing: an idle caller saves up no time. Each caller's items keep their order. Not
+    thread-safe.
     """
 
     def __init__(self) -> None:
@@ -26,7 +27,7 @@ class FairQueue(Generic[Item]):
 
     @property
     def running(self) -> int:
-        """Returns how many items are running."""
+        """Returns the number of running items."""
         return self._running.total()
 
     def add(self, caller: str, item: Item) -> int:
@@ -36,13 +37,13 @@ class FairQueue(Generic[Item]):
         return number
 
     def remove(self, caller: str, number: int) -> None:
-        """Removes an item that is waiting; a no-op if it is not."""
+        """Removes a waiting item; a no-op if it is not waiting."""
         items = self._waiting.get(caller, {})
         if items.pop(number, None) is not None and not items:
             del self._waiting[caller]
 
     def clear(self) -> list[Item]:
-        """Removes all items that are waiting, and returns them."""
+        """Removes and returns all waiting items."""
         waiting = [item for items in self._waiting.values() for item in items.values()]
         self._waiting.clear()
         return waiting
@@ -51,8 +52,8 @@ class FairQueue(Generic[Item]):
         """Starts the next item and returns its caller and the item; None if no waiting item may run.
 
         Args:
-            has_free: whether a shared thread is free.
-            own: how many items of each caller may run without one.
+            has_free: True if a shared thread is free.
+            own: the number of items of each caller that may run without one.
         """
         if not self._waiting:
             return None
@@ -76,7 +77,7 @@ class FairQueue(Generic[Item]):
             del self._running[caller]
         if not self._running and not self._waiting:
             self._now = max(self._used.values())
-        # A caller that used no more than the others starts like a new one.
+        # A caller that used no more time than the others starts like a new one.
         self._used = {caller: used for caller, used in self._used.items() if used > self._now or self._running[caller]}
 
     def _start(self, caller: str) -> float:

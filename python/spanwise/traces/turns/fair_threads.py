@@ -27,7 +27,7 @@ class _Task:
         self._work = work
 
     def run(self) -> None:
-        """Does the work in this thread, unless it was cancelled."""
+        """Runs the work in this thread, unless it was cancelled."""
         if not self.future.set_running_or_notify_cancel():
             return
         current_caller.set(self.caller)
@@ -49,14 +49,14 @@ class FairThreads:
     """
 
     def __init__(self, name: str, threads: int, most: int, own: int = 1) -> None:
-        """Starts no threads yet; they start on demand.
+        """Creates the pool; threads start on demand.
 
         Args:
-            name: what the names of the threads begin with.
-            threads: how many threads are shared.
+            name: the prefix of the thread names.
+            threads: the number of shared threads.
             most: the maximum number of threads.
-            own: how many work items of each caller run without a shared thread. With 0, all callers share one queue in
-                FIFO order.
+            own: the number of work items of each caller that run without a shared thread. With 0, all callers share one
+                queue in FIFO order.
         """
         self._executor = ThreadPoolExecutor(most, thread_name_prefix=name)
         self._threads = threads
@@ -68,7 +68,7 @@ class FairThreads:
     def submit(self, work: Callable[[], Result]) -> Future[Result]:
         """Queues work of the current caller and returns the future of its result.
 
-        Cancelling the future removes the work from the queue, unless it runs already.
+        Cancelling the future removes the work from the queue, unless it is already running.
 
         Raises:
             StoreClosedError: `close` was called.

@@ -1,6 +1,6 @@
-"""Shards in processes of their own, which Ray starts, finds, calls and starts again.
+"""Shards in processes of their own. Ray starts, finds, calls and restarts them.
 
-Ray holds no truth: what a shard has is in its store, and which shards there are is in the layout. `actor` is what runs
-in the process of a shard and knows nothing of Ray; `ray_shard` calls it; `runtime` starts Ray. Ray is the extra
-`spanwise[cluster]`, and is imported only if a store is opened by `opening`.
+Ray is not the source of truth: the data of a shard is in its store, and the list of shards is in the layout. `actor`
+runs in the process of a shard and does not depend on Ray; `ray_shard` calls it; `runtime` starts Ray. Ray is the extra
+`spanwise[cluster]`, and is imported only if `opening` opens a store.
 """

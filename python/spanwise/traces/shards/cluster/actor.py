@@ -1,4 +1,4 @@
-"""What runs in the process of a shard."""
+"""The code in the process of a shard."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ if TYPE_CHECKING:
     from spanwise.traces.shards.shard import Outcome
 
 LOCKED_SECONDS = 10.0
-"""How long a shard waits for the process that had its store before: one that was killed may take a moment to end."""
+"""How long a shard waits for the previous holder of its store. A killed process may take a moment to end."""
 MAX_DOWNLOADS = 64
-"""Exports that are read at once."""
+"""Exports that are read at the same time."""
 FORGET_SECONDS = 300.0
-"""After which an export that nobody reads any more is forgotten."""
+"""An export without readers is forgotten after this time."""
 _BATCH_BYTES = 1024 * 1024
 _PARTS_AT_ONCE = 32
 """Parts of a batch that wait for the disk together."""
 _RETRY_SECONDS = 0.1
 EXPIRE_SECONDS = 1.0
-"""How often searches are looked for whose deadline has passed."""
+"""How often searches past their deadline are cancelled."""
 
 
 class ShardPlan(Struct, frozen=True):
-    """What the process of a shard needs to know.
+    """The configuration of a shard's process.
 
     Attributes:
         place: the absolute path of its store, or its URL.
-        layout: the number of the layout that says which traces it has.
+        layout: the number of the layout that determines its traces.
         options: the options of the store, as `TraceStore.open` takes them, or `TraceStore.follow`.
         tables: the conventions and prices.
-        page_bytes: the documents of the pages that are being built, in bytes.
-        threads: the threads that search; None for one a core.
-        follows: whether the store is followed, which another process writes to.
+        page_bytes: the document bytes of all pages being built.
+        threads: the number of search threads; None for one per core.
+        follows: True for a follower of a store that another process writes to.
     """
 
     place: str
@@ -61,7 +61,7 @@ class ShardPlan(Struct, frozen=True):
 
 
 class ProcessPlace(Struct, frozen=True):
-    """Where the process of a shard runs.
+    """The location of a shard's process.
 
     Attributes:
         host: the name of its machine.
@@ -75,7 +75,7 @@ class ProcessPlace(Struct, frozen=True):
 
 
 class Question(Struct, frozen=True, array_like=True):
-    """A question of a search, as bytes of MessagePack: Ray carries bytes without looking at them.
+    """A request of a search, as MessagePack bytes. Ray passes bytes on without inspecting them.
 
     Attributes:
         ask: the search.
@@ -94,7 +94,7 @@ write = msgspec.msgpack.Encoder().encode
 
 
 class NotOpenError(UnavailableError):
-    """The store of a shard is being opened, or could not be; the message says why and is not for clients."""
+    """The store of a shard is being opened, or failed to open. The message has the reason and is not for clients."""
 
 
 class _Reading(Struct):
@@ -104,16 +104,16 @@ class _Reading(Struct):
 
 
 class ShardActor:
-    """The shard of this process. Its methods are called from several threads at once.
+    """The shard of this process. Its methods are called from several threads at the same time.
 
-    The store is opened in the background, so that a process that is started again answers at once that it is not ready.
-    If that fails, it is tried again as soon as something is asked.
+    The store is opened in the background, so that a restarted process can report at once that it is not ready. A failed
+    open is retried at the next request.
     """
 
     def __init__(self, plan: ShardPlan) -> None:
-        """Begins to open the store."""
+        """Starts to open the store."""
         if plan.threads is not None:
-            # Read as the engine first searches.
+            # The engine reads this at its first search.
             os.environ["RAYON_NUM_THREADS"] = str(plan.threads)
         self._plan = plan
         self._lock = threading.Lock()
@@ -127,33 +127,33 @@ class ShardActor:
         """Returns once the store is open.
 
         Raises:
-            SpanwiseError: what `TraceStore.open` raises.
+            SpanwiseError: the error of `TraceStore.open`.
         """
         self._opening.result()
 
     def plan(self) -> ShardPlan:
-        """Returns what this process was begun with."""
+        """Returns the configuration of this process."""
         return self._plan
 
     def place(self) -> ProcessPlace:
-        """Returns where this process runs, and why its store is not open, if it is not."""
+        """Returns the location of this process, and why its store is not open."""
         try:
             self._shard()
         except NotOpenError as error:
             return ProcessPlace(socket.gethostname(), os.getpid(), str(error))
         return ProcessPlace(socket.gethostname(), os.getpid(), None)
 
-    def call(self, method: str, *arguments: object, **named: object) -> Any:  # noqa: ANN401  # that of the method
-        """Returns what a method of `LocalShard` returns.
+    def call(self, method: str, *arguments: object, **named: object) -> Any:  # noqa: ANN401  # the result type of the method
+        """Calls a method of `LocalShard` and returns its result.
 
         Raises:
             NotOpenError: the store is not open.
-            SpanwiseError: what the method raises.
+            SpanwiseError: the error of the method.
         """
         return getattr(self._shard(), method)(*arguments, **named)
 
     def answer(self, question: bytes) -> bytes:
-        """Returns the answer to a `Question`.
+        """Returns the response to a `Question`.
 
         Raises:
             SpanwiseError: see `call`.
@@ -168,7 +168,7 @@ class ShardActor:
             parts: a list of them, as MessagePack.
 
         Raises:
-            NotOpenError: the store is not open. Nothing was stored.
+            NotOpenError: the store is not open. No part was stored.
         """
         shard = self._shard()
 
@@ -183,10 +183,10 @@ class ShardActor:
         return [store(first), *stored]
 
     def begin_export(self, ask: Ask, form: str) -> int:
-        """Returns the number of a new export, whose state is that of now.
+        """Returns the number of a new export of the current state.
 
         Raises:
-            SpanwiseError: see `call`; or too many exports are read at once.
+            SpanwiseError: see `call`; or too many exports are running.
         """
         reading = _Reading(self._shard().export(ask, form), threading.Lock(), time.monotonic() + FORGET_SECONDS)
         number = secrets.randbits(63)
@@ -199,10 +199,10 @@ class ShardActor:
         return number
 
     def read_export(self, number: int) -> tuple[bytes, tuple[int, int, int], bool]:
-        """Returns the next bytes of an export, how far it has come, and whether these are the last ones.
+        """Returns the next bytes of an export, its progress, and True for the last bytes.
 
         Raises:
-            UnavailableError: it is not known any more.
+            UnavailableError: the export was forgotten.
             SpanwiseError: a trace cannot be read.
         """
         with self._lock:
@@ -221,12 +221,12 @@ class ShardActor:
         return b"".join(chunks), reading.download.progress, True
 
     def end_export(self, number: int) -> None:
-        """Forgets an export. A no-op if it is not known."""
+        """Forgets an export. A no-op for an unknown number."""
         with self._lock:
             self._readings.pop(number, None)
 
     def _expire(self) -> None:
-        """Has the deadline of a search reach the engine, also if who asked is gone."""
+        """Cancels searches past their deadline in the engine, even if their caller has ended."""
         while True:
             time.sleep(EXPIRE_SECONDS)
             opening = self._opening
@@ -246,7 +246,7 @@ class ShardActor:
 
 
 class FollowerActor(ShardActor):
-    """The follower of a shard. Lists of processes name the class, and so tell them from each other."""
+    """The follower of a shard. Process lists show the class name, which distinguishes the two."""
 
 
 def _open(plan: ShardPlan) -> LocalShard:

@@ -1,4 +1,4 @@
-"""What commands do with the shards of a store in a Ray cluster: start, look at and end their processes."""
+"""Starts, inspects and ends the processes of a store's shards in a Ray cluster, for commands."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
     from spanwise.traces.shards.layout import Layout
 
 NAMES = {"writer": process_name, "follower": follower_name}
-"""How the processes of a shard are called, by their role."""
+"""The names of a shard's processes, by role."""
 LOOK_SECONDS = 5.0
-"""How long a shard has to say how it is."""
+"""How long a shard may take to report its state."""
 CLOSE_SECONDS = 60.0
-"""How long it has to write what it is writing before it is ended."""
+"""How long a shard may take to finish its writes before it is ended."""
 
 
 class ShardState(Struct, frozen=True):
-    """How a shard is.
+    """The state of a shard.
 
     Attributes:
         shard: its prefix.
-        role: `writer`, or `follower` for what answers searches beside it.
-        state: `up`; `starting`, while its store is not open; `silent`, if its process does not answer; or `down`, if it
-            has none.
-        host: the machine of its process, if that answers.
-        process_id: the id of it there.
-        traces: how many it has, if it is up.
-        error: what is wrong, if something is.
+        role: `writer`, or `follower` for the process that serves searches beside it.
+        state: `up`; `starting`, while its store is not open; `silent`, if its process does not respond; or `down`, if
+            it has no process.
+        host: the machine of its process, if that responds.
+        process_id: the id of the process there.
+        traces: its number of traces, if it is up.
+        error: the problem, if there is one.
     """
 
     shard: str
@@ -48,10 +48,10 @@ class ShardState(Struct, frozen=True):
 
 
 def expect_cluster(address: str) -> None:
-    """Raises an error unless shards may outlive the service at an address.
+    """Checks that shards at an address may outlive the service.
 
     Raises:
-        ConfigurationError: it is that of a Ray that is started for a service.
+        ConfigurationError: the address is of a Ray that runs only for one service.
     """
     if address == LOCAL:
         raise ConfigurationError(
@@ -60,16 +60,16 @@ def expect_cluster(address: str) -> None:
 
 
 def states_of(layout: Layout, address: str) -> list[ShardState]:
-    """Returns how the shards of a layout are, in its order.
+    """Returns the states of the shards of a layout, in its order.
 
     Raises:
         ConfigurationError: Ray is not installed.
-        StoreError: there is none at the address.
+        StoreError: Ray does not answer at the address.
     """
     with RUNTIME.used(address):
         from spanwise.traces.shards.cluster.processes import find_process  # noqa: PLC0415  # Ray is an extra
 
-        # All are asked at once, since one that is silent takes its time.
+        # All shards are queried at once, because a silent one takes the whole timeout.
         found = [
             (shard.prefix, role, find_process(name_of(shard.store)))
             for shard in layout.shards
@@ -78,7 +78,7 @@ def states_of(layout: Layout, address: str) -> list[ShardState]:
         asked = [
             (prefix, role, process and (process.place.remote(), process.call.remote("stats")))
             for prefix, role, process in found
-            if process or role == "writer"  # not every shard has a follower
+            if process or role == "writer"  # followers are optional
         ]
         return [
             _state(prefix, role, calls) if calls else ShardState(prefix, role, "down") for prefix, role, calls in asked
@@ -100,14 +100,14 @@ def _state(prefix: str, role: str, calls: tuple[Any, Any]) -> ShardState:
 
 
 def end_shards(layout: Layout, address: str) -> dict[str, int]:
-    """Closes the stores of the shards of a layout, ends their processes and those of their followers.
+    """Closes the stores of the shards of a layout, and ends their processes and followers.
 
     Returns:
-        How many processes were ended, by their role.
+        The number of ended processes, by role.
 
     Raises:
         ConfigurationError: Ray is not installed.
-        StoreError: there is none at the address.
+        StoreError: Ray does not answer at the address.
     """
     with RUNTIME.used(address):
         import ray  # noqa: PLC0415  # an extra
@@ -126,7 +126,7 @@ def end_shards(layout: Layout, address: str) -> dict[str, int]:
             try:
                 ray.get(closed, timeout=CLOSE_SECONDS)
             except RayError:
-                # Nothing that was acknowledged is lost: its write-ahead log has it.
+                # Acknowledged data is not lost, because the write-ahead log has it.
                 continue
             finally:
                 end_process(process)

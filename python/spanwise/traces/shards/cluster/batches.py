@@ -1,4 +1,4 @@
-"""Gathers what is to be stored on a shard: a call costs about a millisecond of processor, whatever it carries."""
+"""Batches the writes to a shard, because a call costs about a millisecond of processor time at any size."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from spanwise.traces.shards.shard import Part, Waiting
 
 MAX_BATCH_BYTES = 4 << 20
-"""The parts of one call take at most so many bytes, unless one of them alone does."""
+"""The size limit of the parts in one call, unless a single part is larger."""
 ENOUGH_BYTES = 2 << 20
 GATHER_SECONDS = 0.05
-"""From so many bytes on more are not waited for, and never longer than this."""
+"""A batch of the minimum size does not wait for more parts. Others wait at most this long."""
 _LOOK_SECONDS = 0.005
 MAX_WAITING_BYTES = 16 << 20
-"""The parts that wait for a call take at most so many bytes, unless one of them alone does; more are rejected."""
+"""The size limit of the parts that wait for a call, unless a single part is larger. Further parts are rejected."""
 
 Outcomes: TypeAlias = list[Outcome | SpanwiseError]
 
@@ -35,18 +35,18 @@ class _Sending(NamedTuple):
 
 
 class Batches:
-    """Sends the parts of requests to a shard: one batch at a time, with all that came during the one before.
+    """Sends the parts of requests to a shard, one batch at a time.
 
-    A part that others follow at once waits for them for a moment. One that comes alone does not. What nobody waits for
-    any more is not sent.
+    A batch has all parts that arrived during the previous one. A part waits briefly if others are about to follow. A
+    single part does not wait. Parts whose callers have given up are not sent.
     """
 
     def __init__(self, send: Callable[[Sequence[Part], float], Outcomes], name: str) -> None:
         """Starts a thread.
 
         Args:
-            send: stores parts, and returns what came of each. The second argument says for how many seconds somebody
-                waits for that.
+            send: stores parts, and returns their outcomes. The second argument is the time in seconds that a caller
+                still waits.
             name: the name of the thread.
         """
         self._send = send
@@ -63,11 +63,11 @@ class Batches:
 
         Args:
             part: the part.
-            waiting: how long the call is waited for, and whether others may follow at once; that is asked again while
-                the part waits.
+            waiting: the deadline of the call, and a function that returns True if others may follow. It is called again
+                while the part waits.
 
         Raises:
-            ShardFullError: too much waits already.
+            ShardFullError: too many bytes are waiting already.
             StoreClosedError: `close` was called.
         """
         call: Future[Outcome] = Future()
@@ -83,7 +83,7 @@ class Batches:
         return call
 
     def close(self) -> None:
-        """Returns once everything that was added is stored or has failed."""
+        """Returns once every added part is stored or has failed."""
         with self._changed:
             self._is_closed = True
             self._changed.notify()
@@ -92,11 +92,11 @@ class Batches:
     def _work(self) -> None:
         while batch := self._next():
             self._send_one(batch)
-            # What was stored is not kept until the next batch comes.
+            # Releases the stored batch before the wait for the next one.
             del batch
 
     def _next(self) -> list[_Sending]:
-        """Returns what is sent next; nothing once that was all."""
+        """Returns the next batch; empty after the last one."""
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._is_closed)
             until = time.monotonic() + GATHER_SECONDS
@@ -121,7 +121,7 @@ class Batches:
             return
         try:
             outcomes = self._send([own.part for own in sent], max(own.deadline for own in sent) - now)
-        except Exception as error:  # noqa: BLE001  # for those who wait
+        except Exception as error:  # noqa: BLE001  # the waiting callers raise it
             for own in sent:
                 own.call.set_exception(error)
             return

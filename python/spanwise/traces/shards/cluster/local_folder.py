@@ -1,7 +1,7 @@
-"""The folder of a Ray that is started for this process: for its owner alone, and removed even after a kill.
+"""The folder of a Ray that runs only for this process. Only its owner may use it, and it is removed even after a kill.
 
-Ray makes its own folder writable for everybody, so it is inside one that nobody else may enter. A lock says whether the
-process that created it still runs: the kernel releases it with the process, whatever ends that.
+Ray makes its own folder writable for everyone, so it is inside a private folder. A lock shows whether the process that
+created it still runs. The kernel releases the lock however the process ends.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from pathlib import Path
 PREFIX = "spanwise-ray-"
 _LOCK = "owner"
 _RAY = "r"
-"""The name of Ray's folder. Sockets are in it, whose paths must be short."""
+"""The name of Ray's folder. It contains sockets, whose paths must be short."""
 
 
 class LocalFolder:
     """A temporary folder of this process.
 
     Attributes:
-        path: the folder, of mode 0700.
+        path: the folder, with mode 0700.
         for_ray: the folder in it that Ray may use and change.
     """
 
     def __init__(self) -> None:
-        """Creates the folder, and removes the folders of processes that are gone.
+        """Creates the folder, and removes the folders of ended processes.
 
         Raises:
-            OSError: it cannot be created.
+            OSError: the folder cannot be created.
         """
         _remove_abandoned(Path(tempfile.gettempdir()))
         self.path = Path(tempfile.mkdtemp(prefix=PREFIX))
@@ -40,7 +40,7 @@ class LocalFolder:
         unnamed = self.path / f"{_LOCK}.new"
         self._lock = os.open(unnamed, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
-        unnamed.rename(self.path / _LOCK)  # with this name it is locked from the beginning
+        unnamed.rename(self.path / _LOCK)  # the lock exists under this name from the beginning
 
     def remove(self) -> None:
         """Removes the folder."""
@@ -49,7 +49,7 @@ class LocalFolder:
 
 
 def _remove_abandoned(parent: Path) -> None:
-    """Removes folders that other processes of this user created here, and that no process owns any more."""
+    """Removes folders that ended processes of this user left behind."""
     for path in parent.glob(f"{PREFIX}*"):
         try:
             found = path.lstat()

@@ -23,29 +23,29 @@ if TYPE_CHECKING:
 
 
 def process_name(store: str) -> str:
-    """Returns by which name the process of a shard is found in a Ray cluster, of the shard of this name."""
+    """Returns the name of a shard's process in a Ray cluster."""
     return f"shard-{store}"
 
 
 def follower_name(store: str) -> str:
-    """Returns by which name the follower of a shard is found."""
+    """Returns the name of a shard's follower in a Ray cluster."""
     return f"follower-{store}"
 
 
 def ray_opener(
     url: str, layout: Layout, options: tuple[Callable[[str], bytes], Callable[[str], bytes]], settings: Settings
 ) -> Callable[[str], Shard]:
-    """Returns what opens the shard at a path or URL, in a process that Ray runs, and its follower if there is one.
+    """Returns the function that opens the shard at a path or URL, and its follower, in processes that Ray runs.
 
-    A Ray that was started for this process ends with it. In a Ray cluster the processes of shards outlive it: any
+    A Ray that was started for this process ends with it. In a Ray cluster, the processes of shards outlive it, and any
     number of services use them.
 
     Args:
         url: the path of the folder of the store, or the URL of its bucket.
         layout: its layout.
-        options: return the options of a shard at a path or URL, as `TraceStore.open` takes them, and those of its
-            follower, as `TraceStore.follow` does.
-        settings: say which Ray.
+        options: two functions of a shard's path or URL: the options of the shard, as `TraceStore.open` takes them, and
+            of its follower, as `TraceStore.follow` does.
+        settings: select the Ray cluster.
 
     Raises:
         ConfigurationError: a file with prices cannot be read.
@@ -68,9 +68,9 @@ def ray_opener(
             return GuardedShard(layout.prefixes[number], writer)
         plan = replace(plan, options=options_of_follower(path), follows=True)
         try:
-            # On the node after that of the shard.
+            # The follower runs on the node after the shard's.
             follower = start(plan, f"the follower of {name}", None if is_local else follower_name(store), number + 1)
-        except BaseException:  # an interrupted start leaves no writer either
+        except BaseException:  # an interrupted start must not leave a writer
             writer.close()
             raise
         return GuardedShard(layout.prefixes[number], writer, follower, settings.hedge_seconds)
@@ -82,7 +82,7 @@ def ray_opener(
 
         try:
             return RayShard(plan, name, RUNTIME.release, Placing(shared_as, slot))
-        except BaseException:  # an interrupted start holds no place either
+        except BaseException:  # an interrupted start must not keep a slot
             RUNTIME.release()
             raise
 

@@ -1,4 +1,4 @@
-"""The processes of shards in Ray: how they are begun, and found by others."""
+"""Starts and finds the processes of shards in Ray."""
 
 from __future__ import annotations
 
@@ -15,47 +15,48 @@ if TYPE_CHECKING:
     from spanwise.traces.shards.cluster.actor import ShardPlan
 
 _GROUPS = {"search": 8, "write": 8, "control": 4}
-"""Calls that a shard works on at once. Writes wait for the disk; they must not hold up searches, nor these the end of
-one."""
+"""Concurrent calls of a shard. Writes wait for the disk; they must not delay searches, and searches must not delay the
+end of a search."""
 SHARDS, FRONTS = "shard", "front"
-"""Resources of nodes that say what is to run on them."""
+"""Node resources that select what runs on a node."""
 _TRACE = 0.001
-"""Of a resource: next to nothing."""
+"""A negligible amount of a resource."""
 _MAX_PENDING_CALLS = 256
-"""Calls that a shard has not answered; above this, it is not asked."""
+"""Unanswered calls of a shard. Above this, it receives no requests."""
 
 
 class Placing(NamedTuple):
-    """Where a process runs, and for whom.
+    """The placement of a process.
 
     Attributes:
-        shared_as: the name by which all services find it, and which it outlives them by; None if it is of one alone.
-        slot: its node is the one of this number, counted over and over: equal ones share a node, those that follow
-            each other do not if there are several nodes. One that is started again on another node stays there.
+        shared_as: the name by which all services find it, and under which it outlives them; None for a process of one
+            service.
+        slot: the number of its node, modulo the number of nodes. Equal slots share a node; consecutive slots use
+            different nodes if there are several. A process restarted on another node stays there.
     """
 
     shared_as: str | None
     slot: int
 
 
-def start_process(plan: ShardPlan, placing: Placing) -> Any:  # noqa: ANN401  # of Ray
-    """Returns the process of a shard, which Ray starts again whenever it ends.
+def start_process(plan: ShardPlan, placing: Placing) -> Any:  # noqa: ANN401  # Ray has no type for it
+    """Returns the process of a shard, which Ray restarts whenever it ends.
 
     Args:
-        plan: what it needs to know.
-        placing: where it runs. If it is shared, the process is the one that has the name already, if there is one.
+        plan: the configuration of the process.
+        placing: the placement. A shared process with this name is reused if it exists.
     """
     return start_named(FollowerActor if plan.follows else ShardActor, placing, SHARDS, plan)
 
 
-def start_named(kind: type, placing: Placing, resource: str, *arguments: object) -> Any:  # noqa: ANN401  # of Ray
-    """Returns a process that Ray starts again whenever it ends.
+def start_named(kind: type, placing: Placing, resource: str, *arguments: object) -> Any:  # noqa: ANN401  # Ray has no type for it
+    """Returns a process that Ray restarts whenever it ends.
 
     Args:
-        kind: the class of what runs in it.
+        kind: the class of the actor.
         placing: see `start_process`.
-        resource: it is on nodes that have this one, if there are any.
-        arguments: those of the class.
+        resource: the process runs on nodes with this resource, if there are any.
+        arguments: the arguments of the class.
     """
     name = placing.shared_as
     shared = {"name": name, "namespace": NAMESPACE, "lifetime": "detached", "get_if_exists": True}
@@ -71,9 +72,9 @@ def start_named(kind: type, placing: Placing, resource: str, *arguments: object)
 
 
 def _node(slot: int, resource: str) -> tuple[str, dict[str, Any]]:
-    """Returns the id of the node of a slot, and what a process needs so that it is there.
+    """Returns the node id of a slot, and the resources that a process must request to run there.
 
-    Ray places what needs nothing at random, whatever it is told.
+    Ray places a process without resource requests at random, even with a node affinity.
 
     Raises:
         StoreError: no node has processors.
@@ -89,14 +90,14 @@ def _node(slot: int, resource: str) -> tuple[str, dict[str, Any]]:
     raise StoreError("no node of the Ray cluster has processors: `ray start --num-cpus` says how many one has")
 
 
-def find_process(name: str) -> Any | None:  # noqa: ANN401  # of Ray
-    """Returns the process of a shard that has this name; None if there is none."""
+def find_process(name: str) -> Any | None:  # noqa: ANN401  # Ray has no type for it
+    """Returns the process of the shard with this name; None if it does not exist."""
     try:
         return ray.get_actor(name, namespace=NAMESPACE)
     except ValueError:
         return None
 
 
-def end_process(process: Any) -> None:  # noqa: ANN401  # of Ray
+def end_process(process: Any) -> None:  # noqa: ANN401  # Ray has no type for it
     """Ends the process of a shard for good."""
     ray.kill(process, no_restart=True)

@@ -30,25 +30,25 @@ PROBE_SECONDS = 1.0
 CONTROL_SECONDS = 5.0
 WRITE_SECONDS = 30.0
 MAINTENANCE_SECONDS = 3600.0
-"""How long answers are waited for: of probes, of what takes no time, of writes, of what works on all traces."""
+"""Timeouts in seconds of probes, of instant calls, of writes, and of work on all traces."""
 _log = logging.getLogger(__name__)
 
 
 class RayShard:
     """A shard that is called through Ray. Implements `Shard`.
 
-    A call is made once: what may be made again, such as a write, the caller repeats. If the process of the shard ends,
-    Ray starts it again, and calls fail until then.
+    A call is sent once. The caller repeats calls that are safe to repeat, such as a write. If the process of the shard
+    ends, Ray restarts it, and calls fail until then.
     """
 
     def __init__(self, plan: ShardPlan, name: str, release: Callable[[], None], placing: Placing) -> None:
         """Starts the process of the shard, or finds it, and returns once its store is open.
 
         Args:
-            plan: what the process needs to know.
-            name: what it is called in messages.
-            release: called as the shard is closed.
-            placing: where the process is, and whether it outlives this service.
+            plan: the configuration of the process.
+            name: the name of the shard in messages.
+            release: called when the shard is closed.
+            placing: the placement of the process, and whether it outlives this service.
 
         Raises:
             SpanwiseError: the store does not open.
@@ -69,8 +69,8 @@ class RayShard:
         except UnavailableError:
             self._end()
             raise
-        except BaseException:  # an interrupted start leaves no process either
-            # Nobody else has a store that does not open.
+        except BaseException:  # an interrupted start must not leave a process
+            # No other service uses a store that does not open.
             self._shared_as = None
             self._end()
             raise
@@ -85,7 +85,7 @@ class RayShard:
         self._notify("call", "end", searches)
 
     def begin_ingest(self, part: Part, waiting: Waiting, run: Run) -> Call[Outcome]:  # noqa: ARG002
-        """See `Shard.begin_ingest`. What waits is sent together."""
+        """See `Shard.begin_ingest`. Waiting parts are sent together."""
         return self._batches.add(part, waiting)
 
     def _ingest(self, parts: Sequence[Part], seconds: float) -> Outcomes:
@@ -130,7 +130,7 @@ class RayShard:
 
     @property
     def as_of(self) -> int | None:
-        """See `Shard.as_of`: its store is not followed."""
+        """See `Shard.as_of`. None, because its store is not followed."""
         return None
 
     def probe(self) -> None:
@@ -171,22 +171,23 @@ class RayShard:
     def _notify(self, method: str, *arguments: object) -> None:
         """Calls a method of the actor without waiting for it.
 
-        What is lost, or is not sent because too many calls wait for a process that hangs, the shard forgets by itself.
+        A notice may be lost, or be dropped because a hung process has too many pending calls. The shard then forgets
+        the state by itself.
         """
         with self._lock, suppress(RayError):
             if not self._is_closed:
                 self._method(method, "control").remote(*arguments)
 
     def _do(self, method: str, *arguments: object, group: str, seconds: float | None, **named: object) -> Any:  # noqa: ANN401
-        """Returns what a method of the `LocalShard` returns; see `_call`."""
+        """Returns the result of a method of the `LocalShard`; see `_call`."""
         return self._call("call", method, *arguments, group=group, seconds=seconds, **named)
 
     def _call(self, method: str, *arguments: object, group: str, seconds: float | None, **named: object) -> Any:  # noqa: ANN401
-        """Returns what a method of the actor returns.
+        """Returns the result of a method of the actor.
 
         Raises:
-            ShardLostError: it does not answer.
-            SpanwiseError: what the method raises.
+            ShardLostError: the actor does not respond.
+            SpanwiseError: the error of the method.
         """
         return self._begin(method, *arguments, group=group, seconds=seconds, **named).result()
 
@@ -194,7 +195,7 @@ class RayShard:
         """Returns a call of a method of the actor.
 
         Raises:
-            ShardLostError: too many calls are not answered yet.
+            ShardLostError: too many calls are pending.
             StoreClosedError: `close` was called.
         """
         if self._is_closed:
@@ -208,10 +209,10 @@ class RayShard:
             raise self.failed(began, error) from None
 
     def _find_again(self, began: float) -> None:
-        """Looks for the process that has taken the place of one that was ended for good.
+        """Finds the process that has replaced one that was ended for good.
 
         Raises:
-            ShardLostError: there is none.
+            ShardLostError: the process has no replacement.
         """
         found = None if self._shared_as is None else find_process(self._shared_as)
         if found is None:
@@ -219,7 +220,7 @@ class RayShard:
         with self._lock:
             self._actor, self._methods, self._is_ended = found, {}, False
 
-    def _method(self, method: str, group: str) -> Any:  # noqa: ANN401  # of Ray
+    def _method(self, method: str, group: str) -> Any:  # noqa: ANN401  # Ray has no type for it
         """Returns a method of the actor that runs in a group of threads."""
         found = self._methods.get((method, group))
         if found is None:
@@ -228,11 +229,11 @@ class RayShard:
         return found
 
     def failed(self, began: float, error: RayError | str) -> ShardLostError:
-        """Returns what to raise for a call that got no answer. The first one in a row is logged.
+        """Returns the error for a call without a response. The first failure in a row is logged.
 
         Args:
-            began: when it was made, in the seconds of `monotonic`.
-            error: why it got none.
+            began: the start of the call, in the seconds of `monotonic`.
+            error: the reason.
         """
         with self._lock:
             self._is_ended |= isinstance(error, ActorDiedError)
@@ -245,7 +246,7 @@ class RayShard:
         return ShardLostError(f"{self.name} does not answer")
 
     def succeeded(self) -> None:
-        """Logs that the shard answers again, if it did not."""
+        """Logs that the shard responds again after a failure."""
         if self._lost_at is None:
             return
         with self._lock:
@@ -255,20 +256,20 @@ class RayShard:
 
 
 class RayCall:
-    """A call of a shard that has begun. Implements `Call`."""
+    """A started call of a shard. Implements `Call`."""
 
     def __init__(self, shard: RayShard, reference: Any, began: float, seconds: float | None) -> None:  # noqa: ANN401
-        """Takes what Ray knows the call by, when it was made, and for how many seconds it is waited for."""
+        """Takes Ray's reference to the call, its start, and its timeout in seconds."""
         self._shard = shard
         self._reference = reference
         self._began = began
         self._seconds = seconds
 
-    def result(self, timeout: float | None = None, /) -> Any:  # noqa: ANN401  # that of the method
+    def result(self, timeout: float | None = None, /) -> Any:  # noqa: ANN401  # the result type of the method
         """See `Call.result`.
 
         Raises:
-            ShardLostError: the shard does not answer, or has not in the time of the call.
+            ShardLostError: the shard does not respond, or exceeded the timeout of the call.
         """
         left = None if self._seconds is None else max(0.0, self._began + self._seconds - time.monotonic())
         is_last = timeout is None or (left is not None and left <= timeout)
@@ -290,10 +291,10 @@ class RayCall:
 
 
 class RayDownload:
-    """The chunks of an export of a shard, and how far they have come. Implements `Download`."""
+    """The chunks of an export of a shard, with progress. Implements `Download`."""
 
     def __init__(self, shard: RayShard, number: int) -> None:
-        """Takes an export that has begun; the shard forgets it with the last of them, or with this object."""
+        """Takes a started export. The shard forgets it after the last chunk, or with this object."""
         self._shard = shard
         self._number = number
         self._progress = (0, 0, 0)
@@ -308,7 +309,7 @@ class RayDownload:
         """Returns the next chunk.
 
         Raises:
-            SpanwiseError: see `Shard.export`; or the shard does not answer, or has ended since.
+            SpanwiseError: see `Shard.export`; or the shard does not respond, or has ended since.
         """
         if self._is_done:
             raise StopIteration

@@ -1,4 +1,4 @@
-"""Starts Ray for this process, or connects to one that runs, and ends it with its last user."""
+"""Starts Ray for this process, or connects to a running one, and ends it with its last user."""
 
 from __future__ import annotations
 
@@ -20,62 +20,62 @@ if TYPE_CHECKING:
 LOCAL = "local"
 """The address of a Ray that is started for this process."""
 NAMESPACE = "spanwise"
-"""In which the processes of shards have their names."""
+"""The Ray namespace of the shard processes."""
 _OBJECT_STORE_BYTES = 256 * 1024 * 1024
 _ENVIRONMENT = {
-    # Nothing is sent to anybody, and no Ray is started that was not asked for.
+    # No usage data is sent, and Ray does not start implicitly.
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ENABLE_AUTO_CONNECT": "0",
-    # What is smaller comes with the call or its reply; what is larger goes through shared memory, and would cost more
-    # processor in a message.
+    # Smaller values travel with the call or its reply. Larger ones go through shared memory, because a message would
+    # cost more processor time.
     "RAY_max_direct_call_object_size": str(640 * 1024),
-    # On SIGTERM, Ray would abort the process after three seconds, whoever handles the signal.
+    # Otherwise Ray aborts the process three seconds after SIGTERM, even if another handler is installed.
     "RAY_DISABLE_FAILURE_SIGNAL_HANDLER": "1",
-    # Shards are as important as what asks them; Ray would give them less of the processor than anybody else.
+    # Shards have the same priority as their callers. Ray would give them the lowest priority.
     "RAY_worker_niceness": "0",
-    # Budgets bound the memory of a shard; Ray would end the one with most.
+    # Budgets limit the memory of a shard. Ray would kill the largest process.
     "RAY_memory_monitor_refresh_ms": "0",
-    # What Ray would print on standard output about processes that end is in the log already.
+    # The log already has the messages about ended processes that Ray would print to standard output.
     "RAY_DEDUP_LOGS_SKIP_REGEX": ".",
-    # Nobody asks what comes of a notice, such as that a search has ended.
+    # The result of a notice, such as the end of a search, is never awaited.
     "RAY_IGNORE_UNHANDLED_ERRORS": "1",
 }
 _LOCAL_ENVIRONMENT = {
-    # Without its head, which nothing starts again, all of it ends after so many seconds, this process too.
+    # Without its head, which is never restarted, this Ray ends after this many seconds, including this process.
     "RAY_gcs_rpc_server_reconnect_timeout_s": "10",
     # All ports are on the loopback interface.
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
     "RAY_AUTH_MODE": "token",
 }
 _REMOTE_ENVIRONMENT = {
-    # An absence of the head, which comes back, ends nothing.
+    # The head comes back, so its absence must not end any process.
     "RAY_gcs_rpc_server_reconnect_timeout_s": "600",
-    # How many seconds or so a head that is said to be there is looked for.
+    # Roughly the seconds spent looking for the head at its address.
     "RAY_NUM_REDIS_GET_RETRIES": "5",
 }
 _CONNECT_SECONDS = 5.0
 
 
 class Runtime:
-    """Ray in this process, of which there is one at most."""
+    """Ray in this process, which has at most one."""
 
     def __init__(self) -> None:
-        """Starts nothing yet."""
+        """Creates a runtime that is not started."""
         self._lock = threading.Lock()
         self._users = 0
         self._stop: threading.Event | None = None
         self._thread: threading.Thread | None = None
 
     def acquire(self, address: str, workers: int) -> None:
-        """Starts Ray or connects to it, unless that was done; `release` it afterwards.
+        """Starts Ray or connects to it, unless that was done. Call `release` afterwards.
 
         Args:
             address: `local`, or the address of a Ray cluster; `auto` for one on this machine.
-            workers: how many processes a local one has ready.
+            workers: the number of processes that a local Ray keeps ready.
 
         Raises:
             ConfigurationError: Ray is not installed.
-            StoreError: Ray does not start, or there is none at the address.
+            StoreError: Ray does not start, or does not answer at the address.
         """
         with self._lock:
             if self._users == 0 and not _import_ray(address).is_initialized():
@@ -83,7 +83,7 @@ class Runtime:
             self._users += 1
 
     def release(self) -> None:
-        """Ends Ray with its last user, if it was started here."""
+        """Ends Ray after its last user, if it was started here."""
         with self._lock:
             self._users -= 1
             if self._users == 0 and self._stop is not None and self._thread is not None:
@@ -93,7 +93,7 @@ class Runtime:
 
     @contextmanager
     def used(self, address: str) -> Iterator[None]:
-        """Has this process connected to the Ray cluster at an address.
+        """Connects this process to the Ray cluster at an address for the duration of the block.
 
         Raises:
             ConfigurationError: see `acquire`.
@@ -109,24 +109,25 @@ class Runtime:
         _expect_listener(address)
         started: Future[None] = Future()
         self._stop = threading.Event()
-        # The kernel ends what a thread has started as the thread ends: this one ends last, however the process does.
+        # The kernel ends the children of a thread when the thread ends. This thread ends last, however the process
+        # ends.
         self._thread = threading.Thread(
             target=_run, args=(address, workers, started, self._stop), name="spanwise-ray", daemon=True
         )
         self._thread.start()
         try:
             started.result()
-        except Exception as error:  # Ray raises errors of any type as it starts
+        except Exception as error:  # Ray raises errors of any type during its start
             self._stop = self._thread = None
             reason = str(error).strip().partition("\n")[0]
             raise StoreError(f"Ray cannot be used, `cluster` is `{address}`: {reason}") from error
 
 
 def _expect_listener(address: str) -> None:
-    """Raises an error if nothing listens at the address of a cluster: Ray would look for it for minutes.
+    """Checks that a process listens at the address of a cluster. Otherwise Ray would retry for minutes.
 
     Raises:
-        StoreError: nothing does.
+        StoreError: no process listens there.
     """
     host, _, port = address.rpartition(":")
     if not port.isdigit() or "/" in host:
@@ -141,7 +142,7 @@ RUNTIME = Runtime()
 
 
 def _import_ray(address: str) -> Any:  # noqa: ANN401  # a module that may be missing
-    """Returns Ray, which reads its environment as it is imported."""
+    """Returns Ray, which reads its environment during the import."""
     environment = _ENVIRONMENT | (_LOCAL_ENVIRONMENT if address == LOCAL else _REMOTE_ENVIRONMENT)
     if address == LOCAL and "RAY_AUTH_TOKEN_PATH" not in os.environ:
         environment["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
@@ -153,13 +154,13 @@ def _import_ray(address: str) -> Any:  # noqa: ANN401  # a module that may be mi
         raise ConfigurationError(
             f"`cluster` is `{address}`, which needs the extra: pip install 'spanwise[cluster]'"
         ) from error
-    # Its warnings are about threads and files of its own.
+    # Its warnings concern its own threads and files.
     logging.getLogger("ray").setLevel(logging.ERROR)
     return ray
 
 
 def _run(address: str, workers: int, started: Future[None], stop: threading.Event) -> None:
-    """Has Ray run from the beginning to the end of this thread."""
+    """Runs Ray for the lifetime of this thread."""
     ray = _import_ray(address)
     folder = None
     try:
@@ -177,7 +178,7 @@ def _run(address: str, workers: int, started: Future[None], stop: threading.Even
                     configure_logging=False,
                     _temp_dir=str(folder.for_ray),
                 )
-        except Exception as error:  # noqa: BLE001  # for the thread that waits
+        except Exception as error:  # noqa: BLE001  # the waiting thread raises it
             started.set_exception(error)
             return
         started.set_result(None)

@@ -20,18 +20,16 @@ use crate::otlp::proto::any_value::Value;
 use crate::otlp::span_ref::ValueRef;
 
 impl Node<'_> {
-    /// Returns the input.
     pub(super) fn input(&mut self) -> Option<String> {
         self.content(Side::Input)
     }
 
-    /// Returns the output.
     pub(super) fn output(&mut self) -> Option<String> {
         self.content(Side::Output)
     }
 
-    /// Returns input or output: of the attribute, else of a span event, else of messages in events or numbered
-    /// attributes.
+    /// Returns the input or the output. Sources in order: the attribute, a span event, messages in events or
+    /// numbered attributes.
     pub(super) fn content(&mut self, side: Side) -> Option<String> {
         let attribute = attribute_of(side);
         if let Some(content) = self.content_of_attribute(attribute, side) {
@@ -60,14 +58,14 @@ impl Node<'_> {
             self.mark(position);
             return Some(sent);
         }
-        // JSON beside numbered messages is the whole request or response of a model.
+        // JSON next to numbered messages is the whole request or response of a model.
         if let Some(text) = self.numbered(attribute, side) {
             return Some(text);
         }
         let json = self.json_of_found(position, &value);
         match json.map_or(Reading::Other, |json| messages::read(&json, side)) {
             Reading::Text(text) => Some(text),
-            // An attribute with both sides need not have this one.
+            // An attribute for both sides may lack this one.
             Reading::Nothing if self.has_both_sides(position) => None,
             Reading::Nothing | Reading::Other => {
                 let sent = sent.into_owned();
@@ -77,7 +75,7 @@ impl Node<'_> {
         }
     }
 
-    /// Returns the JSON that a value is, which was found at `position`, if it may be messages.
+    /// Returns the JSON of a value that was found at `position`, if it may be messages.
     fn json_of_found(&self, position: Option<usize>, value: &Value) -> Option<Cow<'_, Json>> {
         match position {
             Some(position) => self.json_at(position).map(Cow::Borrowed),
@@ -85,15 +83,15 @@ impl Node<'_> {
         }
     }
 
-    /// Whether the attribute at `position` is shown as it was sent: also what agno sends, and tools, whose arguments
-    /// and results are theirs.
+    /// Returns `true` if the attribute at `position` is shown verbatim. This includes the attributes of agno,
+    /// and the arguments and results of tools.
     fn is_verbatim(&self, position: Option<usize>) -> bool {
         let summary = &self.span.summary;
         let is_named = |position: usize| VERBATIM.contains(&self.message.attributes[position].key.as_str());
         summary.is_agno || summary.node_type == NodeType::Tool || position.is_some_and(is_named)
     }
 
-    /// Whether the attribute at `position` holds input and output.
+    /// Returns `true` if the attribute at `position` has both input and output.
     fn has_both_sides(&self, position: Option<usize>) -> bool {
         [Attribute::Input, Attribute::Output].iter().all(|side| self.index.position(*side) == position)
     }
@@ -103,8 +101,8 @@ impl Node<'_> {
             .find_map(|prefix| text_in(&numbered_messages(&self.message.attributes, prefix, side), side))
     }
 
-    /// Returns its input and output as messages; `None` if neither is, or it is a call of a tool, whose arguments and
-    /// result are no messages.
+    /// Returns the input and output as messages. `None` if neither has messages, or if the span is a tool
+    /// call, whose arguments and result are not messages.
     pub(super) fn conversation(&self) -> Option<Conversation> {
         if self.span.summary.node_type == NodeType::Tool {
             return None;
@@ -118,8 +116,8 @@ impl Node<'_> {
         (!input.is_empty() || !output.is_empty()).then_some(Conversation { input, output })
     }
 
-    /// Returns the messages of a side, of the first source that has any: numbered attributes, those that may hold the
-    /// side, events with such an attribute, events that are messages.
+    /// Returns the messages of a side from the first source that has any. Sources in order: numbered
+    /// attributes, attributes of the side, events with such an attribute, events that are messages.
     fn messages(&self, side: Side) -> Vec<ConversationMessage> {
         let attribute = attribute_of(side);
         let attributes = &self.message.attributes;
@@ -146,12 +144,12 @@ impl Node<'_> {
         read.find(|messages| !messages.is_empty()).unwrap_or_default()
     }
 
-    /// Returns the position of an attribute by its name.
+    /// Returns the position of the attribute with this name.
     fn position_of(&self, name: &str) -> Option<usize> {
         self.message.attributes.iter().position(|attribute| attribute.key == name)
     }
 
-    /// Returns content that older conventions put on a span event.
+    /// Returns content that older conventions store in a span event.
     fn content_of_event(&self, attribute: Attribute) -> Option<String> {
         self.message.events.iter().find_map(|event| {
             let value = AttributePositions::of(&event.attributes).value(&event.attributes, attribute)?;
@@ -160,17 +158,17 @@ impl Node<'_> {
     }
 }
 
-/// Returns the attribute that a side is shown from.
+/// Returns the attribute for a side.
 pub(super) fn attribute_of(side: Side) -> Attribute {
     if side == Side::Input { Attribute::Input } else { Attribute::Output }
 }
 
-/// Returns the prefixes of the numbered attributes that hold it.
+/// Returns the prefixes of the numbered attributes for `attribute`.
 pub(super) fn prefixes_of(attribute: Attribute) -> impl Iterator<Item = &'static &'static str> {
     NUMBERED.iter().filter(move |(of, _)| *of == attribute).flat_map(|(_, prefixes)| *prefixes)
 }
 
-/// Whether an attribute of this name holds input and output.
+/// Returns `true` if an attribute with this name has both input and output.
 fn is_of_both_sides(name: &str) -> bool {
     WHOLE.contains(&name)
         || [Attribute::Input, Attribute::Output]
@@ -178,7 +176,7 @@ fn is_of_both_sides(name: &str) -> bool {
             .all(|side| TABLE[*side as usize].names.contains(&name))
 }
 
-/// Whether an attribute of this name may be a source of the texts of a span that are made of `attribute`.
+/// Returns `true` if the texts of `attribute` may be built from an attribute with this name.
 pub(super) fn may_feed(name: &[u8], attribute: Attribute) -> bool {
     let is_named = |own: &&str| own.as_bytes() == name;
     let is_of_messages = match attribute {
@@ -193,11 +191,11 @@ pub(super) fn may_feed(name: &[u8], attribute: Attribute) -> bool {
     is_of_messages || may_hold(name, attribute)
 }
 
-/// Returns the text of a side that a node shows as it was sent, if its attributes alone say so. `scope` is the name of the
-/// instrumentation scope.
+/// Returns the text of a side that a node shows verbatim, if the attributes alone determine it. `scope` is
+/// the name of the instrumentation scope.
 pub(super) fn sent_text<'a>(reader: &AttributeReader<'_, 'a>, scope: &[u8], side: Side) -> Option<&'a str> {
     let (name, sent) = reader.whole_text(attribute_of(side))?;
-    // What a tool gives back may be a message of one, of which a part is shown.
+    // The output of a tool may be a message, and only a part of it is shown.
     let may_be_message = side == Side::Output && sent.starts_with('{');
     if may_be_message && (sent.contains("tool") || sent.contains("\\u")) {
         return None;
@@ -206,8 +204,8 @@ pub(super) fn sent_text<'a>(reader: &AttributeReader<'_, 'a>, scope: &[u8], side
     (!sent.starts_with(['{', '[']) || is_verbatim()).then_some(sent)
 }
 
-/// Returns the texts of both sides of a span if its attributes alone say so, and that there are no messages beside them. `scope`
-/// is the name of the instrumentation scope.
+/// Returns the texts of both sides of a span if the attributes alone determine them, and there are no other
+/// messages. `scope` is the name of the instrumentation scope.
 pub(super) fn sent_sides<'a>(
     span: &SpanRef<'a>,
     scope: &[u8],
@@ -224,7 +222,7 @@ pub(super) fn sent_sides<'a>(
     Some([input?, output?])
 }
 
-/// Whether an attribute has no messages, for a call of a tool because no part of it can have them.
+/// Returns `true` if an attribute cannot have messages. In a tool call, only numbered attributes can.
 fn is_no_message(name: &[u8], value: ValueRef<'_>, is_tool: bool) -> bool {
     let sides = [Attribute::Input, Attribute::Output];
     let is_numbered =

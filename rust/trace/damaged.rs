@@ -1,5 +1,4 @@
-//! Writes a trace whose document is damaged, from the row that it is searched by
-//! (`docs/reference/api-search.md#trace-detail`).
+//! Writes a trace whose document is damaged, from its row (`docs/reference/api-search.md#trace-detail`).
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
@@ -12,8 +11,9 @@ use super::skeleton;
 use crate::otlp::TraceId;
 use crate::schema::{Field, STATUSES};
 
-/// Appends row `row` of `batch`, rows of [`crate::schema::trace_schema`], as a `TraceDetail` object with `damaged` and
-/// an empty tree, or as a smaller object with `damaged`. Returns whether the row is one.
+/// Appends row `row` of `batch`, rows of [`crate::schema::trace_schema`], as a `TraceDetail` object with
+/// `damaged` and an empty tree, or as a smaller object with `damaged`. Returns `false` if there is no such
+/// row.
 pub fn write_damaged(out: &mut Vec<u8>, batch: &RecordBatch, row: usize, level: Detail) -> bool {
     let Some(row) = row_of(batch, row) else { return false };
     let mut json = JsonWriter::new(out);

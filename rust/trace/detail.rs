@@ -1,8 +1,9 @@
-//! Writes traces and spans as JSON (`docs/reference/api-search.md#trace-detail`, `docs/reference/api-search.md#trace-node`).
+//! Writes traces and spans as JSON (`docs/reference/api-search.md#trace-detail`,
+//! `docs/reference/api-search.md#trace-node`).
 //!
-//! Fields without a value are left out; `tree` is always present. Members are in the order of the reference tables.
-//! The tree is written with an explicit stack: each span is decoded once, written, and dropped before its children
-//! are.
+//! Missing fields are omitted; `tree` is always present. Members have the order of the reference tables. The
+//! tree is written with an explicit stack. Each span is decoded once, written, and dropped before its
+//! children are written.
 
 use std::sync::Arc;
 
@@ -22,21 +23,21 @@ use crate::otlp::SpanId;
 use crate::schema::STATUSES;
 use crate::time::format_duration;
 
-/// How much of a trace is shown.
+/// The level of detail of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
     /// `TraceDetail`: with input, output, error and the tree.
     Full,
     /// `TraceSummary`: with the input.
     Summary,
-    /// `TracePreview`: with the beginnings of input, output and error.
+    /// `TracePreview`: with the start of input, output and error.
     Preview,
     /// `TraceSkeleton`: a preview with the columns of all spans.
     Skeleton,
 }
 
 impl Detail {
-    /// Returns the word of this level.
+    /// Returns the name of this level.
     pub fn word(self) -> &'static str {
         match self {
             Self::Full => "full",
@@ -49,7 +50,7 @@ impl Detail {
     /// Returns the level named `word`.
     ///
     /// # Errors
-    /// [`Error::Options`] if there is none; it names those that there are.
+    /// [`Error::Options`] with the supported levels if there is no such level.
     pub fn from_word(word: &str) -> Result<Self> {
         match word {
             "full" => Ok(Self::Full),
@@ -104,7 +105,7 @@ pub fn write_summary(out: &mut Vec<u8>, trace: &Trace) -> Result<()> {
     })
 }
 
-/// Appends `trace` as a `TracePreview` object: its row, and the beginnings of its input, output and error.
+/// Appends `trace` as a `TracePreview` object: its row, and the start of its input, output and error.
 ///
 /// # Errors
 /// [`crate::error::Error::Decode`] if a stored span cannot be decoded; `out` is then unchanged.
@@ -140,8 +141,8 @@ pub(super) fn write_preview_members(
     }
 }
 
-/// Appends one span as a `SpanDetail` object, a `TraceNode` without children and with the messages of its content;
-/// returns whether the trace has the span.
+/// Appends one span as a `SpanDetail` object, which is a `TraceNode` without children but with the messages
+/// of its content. Returns `false` if the trace does not have the span.
 ///
 /// # Errors
 /// [`crate::error::Error::Decode`] if the stored span cannot be decoded; `out` is then unchanged.
@@ -171,7 +172,7 @@ pub fn write_span(out: &mut Vec<u8>, trace: &Trace, span_id: SpanId) -> Result<b
     })
 }
 
-/// Calls `write`, and takes back what it has written if it fails.
+/// Calls `write`, and removes its output if it fails.
 pub(super) fn all_or_nothing<T>(
     out: &mut Vec<u8>,
     write: impl FnOnce(&mut Vec<u8>) -> Result<T>,
@@ -180,8 +181,8 @@ pub(super) fn all_or_nothing<T>(
     write(out).inspect_err(|_| out.truncate(length))
 }
 
-/// Writes the members of a node after its children. `extra_data` comes last, because it holds what the others have
-/// not shown.
+/// Writes the members of a node after its children. `extra_data` comes last, because it has the data that the
+/// other members have not shown.
 fn write_tail<'a>(
     json: &mut JsonWriter<'_>,
     node: &mut Node<'a>,
@@ -233,16 +234,16 @@ impl RunContent {
     }
 }
 
-/// Whether the content of a chain says nothing to people: Python's `None`, or the state in which a workflow of
-/// `LlamaIndex` begins and the event that ends it.
+/// Returns `true` if the content of a chain is meaningless to people: Python's `None`, or the initial state
+/// and the final event of a `LlamaIndex` workflow.
 fn is_internal(content: &str) -> bool {
     content == "None" || ["StopEvent(", "{\"init_state\""].iter().any(|begin| content.starts_with(begin))
 }
 
-/// Maximum number of model spans that are searched for the input, and for the output, of a run that has none.
+/// The maximum number of model spans that are searched for the input or the output of a run without content.
 const MAX_SEARCHED: usize = 16;
 
-/// Returns the model calls below the run root, and itself, in order of time.
+/// Returns the model calls below the run root, including itself, in time order.
 fn model_spans<'a>(spans: &'a [Arc<Span>], forest: &Forest, run: usize) -> Vec<&'a Span> {
     let mut below = vec![run];
     let mut next = 0;
@@ -256,13 +257,13 @@ fn model_spans<'a>(spans: &'a [Arc<Span>], forest: &Forest, run: usize) -> Vec<&
     models
 }
 
-/// Returns what the first of `spans` that has content says. An input that is JSON is a request in a shape that is not
-/// known: one that reads as text comes before it.
+/// Returns the content of the first of `spans` that has any. JSON input is a request of unknown shape, so
+/// readable text takes precedence over it.
 fn first_content<'a>(spans: impl Iterator<Item = &'a Span>, side: Side) -> Result<Option<String>> {
     let mut request = None;
     for span in spans.take(MAX_SEARCHED) {
         let content = Node::of(span)?.content(side);
-        // Messages without content are sent where content is switched off.
+        // Messages without content are sent if content capture is switched off.
         let is_empty = |content: &str| {
             messages::json_of(content).is_some_and(|json| messages::read(&json, side) == Reading::Nothing)
         };
@@ -277,8 +278,8 @@ fn first_content<'a>(spans: impl Iterator<Item = &'a Span>, side: Side) -> Resul
     Ok(request)
 }
 
-/// Returns the error of a trace: the message of the first cause, else of the nearest span above it that has one, else the
-/// type of the first cause.
+/// Returns the error of a trace: the message of the first cause, or otherwise of the nearest span above it
+/// with a message, or otherwise the type of the first cause.
 fn error_of(spans: &[Arc<Span>], forest: &Forest, run: usize) -> Result<Option<String>> {
     let mut causes = causes(spans, forest, run);
     if causes.is_empty() {
@@ -314,7 +315,7 @@ pub(super) fn write_row(json: &mut JsonWriter<'_>, row: &TraceRow, summary: &Run
     json.instant_member("created_at", row.created_at);
 }
 
-/// Writes the members of a row that a summary has not.
+/// Writes the members of a row that a summary does not have.
 pub(super) fn write_beyond_summary(json: &mut JsonWriter<'_>, row: &TraceRow) {
     json.optional_member("service", row.service.as_deref());
     json.optional_member("environment", row.environment.as_deref());
@@ -328,7 +329,6 @@ pub(super) fn write_beyond_summary(json: &mut JsonWriter<'_>, row: &TraceRow) {
     json.whole_member("tool_calls", row.tool_calls);
 }
 
-/// Writes the tree of a trace.
 struct TreeWriter<'a> {
     spans: &'a [Arc<Span>],
     forest: &'a Forest,
@@ -336,10 +336,10 @@ struct TreeWriter<'a> {
     origins: OriginWriter<'a>,
 }
 
-/// Siblings being written, and what follows the last of them.
+/// The siblings being written, and their pending tail.
 struct Siblings<'a> {
     remaining: std::slice::Iter<'a, usize>,
-    /// Where in the buffer of tails the tail of their parent begins.
+    /// The offset of the parent's tail in the tail buffer.
     tail: usize,
     step_types: Option<StepTypes>,
     is_first: bool,
@@ -352,9 +352,10 @@ impl<'a> Siblings<'a> {
 }
 
 impl TreeWriter<'_> {
-    /// Appends the roots and everything below them, separated by commas.
+    /// Appends the roots and all spans below them, separated by commas.
     fn write(mut self, out: &mut Vec<u8>) -> Result<()> {
-        // The members after a node's children are written with the node and kept here until the children are done.
+        // The members after a node's children are written together with the node, and buffered here until the
+        // children are done.
         let mut tails: Vec<u8> = Vec::new();
         let mut open = vec![Siblings::of(self.forest.roots(), 0, None)];
         while let Some(family) = open.last_mut() {

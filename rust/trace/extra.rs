@@ -1,4 +1,4 @@
-//! The `extra_data` of a node: everything that was sent and is not shown elsewhere, under its OTLP names.
+//! The `extra_data` of a node: all data that is not shown elsewhere, under its OTLP names.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -31,7 +31,7 @@ pub(super) fn write_extra_data<'a>(
     extra.counted_member("dropped_links_count", message.dropped_links_count);
     write_status(&mut extra, node);
     write_kind(&mut extra, message.kind);
-    // A root with a parent is an orphan, or the span at which a cycle was cut.
+    // A root with a parent is an orphan, or the span where a cycle was cut.
     if is_root && let Some(parent_id) = node.span.parent_id {
         extra.text_member("parent_span_id", &parent_id.to_string());
     }
@@ -84,8 +84,8 @@ fn write_links(extra: &mut JsonWriter<'_>, links: &[proto::span::Link]) {
     extra.end_array();
 }
 
-/// Writes the parts of the status that the node's `status` and `error` do not show: an explicit success, an unknown
-/// code, the message of a span that did not fail.
+/// Writes the parts of the status that the node's `status` and `error` do not show: an explicit success, an
+/// unknown code, and the message of a span that did not fail.
 fn write_status(extra: &mut JsonWriter<'_>, node: &Node<'_>) {
     let Some(status) = &node.message.status else { return };
     match StatusCode::try_from(status.code) {

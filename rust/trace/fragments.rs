@@ -1,4 +1,4 @@
-//! The fragments of a trace: how they are gathered, and how they become events of their spans.
+//! The fragments of a trace: collects them, and turns them into events of their spans.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -20,18 +20,18 @@ impl Trace {
         &rest[..rest.partition_point(|fragment| fragment.span_id == span_id)]
     }
 
-    /// Returns the trace's copy of a fragment, if it has one.
+    /// Returns the trace's copy of a fragment, if it has the fragment.
     pub fn fragment(&self, fragment: &Fragment) -> Option<&Fragment> {
         let index = self.fragments.binary_search_by(|known| known.key().cmp(&fragment.key())).ok()?;
         Some(&self.fragments[index])
     }
 
-    /// Whether the trace has neither spans nor fragments.
+    /// Returns `true` if the trace has neither spans nor fragments.
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty() && self.fragments.is_empty()
     }
 
-    /// Returns this trace with `arrivals` added. Of copies of a fragment the one with the lowest position is kept, so the
+    /// Returns this trace with `arrivals` added. The copy of a fragment with the lowest position wins, so the
     /// result does not depend on the order or repetition of arrivals.
     #[must_use]
     pub fn with_fragments(&self, arrivals: impl IntoIterator<Item = Fragment>) -> Self {
@@ -43,8 +43,8 @@ impl Trace {
         Self { trace_id: *trace_id, created_at: *created_at, spans: spans.clone(), fragments }
     }
 
-    /// Returns this trace with its fragments as events of their spans. Fragments of spans that it does not have are left
-    /// out. A trace without spans is returned as it is.
+    /// Returns this trace with its fragments as events of their spans. Fragments without a span in the trace
+    /// are omitted. A trace without spans is returned unchanged.
     pub fn assembled(&self) -> Cow<'_, Self> {
         if self.fragments.is_empty() || self.spans.is_empty() {
             return Cow::Borrowed(self);
@@ -56,7 +56,7 @@ impl Trace {
         Cow::Owned(Self { spans: spans.collect(), ..Self::new(self.trace_id, self.created_at) })
     }
 
-    /// As [`Trace::assembled`], of a trace that is not needed otherwise.
+    /// Like [`Trace::assembled`], but consumes the trace.
     #[must_use]
     pub fn into_assembled(self) -> Self {
         match self.assembled() {
@@ -69,6 +69,6 @@ impl Trace {
 fn assemble(span: &Arc<Span>, fragments: &[Fragment]) -> Arc<Span> {
     let bytes = with_events(&span.wire.bytes, fragments).into();
     let assembled = Span::from_wire(WireSpan { bytes, origin: span.wire.origin.clone() });
-    // Only events are added to a span that was read before.
+    // The span was decodable before, and only events are added.
     assembled.map_or_else(|_| span.clone(), Arc::new)
 }

@@ -1,8 +1,8 @@
 //! A JSON writer that appends to a byte buffer.
 //!
-//! OTLP values are converted without loss: bytes become base64 text, and numbers that JSON cannot express become
-//! the texts `NaN`, `Infinity` and `-Infinity`. OTLP forbids repeated keys in a map, but senders make mistakes: a
-//! repeated key is written once, with an array of all values sent for it, in order. Nesting is walked with an
+//! OTLP values are converted without loss. Bytes become base64 text. Numbers that JSON cannot express become
+//! the texts `NaN`, `Infinity` and `-Infinity`. OTLP forbids repeated keys in a map, but some senders repeat
+//! them. A repeated key is written once, with an array of all its values in order. Nesting is handled with an
 //! explicit stack.
 
 use std::borrow::Cow;
@@ -17,7 +17,7 @@ use crate::otlp::proto::{AnyValue, KeyValue, any_value::Value};
 use crate::time::write_instant;
 use crate::trace::cost::{TraceCost, format_dollars};
 
-/// Writes JSON and tracks whether a comma is due.
+/// Writes JSON and keeps track of commas.
 pub(super) struct JsonWriter<'a> {
     out: &'a mut Vec<u8>,
     is_comma_due: bool,
@@ -50,7 +50,7 @@ impl<'a> JsonWriter<'a> {
         self.end(b']');
     }
 
-    /// Writes the key of a member; its value must be written next.
+    /// Writes the key of a member. The value must be written next.
     pub(super) fn key(&mut self, key: &str) {
         self.text(key);
         self.out.push(b':');
@@ -62,13 +62,13 @@ impl<'a> JsonWriter<'a> {
         serde_json::to_writer(&mut *self.out, text).expect("a text is JSON, and a buffer takes it");
     }
 
-    /// Writes JSON text as it is.
+    /// Writes JSON text unchanged.
     pub(super) fn raw(&mut self, json: &[u8]) {
         self.separate();
         self.out.extend_from_slice(json);
     }
 
-    /// Writes a value as serde does.
+    /// Writes a value like serde does.
     pub(super) fn serialized(&mut self, value: &impl Serialize) {
         self.separate();
         serde_json::to_writer(&mut *self.out, value)
@@ -80,7 +80,7 @@ impl<'a> JsonWriter<'a> {
         self.text(text);
     }
 
-    /// Writes a text member, unless there is no text.
+    /// Writes a text member, if there is a text.
     pub(super) fn optional_member(&mut self, key: &str, text: Option<&str>) {
         if let Some(text) = text {
             self.text_member(key, text);
@@ -98,7 +98,7 @@ impl<'a> JsonWriter<'a> {
         self.raw(format_dollars(nanodollars.into()).as_bytes());
     }
 
-    /// Writes what a trace cost as `cost`, or as `cost_partial` if it is not all.
+    /// Writes the cost of a trace as `cost`, or as `cost_partial` if a part is unknown.
     pub(super) fn cost_member(&mut self, cost: TraceCost) {
         match cost {
             TraceCost::Whole(cost) => self.dollars_member("cost", cost),
@@ -106,7 +106,7 @@ impl<'a> JsonWriter<'a> {
         }
     }
 
-    /// Writes an integer member, unless it is zero.
+    /// Writes an integer member unless it is zero.
     pub(super) fn counted_member(&mut self, key: &str, count: u32) {
         if count != 0 {
             self.whole_member(key, count);
@@ -120,7 +120,7 @@ impl<'a> JsonWriter<'a> {
         self.text_member(key, &text);
     }
 
-    /// Writes a member with `attributes` as an object, unless there are none.
+    /// Writes a member with `attributes` as an object, if there are any.
     pub(super) fn attributes_member<'v>(
         &mut self,
         key: &str,
@@ -146,7 +146,7 @@ impl<'a> JsonWriter<'a> {
         }
     }
 
-    /// Writes the rest of a container, and its end.
+    /// Writes the rest of a container and its end.
     fn walk(&mut self, outermost: OpenContainer<'_>) {
         let mut open = vec![outermost];
         while let Some(innermost) = open.last_mut() {
@@ -168,7 +168,7 @@ impl<'a> JsonWriter<'a> {
         }
     }
 
-    /// Writes a scalar; for a container writes its beginning and returns its content.
+    /// Writes a scalar. For a container, writes its start and returns its content.
     fn begin_value<'v>(&mut self, value: Option<&'v Value>) -> Option<OpenContainer<'v>> {
         match value {
             None => self.raw(b"null"),
@@ -231,21 +231,21 @@ impl<'a> JsonWriter<'a> {
     }
 }
 
-/// A container being written: the items that are left.
+/// A container being written: its remaining items.
 enum OpenContainer<'v> {
     Items(vec::IntoIter<Option<&'v Value>>),
     Members(vec::IntoIter<MapEntry<'v>>),
 }
 
-/// A key with every value sent for it.
+/// A key with all its values.
 struct MapEntry<'v> {
     key: &'v str,
     value: Option<&'v Value>,
-    /// Those that were sent for the key again.
+    /// The repeated values of the key.
     others: Vec<Option<&'v Value>>,
 }
 
-/// Comparing a key with at most so many others takes less time than hashing it.
+/// Comparing a key with up to this many others is faster than hashing it.
 const MAX_COMPARED: usize = 16;
 
 /// Returns the entries of a map by key, in order of first appearance.
@@ -283,10 +283,10 @@ pub(super) fn present(text: &str) -> Option<&str> {
     (!text.is_empty()).then_some(text)
 }
 
-/// How much of a text a preview shows, in characters.
+/// The length of a preview in characters.
 const PREVIEW_CHARACTERS: usize = 200;
 
-/// Returns the first 200 characters of a text, with `…` for what is left out.
+/// Returns the first 200 characters of a text, with `…` for the rest.
 pub(super) fn preview(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(PREVIEW_CHARACTERS) {
         Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),

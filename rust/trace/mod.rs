@@ -1,8 +1,8 @@
-//! Builds traces from spans: the row a trace is searched by, its document, and its tree.
+//! Builds traces from spans: the row for searches, the document, and the tree.
 //!
-//! A [`Trace`] is an immutable set of spans, and of fragments of spans. From it are derived the row that searches read ([`row`]), the document
-//! that is stored, and the tree that is shown ([`tree`], [`detail`], [`skeleton`]). The attribute names that instrumented
-//! programs use are listed in one table ([`conventions`]).
+//! A [`Trace`] is an immutable set of spans and fragments of spans. Three things are derived from it: the row
+//! for searches ([`row`]), the stored document, and the displayed tree ([`tree`], [`detail`], [`skeleton`]).
+//! One table lists the attribute names of instrumented programs ([`conventions`]).
 
 mod content;
 pub mod conventions;
@@ -37,18 +37,18 @@ use crate::error::Result;
 use crate::otlp::fragment::{append_fragments, fragments_of};
 use crate::otlp::{Fragment, SpanId, TraceId, wire};
 
-/// Maximum number of spans of a trace.
+/// The maximum number of spans in a trace.
 pub const MAX_SPANS: usize = 100_000;
-/// Maximum number of fragments of a trace.
+/// The maximum number of fragments in a trace.
 pub const MAX_FRAGMENTS: usize = 100_000;
 
-/// All spans and fragments received for one trace, each once. Whatever reads a span with its events reads that of the
-/// [`Trace::assembled`] trace.
+/// All spans and fragments received for one trace, each once. Code that reads a span with its events must use
+/// the [`Trace::assembled`] trace.
 #[derive(Debug, Clone)]
 pub struct Trace {
     /// The trace's id.
     pub trace_id: TraceId,
-    /// When its first span was received, in microseconds since 1970.
+    /// The time when its first span was received, in microseconds since 1970.
     pub created_at: i64,
     /// The spans, ordered by id.
     spans: Vec<Arc<Span>>,
@@ -73,14 +73,14 @@ impl Trace {
         Some(&self.spans[index])
     }
 
-    /// Returns this trace with `arrivals` added. Of unequal copies of a span one is kept ([`Span::supersedes`]), so
-    /// the result does not depend on the order or repetition of arrivals.
+    /// Returns this trace with `arrivals` added. One of several unequal copies of a span is kept
+    /// ([`Span::supersedes`]), so the result does not depend on the order or repetition of arrivals.
     #[must_use]
     pub fn with(&self, arrivals: impl IntoIterator<Item = Arc<Span>>) -> Self {
         let mut newest: Vec<Arc<Span>> = arrivals.into_iter().collect();
         newest.sort_unstable_by(|one, other| {
             let in_order = one.span_id.cmp(&other.span_id);
-            // Of copies of one span, the one that is kept comes first.
+            // Among the copies of one span, the kept one comes first.
             in_order.then_with(|| other.end.cmp(&one.end)).then_with(|| other.wire.cmp(&one.wire))
         });
         newest.dedup_by_key(|span| span.span_id);

@@ -1,5 +1,5 @@
-//! One span as a node of the tree (`docs/reference/api-search.md#trace-node`), written in two parts: the members before
-//! its children and those after them. The span's message is dropped in between.
+//! One span as a node of the tree (`docs/reference/api-search.md#trace-node`). It is written in two parts:
+//! the members before its children and the members after them. The span's message is dropped in between.
 
 use std::cell::OnceCell;
 use std::sync::Arc;
@@ -19,30 +19,30 @@ use crate::otlp::proto::{self, KeyValue, any_value::Value};
 use crate::schema::STATUSES;
 use crate::time::format_duration;
 
-/// The error shown for a failed span that has no message.
+/// The displayed error of a failed span without a message.
 pub(super) const UNKNOWN_ERROR: &str = "the span failed and did not say why";
 
-/// Maximum size of the input of a tool that is also shown as its arguments, in bytes.
+/// The maximum size in bytes of a tool input that is also shown as arguments.
 const MAX_ARGUMENTS: usize = 64 << 10;
 
-/// What a node needs to know of the tree around it.
+/// The surrounding tree of a node.
 pub(super) struct TreeContext<'a> {
     /// The row of the trace; a root shows its token totals.
     pub row: &'a TraceRow,
-    /// Whether the node is a root of the tree.
+    /// True if the node is a root of the tree.
     pub is_root: bool,
-    /// The step types that the parent declares.
+    /// The step types declared by the parent.
     pub step_types: Option<&'a StepTypes>,
 }
 
-/// A span with its decoded message, which records which attributes have been shown.
+/// A span with its decoded message. It records which attributes have been shown.
 pub(super) struct Node<'a> {
     pub(super) span: &'a Span,
     pub(super) message: proto::Span,
     pub(super) index: AttributePositions,
-    /// By attribute: whether the node has shown its value, which then is not repeated.
+    /// By attribute: true if the node has shown its value. Shown values are not repeated.
     is_shown: Vec<bool>,
-    /// By attribute: the JSON that its text is, once it was read as messages.
+    /// By attribute: the JSON in its text, after it was parsed as messages.
     json: Vec<OnceCell<Option<Json>>>,
 }
 
@@ -56,13 +56,13 @@ impl<'a> Node<'a> {
         Ok(Self { span, message, index, is_shown, json })
     }
 
-    /// Returns the JSON that the attribute at `position` is, if it may be messages.
+    /// Returns the JSON of the attribute at `position`, if it may be messages.
     pub(super) fn json_at(&self, position: usize) -> Option<&Json> {
         let json = || json_of(&value_text(value_of(&self.message.attributes[position])?));
         self.json[position].get_or_init(json).as_ref()
     }
 
-    /// Whether the span declares itself a chain, whatever its convention.
+    /// Returns `true` if the span declares itself a chain, in any convention.
     pub(super) fn is_chain(&self) -> bool {
         self.index.text(&self.message.attributes, Attribute::Kind).as_deref() == Some("CHAIN")
     }
@@ -77,7 +77,7 @@ impl<'a> Node<'a> {
             .or_else(|| Some(UNKNOWN_ERROR.to_owned()))
     }
 
-    /// Returns the message of the error, which says more than its type.
+    /// Returns the message of the error, which is more specific than its type.
     pub(super) fn error_message(&mut self) -> Option<String> {
         let status = self.message.status.as_ref().map(|status| status.message.clone());
         status
@@ -117,7 +117,8 @@ impl<'a> Node<'a> {
         attributes.filter(|(_, is_shown)| !**is_shown).map(|(attribute, _)| attribute)
     }
 
-    /// Returns the step types of the spans below this one, its children in `spans`; `None` if it is no workflow.
+    /// Returns the step types for the spans below this one, with its children in `spans`; `None` if it is not
+    /// a workflow.
     pub(super) fn steps(&self, spans: &[Arc<Span>], children: &[usize]) -> Option<StepTypes> {
         if self.span.summary.node_type != NodeType::Workflow {
             return None;
@@ -132,12 +133,12 @@ impl<'a> Node<'a> {
         Some(steps)
     }
 
-    /// Returns the type of a step: as the span says, as the workflow above it declares, else `Step`.
+    /// Returns the type of a step: from the span, otherwise from the parent workflow, otherwise `Step`.
     fn step_type(&mut self, of_parent: Option<&StepTypes>) -> Option<String> {
         let text = |attribute| self.index.text(&self.message.attributes, attribute);
         let own = text(Attribute::StepType);
         let is_step = own.is_some() || (of_parent.is_some() && self.is_workflow_part());
-        // The instrumentor of agno says what executes a step, not what the step is.
+        // The instrumentor of agno reports the executor of a step instead of its type.
         if own.is_some_and(|own| !matches!(&*own, "agent" | "team")) {
             return self.take_text(Attribute::StepType);
         }
@@ -146,14 +147,14 @@ impl<'a> Node<'a> {
         declared.or(is_step.then_some("Step")).map(str::to_owned)
     }
 
-    /// Whether the span is a part of a workflow, and no run of one.
+    /// Returns `true` if the span is part of a workflow, but not a workflow run.
     fn is_workflow_part(&self) -> bool {
         let of_runs = [Attribute::WorkflowId, Attribute::RunId, Attribute::StepsCount];
         self.span.summary.node_type == NodeType::Workflow
             && of_runs.iter().all(|attribute| self.index.position(*attribute).is_none())
     }
 
-    /// Writes the `metadata` of this type of node; zero and empty values are left out.
+    /// Writes the `metadata` of this type of node. Zero and empty values are omitted.
     fn write_metadata(&mut self, json: &mut JsonWriter<'_>, context: &TreeContext<'_>) {
         let named: &[(&str, Attribute)] = match self.span.summary.node_type {
             NodeType::Agent | NodeType::Team => &[("run_id", Attribute::RunId)],
@@ -215,7 +216,7 @@ impl<'a> Node<'a> {
         self.mark(position);
     }
 
-    /// Writes the name of a tool that is the span's own, and its arguments.
+    /// Writes the arguments of a tool, and its name if that is the span's own name.
     fn write_tool(&mut self, members: &mut JsonWriter<'_>) {
         let is_agno = self.span.summary.is_agno;
         let attributes = &self.message.attributes;
@@ -236,7 +237,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Marks the session and user attributes as shown if their values were.
+    /// Marks the session and user attributes as shown if their values were shown.
     fn mark_ids(&mut self) {
         let summary = &self.span.summary;
         for (attribute, id) in
@@ -246,7 +247,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Marks the kind as shown if the node's type is the same word.
+    /// Marks the kind as shown if it equals the node's type.
     fn mark_kind(&mut self) {
         self.mark_if_equal(Attribute::Kind, Some(self.span.summary.node_type.word()));
     }
@@ -273,7 +274,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Returns the message of the last exception; earlier ones may have been handled.
+    /// Returns the message of the last exception. Earlier exceptions may have been handled.
     fn exception(&self) -> Option<String> {
         let exceptions = self.message.events.iter().rev().filter(|event| event.name == "exception");
         exceptions.flat_map(|event| ["exception.message", "exception.type"].map(|key| (event, key))).find_map(
@@ -289,26 +290,26 @@ fn value_of(attribute: &KeyValue) -> Option<&Value> {
     attribute.value.as_ref()?.value.as_ref()
 }
 
-/// Returns the tool that the name of a span of one is; none of agno, whose spans have other names.
+/// Returns the tool name from the name of a tool span; `None` for agno, whose spans are named differently.
 pub(super) fn tool_of_span(span: &Span) -> Option<&str> {
     let name = &*span.summary.name;
     present(name.strip_suffix(".__call__").unwrap_or(name)).filter(|_| !span.summary.is_agno)
 }
 
-/// Returns the error of a span that its status alone says.
+/// Returns the error of a span if its status alone determines it.
 pub(super) fn sent_error<'a>(span: &SpanRef<'a>) -> Option<&'a str> {
     let is_error = span.status == proto::status::StatusCode::Error as i32;
     let message = simdutf8::basic::from_utf8(span.status_message).ok().and_then(present)?;
     is_error.then(|| before_traceback(message))
 }
 
-/// Returns a message without the traceback that follows it.
+/// Returns a message without the traceback at its end.
 pub(super) fn before_traceback(message: &str) -> &str {
     let before = message.split("Traceback (most recent call last)").next().unwrap_or_default().trim_end();
     if before.is_empty() { message } else { before }
 }
 
-/// Whether a value is zero, false or empty.
+/// Returns `true` if a value is zero, false or empty.
 fn is_falsy(value: &Value) -> bool {
     match value {
         Value::StringValue(text) => text.is_empty(),
@@ -322,13 +323,14 @@ fn is_falsy(value: &Value) -> bool {
     }
 }
 
-/// Whether the parameters of a tool are the schema of its arguments, and not the arguments.
+/// Returns `true` if the parameters of a tool are the schema of its arguments instead of the arguments.
 fn is_schema(parameters: &Value) -> bool {
     let json: Option<Json> = serde_json::from_str(&value_text(parameters)).ok();
     json.is_some_and(|json| json["properties"].is_object())
 }
 
-/// Returns the arguments that the input of a tool is: a JSON object, or its member `kwargs` if there are no others.
+/// Returns the arguments in the input of a tool: a JSON object, or its member `kwargs` if that is the only
+/// one.
 fn arguments_of(text: String) -> Option<String> {
     let may_be_object = text.len() <= MAX_ARGUMENTS && text.starts_with('{');
     let json: Json = may_be_object.then(|| serde_json::from_str(&text).ok()).flatten()?;

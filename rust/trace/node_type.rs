@@ -1,15 +1,15 @@
 //! The type of a node.
 
-/// The `type` of a node: what kind of operation its span is.
+/// The `type` of a node: the type of operation of its span.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub enum NodeType {
-    /// A run of an agent, or the creation of one.
+    /// A run or the creation of an agent.
     Agent,
     /// A run of several agents under a leader.
     Team,
     /// A workflow run, or one of agno's steps.
     Workflow,
-    /// A chain of another framework than agno.
+    /// A chain of a framework other than agno.
     Chain,
     /// A call of a language model.
     Llm,
@@ -17,7 +17,7 @@ pub enum NodeType {
     Embedding,
     /// A call of a tool.
     Tool,
-    /// Another kind, such as `RETRIEVER`.
+    /// Another type, such as `RETRIEVER`.
     Other(Box<str>),
     /// A span without a type.
     #[default]
@@ -25,7 +25,7 @@ pub enum NodeType {
 }
 
 impl NodeType {
-    /// Returns the word shown for the type.
+    /// Returns the displayed name of the type.
     pub fn word(&self) -> &str {
         match self {
             Self::Agent => "AGENT",
@@ -40,13 +40,13 @@ impl NodeType {
         }
     }
 
-    /// Whether it is a model call. Only model calls count tokens, since agents repeat the sums.
+    /// Returns `true` for a model call. Only model calls count tokens, because agents repeat their sums.
     pub fn is_model(&self) -> bool {
         matches!(self, Self::Llm | Self::Embedding)
     }
 
-    /// Returns the type for a word of the table of types. An agent with a team id is a team, and a chain of agno is a
-    /// workflow.
+    /// Returns the type for a word of the type table. An agent with a team id is a team, and a chain of agno
+    /// is a workflow.
     pub(super) fn of_word(word: &str, has_team: bool, is_agno: bool) -> Self {
         match word {
             "AGENT" if has_team => Self::Team,

@@ -1,8 +1,8 @@
 //! Writes the `resource` and the `scope` of each node.
 //!
-//! Most spans share one resource, and every node shows its own. Since a resource may be large and a trace may have
-//! many spans, the repetition is bounded: beyond [`MAX_REPEATED_BYTES`] a node refers, in `resource_of` or
-//! `scope_of`, to the span that shows the same one.
+//! Most spans share one resource, and every node shows its own. A resource may be large and a trace may have
+//! many spans, so the repetition is limited. Beyond [`MAX_REPEATED_BYTES`], a node refers to the span that
+//! shows the same resource or scope, in `resource_of` or `scope_of`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,28 +16,27 @@ use super::Span;
 use super::json::{JsonWriter, present};
 use crate::otlp::{Origin, SpanId, proto};
 
-/// Maximum size of repeated resources and scopes in one response, in bytes.
+/// The maximum size of repeated resources and scopes in one response, in bytes.
 const MAX_REPEATED_BYTES: usize = 16 << 20;
 
-/// The resources and scopes written so far.
 #[derive(Default)]
 pub(super) struct OriginWriter<'a> {
     parts: Vec<OriginPart>,
     part_indexes: HashMap<PartKey<'a>, usize>,
-    /// The indexes by memory address: large content that is shared is hashed once, not for each span.
+    /// The indexes by memory address, so that large shared content is hashed once instead of for each span.
     indexes_by_address: HashMap<(&'static str, *const u8, usize, &'a str), usize>,
     indexes_by_origin: HashMap<*const Origin, [Option<usize>; 2]>,
     repeated_bytes: usize,
 }
 
-/// What identifies a part: resource or scope, its encoding, its schema URL.
+/// The identity of a part: resource or scope, its encoding, its schema URL.
 type PartKey<'a> = (&'static str, &'a Bytes, &'a str);
 
 /// A resource or a scope, ready to be written.
 struct OriginPart {
-    /// The member that refers to the span that shows it.
+    /// The member that refers to the span with this part.
     reference: &'static str,
-    /// The span that shows it.
+    /// The first span with this part.
     first: SpanId,
     /// The JSON member, including its key.
     member: Vec<u8>,

@@ -1,4 +1,4 @@
-//! The row a trace is searched by.
+//! The row of a trace for searches.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -19,30 +19,30 @@ use crate::otlp::TraceId;
 use crate::schema::{FIELDS, Field, STATUSES, trace_schema};
 use crate::time::NANOS_PER_MICRO;
 
-/// A trace as searches see it: the fields of [`crate::schema::FIELDS`].
+/// The fields of a trace for searches, see [`crate::schema::FIELDS`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceRow {
     /// The trace's id.
     pub trace_id: TraceId,
-    /// Whether any span failed.
+    /// True if any span failed.
     pub is_error: bool,
-    /// The name that a span gives the trace, else the run root's.
+    /// The trace name that a span sets; otherwise the name of the run root.
     pub name: String,
     /// The id of the run, from the run root.
     pub run_id: Option<String>,
-    /// The session, from the span nearest to the run root that has one.
+    /// The session, from the nearest span to the run root that has one.
     pub session_id: Option<String>,
-    /// The user, from the span nearest to the run root that has one.
+    /// The user, from the nearest span to the run root that has one.
     pub user_id: Option<String>,
-    /// The agent, from the run root, else from the nearest agent below it.
+    /// The agent, from the run root or otherwise from the nearest agent below it.
     pub agent_id: Option<String>,
-    /// From the run root.
+    /// The team, from the run root.
     pub team_id: Option<String>,
-    /// From the run root.
+    /// The workflow, from the run root.
     pub workflow_id: Option<String>,
     /// The service that ran the run root, from its resource.
     pub service: Option<String>,
-    /// Where it is deployed, from the run root's resource.
+    /// The deployment environment, from the run root's resource.
     pub environment: Option<String>,
     /// The version of the service, from the run root's resource.
     pub release: Option<String>,
@@ -50,13 +50,13 @@ pub struct TraceRow {
     pub start_time: i64,
     /// Microseconds since 1970.
     pub end_time: i64,
-    /// When the trace was first received, in microseconds since 1970.
+    /// The time when the trace was first received, in microseconds since 1970.
     pub created_at: i64,
     /// Milliseconds, truncated.
     pub duration_ms: i64,
-    /// Number of spans.
+    /// The number of spans.
     pub total_spans: i64,
-    /// Number of failed spans.
+    /// The number of failed spans.
     pub error_count: i64,
     /// Sum over the model calls.
     pub input_tokens: i64,
@@ -64,19 +64,19 @@ pub struct TraceRow {
     pub output_tokens: i64,
     /// Input and output tokens.
     pub total_tokens: i64,
-    /// Of the input tokens, those that a cache had.
+    /// Input tokens that were read from a cache.
     pub cached_tokens: i64,
-    /// Of the output tokens, those of reasoning.
+    /// Output tokens for reasoning.
     pub reasoning_tokens: i64,
-    /// Calls of language models.
+    /// The number of language model calls.
     pub llm_calls: i64,
-    /// Calls of tools.
+    /// The number of tool calls.
     pub tool_calls: i64,
 }
 
 impl TraceRow {
-    /// Returns the row of `trace`. Without spans, when its fragments happened and when they were received is all that the
-    /// row says.
+    /// Returns the row of `trace`. Without spans, the row only has the times of the fragments and of their
+    /// arrival.
     pub fn of(trace: &Trace) -> Self {
         let trace = trace.assembled();
         Self::in_forest(&trace, &Forest::of(trace.spans()))
@@ -92,7 +92,7 @@ impl TraceRow {
             run.and_then(|run| nearest(spans, forest, run, |summary| text(id(summary))))
         };
         let latest = |span: &Arc<Span>| span.start.max(span.effective_end());
-        // The fragments of an assembled trace have no spans around them.
+        // The fragments of an assembled trace do not belong to any of its spans.
         let times = || trace.fragments().iter().map(|fragment| fragment.time);
         let start_time = micros(spans.iter().map(|span| span.start).chain(times()).min().unwrap_or(0));
         let end_time = micros(spans.iter().map(latest).chain(times()).max().unwrap_or(0));
@@ -137,8 +137,8 @@ impl TraceRow {
     }
 }
 
-/// Returns the span that names the trace: the shallowest run, else the first root; among equals the first in sibling
-/// order (`docs/reference/traces.md#run-root`).
+/// Returns the run root: the shallowest run, or otherwise the first root. Ties are resolved by sibling order
+/// (`docs/reference/traces.md#run-root`).
 pub(super) fn run_root(spans: &[Arc<Span>], forest: &Forest) -> Option<usize> {
     let mut level = forest.roots().to_vec();
     while !level.is_empty() {
@@ -152,8 +152,8 @@ pub(super) fn run_root(spans: &[Arc<Span>], forest: &Forest) -> Option<usize> {
     forest.roots().first().copied()
 }
 
-/// Returns the spans that made the run fail: from the run root down, the first failed span below, in order of time,
-/// until nothing below failed. Empty if nothing in the run failed.
+/// Returns the spans that made the run fail. The path starts at the run root and follows the first failed
+/// span below, in time order, until no span below failed. Empty if nothing in the run failed.
 pub(super) fn causes(spans: &[Arc<Span>], forest: &Forest, run: usize) -> Vec<usize> {
     let mut causes: Vec<usize> = spans[run].is_error.then_some(run).into_iter().collect();
     let mut cause = run;
@@ -175,8 +175,9 @@ pub(super) fn causes(spans: &[Arc<Span>], forest: &Forest, run: usize) -> Vec<us
     }
 }
 
-/// Returns the agent of the run root; unless that is a team or of agno, else of the nearest agent below it, else of the
-/// nearest span below it that has one, else an agent that has no other name than its span.
+/// Returns the agent of the run root. If the root is a team or belongs to agno, only the root counts.
+/// Otherwise the next sources are the nearest agent below, the nearest span below with an agent, and the
+/// agent in the name of the root.
 fn agent_of(spans: &[Arc<Span>], forest: &Forest, run: usize) -> Option<String> {
     let summary = &spans[run].summary;
     if summary.agent_id.is_some() || summary.is_agno || summary.node_type == NodeType::Team {
@@ -195,8 +196,8 @@ fn agent_of(spans: &[Arc<Span>], forest: &Forest, run: usize) -> Option<String> 
     of_any.or_else(|| text(&summary.agent_by_name))
 }
 
-/// Returns what `read` finds in the nearest span that has it: the run itself, its subtree breadth first, then its
-/// ancestors.
+/// Returns the first result of `read` by distance: the run itself, its subtree in breadth-first order, then
+/// its ancestors.
 fn nearest<T>(
     spans: &[Arc<Span>],
     forest: &Forest,
@@ -223,7 +224,7 @@ fn saturating_i64(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-/// Returns an instant in nanoseconds as microseconds, truncated.
+/// Converts nanoseconds to microseconds, truncated.
 pub(super) fn micros(nanos: u64) -> i64 {
     saturating_i64(nanos / NANOS_PER_MICRO)
 }

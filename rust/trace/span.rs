@@ -8,10 +8,10 @@ use super::conventions::SpanSummary;
 use crate::error::{Error, Result};
 use crate::otlp::{SpanId, SpanRef, TraceId, WireSpan, proto};
 
-/// A span with what rows and trees need; its full message is decoded again only to print it.
+/// A span with the data that rows and trees need. The full message is only decoded for output.
 #[derive(Debug)]
 pub struct Span {
-    /// The trace it belongs to.
+    /// The id of its trace.
     pub trace_id: TraceId,
     /// Its own id.
     pub span_id: SpanId,
@@ -21,11 +21,11 @@ pub struct Span {
     pub start: u64,
     /// Nanoseconds since 1970, as sent; 0 if it was not sent.
     pub end: u64,
-    /// Whether its status is an error, or an attribute says so.
+    /// True if its status is an error, or an attribute reports one.
     pub is_error: bool,
-    /// What is read from its attributes.
+    /// The data from its attributes.
     pub summary: SpanSummary,
-    /// The bytes that are stored.
+    /// The stored bytes.
     pub wire: WireSpan,
 }
 
@@ -58,7 +58,7 @@ impl Span {
     /// Returns the decoded message.
     ///
     /// # Errors
-    /// [`Error::Decode`] if the stored bytes are not a span, although they were one when they were stored.
+    /// [`Error::Decode`] if the stored bytes are damaged.
     pub fn message(&self) -> Result<proto::Span> {
         proto::Span::decode(self.wire.bytes.clone()).map_err(|error| {
             Error::Decode(format!("span {} of trace {}: {error}", self.span_id, self.trace_id))
@@ -70,8 +70,8 @@ impl Span {
         if self.end == 0 { self.start } else { self.end }
     }
 
-    /// Whether this copy of a span replaces `other`: the later end wins, then the greater bytes. The rule is a
-    /// total order, so the order of arrival does not matter.
+    /// Returns `true` if this copy of a span replaces `other`: the later end wins, then the greater bytes.
+    /// The rule is a total order, so the order of arrival does not matter.
     pub fn supersedes(&self, other: &Self) -> bool {
         self.end.cmp(&other.end).then_with(|| self.wire.cmp(&other.wire)) == Ordering::Greater
     }

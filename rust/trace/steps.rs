@@ -1,20 +1,20 @@
 //! The names and types of a workflow's steps.
 //!
-//! Over-long names, types and lists are shown as they were sent but give no step a type, because each type is
-//! repeated at every child of the workflow.
+//! Overlong names, types and lists are shown verbatim but determine no step type, because each type is
+//! repeated in every child of the workflow.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::otlp::proto::any_value::Value;
 
-/// Maximum number of steps that are read.
+/// The maximum number of steps that are read.
 const MAX_STEPS: usize = 1_024;
-/// Maximum length of a step's name or type, in bytes.
+/// The maximum length of a step's name or type, in bytes.
 const MAX_WORD_BYTES: usize = 256;
 /// The type of a plain function, which has no name.
 const FUNCTION: &str = "function";
-/// The types of steps that have a span of their own, under their own name.
+/// The types of steps with a span of their own, which is named after the step.
 const WITH_OWN_SPAN: [&str; 4] = ["Step", "Parallel", "Agent", "Team"];
 
 /// The types of a workflow's steps.
@@ -22,11 +22,11 @@ const WITH_OWN_SPAN: [&str; 4] = ["Step", "Parallel", "Agent", "Team"];
 pub(super) struct StepTypes {
     /// The types in the declared order.
     types: Vec<String>,
-    /// The steps by name, as positions in `types`; of equal names the first.
+    /// The steps by name, as positions in `types`. For equal names, the first step wins.
     by_name: HashMap<String, usize>,
-    /// By the name as it is spelled in span names.
+    /// The steps by the spelling of their names in span names.
     by_spelling: HashMap<String, usize>,
-    /// By the spelling of spans that are no declared step: the step that each belongs to.
+    /// For spans that are not declared steps: the position of their step, by spelling.
     placed: HashMap<String, usize>,
 }
 
@@ -52,11 +52,11 @@ impl StepTypes {
         Some(steps)
     }
 
-    /// Finds the steps of spans that are no declared step: a function has no name, and a condition, a loop or a
-    /// router has spans for its parts only. They belong to what is declared between the steps that were found
-    /// before and after them.
+    /// Finds the steps of spans that are not declared steps. A function has no name, and a condition, a loop
+    /// or a router only has spans for its parts. Such spans belong to the declarations between the steps that
+    /// were found before and after them.
     ///
-    /// `span_names` are those of the workflow's children, in order of time.
+    /// `span_names` are the names of the workflow's children, in time order.
     pub(super) fn place<'a>(&mut self, span_names: impl Iterator<Item = &'a str>) {
         let mut next = 0;
         let mut waiting: Vec<String> = Vec::new();
@@ -76,8 +76,8 @@ impl StepTypes {
         self.place_between(next..self.types.len(), waiting);
     }
 
-    /// Places spans that stand where the steps of `declared` should. If that is one step, they are all its parts; if
-    /// there are as many steps as spans of different names, they follow one another; else nothing is known.
+    /// Assigns spans to the steps of `declared`. A single step gets all spans. If there are as many steps as
+    /// distinct span names, they are assigned in order. Otherwise no span is assigned.
     fn place_between(&mut self, declared: Range<usize>, spellings: Vec<String>) {
         let is_without_span = |position: &usize| !WITH_OWN_SPAN.contains(&self.types[*position].as_str());
         let mut steps: Vec<usize> = declared.filter(is_without_span).collect();
@@ -91,8 +91,8 @@ impl StepTypes {
         }
     }
 
-    /// Returns the type of the step with this name. If the span has no step name, it is taken from the span's own
-    /// name, `<step>.<method>`, in which `_` replaces everything but letters and digits.
+    /// Returns the type of the step with this name. If the span has no step name, it is taken from the span's
+    /// own name, `<step>.<method>`. There, `_` replaces everything except letters and digits.
     pub(super) fn step_type(&self, name: Option<&str>, span_name: &str) -> Option<&str> {
         let spelling = spelled(step_of(span_name));
         let declared = match name {
@@ -103,7 +103,7 @@ impl StepTypes {
     }
 }
 
-/// Returns the name of a step as span names spell it.
+/// Returns the spelling of a step's name in span names.
 fn spelled(name: &str) -> String {
     name.replace(|letter: char| !letter.is_alphanumeric(), "_")
 }

@@ -10,16 +10,16 @@ use super::tree::Forest;
 /// The sums of a trace.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Sums {
-    /// Each model call counted once.
+    /// The tokens; each model call counts once.
     pub(super) tokens: Tokens,
-    /// Calls of language models: of nested ones, the innermost.
+    /// The number of language model calls. Only the innermost of nested calls counts.
     pub(super) llm_calls: u64,
-    /// Calls of tools. A tool whose work is an agent that calls tools is a call beside theirs.
+    /// The number of tool calls. A tool that runs an agent counts in addition to the tools of the agent.
     pub(super) tool_calls: u64,
 }
 
 impl Sums {
-    /// Returns the sums of `spans`, of which `forest` is the forest.
+    /// Returns the sums of `spans` and their forest.
     pub(super) fn of(spans: &[Arc<Span>], forest: &Forest) -> Self {
         let mut sums = Self::default();
         for (span, counted) in spans.iter().zip(counted(spans, forest)) {
@@ -32,7 +32,7 @@ impl Sums {
     }
 }
 
-/// Returns what each span adds to the sums, as [`counted_calls`] does.
+/// Returns the contribution of each span to the sums, see [`counted_calls`].
 pub(super) fn counted(spans: &[Arc<Span>], forest: &Forest) -> Vec<SpanUsage> {
     let call = |index: usize| {
         let summary = &spans[index].summary;

@@ -1,9 +1,9 @@
 //! The forest of a trace's spans, as flat arrays.
 //!
-//! A span is identified by its index in the slice the forest was built from. A span whose parent is missing is a
-//! root, and a cycle of parents is cut at its earliest span, so every span occurs exactly once. Roots and children
-//! are in sibling order ([`Span::sibling_order`]). Nothing recurses, so chains may have any depth
-//! (`docs/reference/traces.md#tree`).
+//! A span is identified by its index in the slice from which the forest was built. A span whose parent is
+//! missing is a root. A cycle of parents is cut at its earliest span, so every span occurs exactly once.
+//! Roots and children are in sibling order ([`Span::sibling_order`]). There is no recursion, so chains may
+//! have any depth (`docs/reference/traces.md#tree`).
 
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ use crate::otlp::SpanId;
 pub struct Forest {
     roots: Vec<usize>,
     parents: Vec<Option<usize>>,
-    /// The children of all spans, family by family.
+    /// The children of all spans, grouped by parent.
     children: Vec<usize>,
-    /// Where the children of each span begin in `children`; one more entry than there are spans.
+    /// The start of each span's children in `children`, and finally the total.
     families: Vec<usize>,
 }
 
 impl Forest {
-    /// Returns the forest of `spans`, which must be ordered by id, each id once.
+    /// Returns the forest of `spans`, which must be ordered by id without duplicates.
     pub fn of(spans: &[Arc<Span>]) -> Self {
         debug_assert!(spans.is_sorted_by(|one, next| one.span_id < next.span_id), "ids in order");
         let mut parents: Vec<Option<usize>> =
@@ -67,7 +67,7 @@ impl Forest {
         self.parents[index]
     }
 
-    /// Returns all spans, each before its children, in the order in which the tree shows them.
+    /// Returns all spans in tree order (preorder).
     pub fn preorder(&self) -> Vec<usize> {
         let mut order = Vec::with_capacity(self.parents.len());
         let mut next: Vec<usize> = self.roots.iter().rev().copied().collect();
@@ -88,8 +88,8 @@ fn index_of(spans: &[Arc<Span>], span_id: SpanId) -> Option<usize> {
     spans.binary_search_by(|span| span.span_id.cmp(&span_id)).ok()
 }
 
-/// Makes the earliest span of every cycle a root. Each span has at most one parent, so a walk upwards ends at a
-/// root, at a span of an earlier walk, or at a span of its own: a cycle.
+/// Makes the earliest span of every cycle a root. Each span has at most one parent. So a walk upwards ends at
+/// a root, at a span of an earlier walk, or in a cycle.
 fn cut_cycles(spans: &[Arc<Span>], parents: &mut [Option<usize>]) {
     const UNSEEN: usize = usize::MAX;
     let mut walk_of = vec![UNSEEN; spans.len()];

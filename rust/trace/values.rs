@@ -1,6 +1,7 @@
-//! Long values of a span: cut in its JSON, and read part by part (`docs/reference/api-search.md#long-values`).
+//! Long values of a span: truncates them in its JSON, and reads them in parts
+//! (`docs/reference/api-search.md#long-values`).
 //!
-//! Both work on the JSON of the span that [`super::detail::write_span`] writes, so they hold for whatever it shows.
+//! Both work on the JSON of [`super::detail::write_span`], so they apply to everything in it.
 
 use std::borrow::Cow;
 
@@ -10,21 +11,21 @@ use serde_json::value::RawValue;
 use super::conventions::JsonObject;
 use super::json::JsonWriter;
 
-/// The members whose own members are values, each as a whole.
+/// The members whose own members are whole values.
 const HOLDERS: [&str; 2] = ["attributes", "metadata"];
 
-/// Which part of which value is asked for.
+/// The requested part of a value.
 #[derive(Debug, Clone, Copy)]
 pub struct ValuePart<'a> {
-    /// Where the value is in the JSON of its span: a JSON Pointer (RFC 6901).
+    /// The path of the value in the JSON of its span: a JSON Pointer (RFC 6901).
     pub path: &'a str,
-    /// Where the part begins, in bytes of the text of the value; in the middle of a character it begins with that.
+    /// The start of the part, in bytes of the value's text. It is moved back to a character boundary.
     pub from: usize,
-    /// Its greatest size; it has whole characters.
+    /// The maximum size in bytes. The part has whole characters.
     pub max_bytes: Option<usize>,
 }
 
-/// A value of which only the beginning is shown.
+/// A truncated value.
 #[derive(Serialize)]
 struct CutValue {
     path: String,
@@ -41,9 +42,9 @@ struct ValuePage<'a> {
     bytes: usize,
 }
 
-/// Appends `span`, the JSON of a span, with every value whose text is longer than `max_bytes` cut to at most so many
-/// bytes of whole characters, and a member `cut` that lists them if there are any. A text is a value, and so is whatever
-/// an attribute holds: what is no text is cut as its JSON, which becomes a text.
+/// Appends `span`, the JSON of a span, with every longer value truncated to at most `max_bytes` bytes of
+/// whole characters. A member `cut` lists the truncated values, if there are any. A value is a text, or the
+/// whole content of an attribute. Values other than text are truncated as JSON text.
 pub fn write_cut(out: &mut Vec<u8>, span: &[u8], max_bytes: usize) {
     let span = raw_of(span);
     let mut cutter = Cutter { max_bytes, path: Vec::new(), cut: Vec::new() };
@@ -59,7 +60,7 @@ pub fn write_cut(out: &mut Vec<u8>, span: &[u8], max_bytes: usize) {
     json.end_object();
 }
 
-/// Appends a part of a value in `span`, the JSON of a span. Returns whether there is such a value.
+/// Appends a part of a value in `span`, the JSON of a span. Returns `false` if the value does not exist.
 pub fn write_value_page(out: &mut Vec<u8>, span: &[u8], part: &ValuePart<'_>) -> bool {
     let Some(value) = value_at(raw_of(span), part.path) else { return false };
     let text = text_of(value);
@@ -73,7 +74,7 @@ pub fn write_value_page(out: &mut Vec<u8>, span: &[u8], part: &ValuePart<'_>) ->
 
 struct Cutter {
     max_bytes: usize,
-    /// The keys and positions that lead to the value being written.
+    /// The keys and positions of the value being written.
     path: Vec<String>,
     cut: Vec<CutValue>,
 }
@@ -86,7 +87,8 @@ impl Cutter {
         self.path.pop();
     }
 
-    /// Writes a value; `is_whole` says whether it is cut as a whole if it is no text, `is_holder` whether its members are.
+    /// Writes a value. With `is_whole`, a value other than text is truncated as a whole. With `is_holder`,
+    /// this applies to its members.
     fn write(&mut self, json: &mut JsonWriter<'_>, value: &RawValue, is_whole: bool, is_holder: bool) {
         let sent = value.get();
         // The text of a value is never longer than its JSON.
@@ -159,16 +161,16 @@ fn items(array: &RawValue) -> Vec<&RawValue> {
     serde_json::from_str(array.get()).unwrap_or_default()
 }
 
-/// Returns the text of a value: a text as it is, and any other value as its JSON.
+/// Returns the text of a value: a text unchanged, and any other value as JSON.
 fn text_of(value: &RawValue) -> Cow<'_, str> {
     serde_json::from_str::<Text<'_>>(value.get()).map_or(Cow::Borrowed(value.get()), |text| text.0)
 }
 
-/// A text that is borrowed where its JSON has no escapes.
+/// A text that is borrowed if its JSON has no escapes.
 #[derive(Deserialize)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// Returns the boundary of a character at or before byte `at`.
+/// Returns the character boundary at or before byte `at`.
 fn floor(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }

@@ -1,4 +1,4 @@
-//! The tables by name, with the lines of a user before the built-in ones.
+//! The convention tables by name. The user's lines precede the built-in ones.
 
 use std::sync::OnceLock;
 
@@ -8,33 +8,33 @@ use super::table::{Attribute, Line, TABLE};
 use super::types::{ANY, TYPE_WORDS, TYPES};
 use crate::error::{Error, Result};
 
-/// Maximum number of a user's lines.
+/// The maximum number of user lines.
 const MAX_LINES: usize = 1_024;
 
-/// The conventions in force.
+/// The conventions of the process.
 #[derive(Debug, Default)]
 pub(super) struct Conventions {
     pub(super) by_name: HashMap<Box<[u8]>, Vec<Use>>,
-    /// The lines of types, in order of precedence.
+    /// The rules for types, in order of precedence.
     pub(super) types: Vec<TypeRule>,
-    /// The user's lines that they were made with.
+    /// The user lines that are included.
     lines: Vec<(String, String)>,
 }
 
-/// What a name stands for; `rank` is its position in the line.
+/// The meaning of a name; `rank` is its position in the line.
 #[derive(Debug)]
 pub(super) enum Use {
-    /// An attribute.
+    /// The value is an attribute.
     Whole { attribute: Attribute, rank: u16 },
-    /// An attribute is a member of the JSON object.
+    /// A member of the JSON object in the value is an attribute.
     Member { attribute: Attribute, rank: u16, path: Box<str> },
-    /// An attribute is the sum of this one and others.
+    /// The sum of this value and others is an attribute.
     Sum { attribute: Attribute, rank: u16, others: Vec<Box<str>> },
-    /// Its value says the type of a span.
+    /// The value determines the type of a span.
     Type { rank: u16 },
 }
 
-/// An attribute that says types, with pairs of a value and a type.
+/// An attribute that determines types, with pairs of a value and a type.
 #[derive(Debug)]
 pub(super) struct TypeRule {
     pub(super) name: Box<str>,
@@ -48,7 +48,7 @@ pub(super) fn conventions() -> &'static Conventions {
     CONVENTIONS.get_or_init(|| Conventions::of(&[]))
 }
 
-/// Whether a value of this name may be `attribute`, or have a member that is.
+/// Returns `true` if a value with this name, or a member of it, may be `attribute`.
 pub fn may_hold(name: &[u8], attribute: Attribute) -> bool {
     conventions().by_name.get(name).is_some_and(|uses| {
         uses.iter().any(|of_name| match of_name {
@@ -60,12 +60,14 @@ pub fn may_hold(name: &[u8], attribute: Attribute) -> bool {
     })
 }
 
-/// Puts `lines`, pairs of a name and what it stands for, before the built-in ones (`docs/reference/traces.md#own-names`).
+/// Puts `lines`, pairs of a name and a line of the table, before the built-in ones
+/// (`docs/reference/traces.md#own-names`).
 ///
-/// A process has one table, so that no two of its rows are made by different ones: it is set before a span is read.
+/// A process has one table, so that all rows are built with the same conventions. Call this before any span
+/// is read.
 ///
 /// # Errors
-/// [`Error::Options`] if a line is invalid, or if other lines are in force.
+/// [`Error::Options`] if a line is invalid, or if other lines are already set.
 pub fn set_conventions(lines: &[(String, String)]) -> Result<()> {
     check(lines)?;
     if CONVENTIONS.get_or_init(|| Conventions::of(lines)).lines != lines {
@@ -77,8 +79,8 @@ pub fn set_conventions(lines: &[(String, String)]) -> Result<()> {
     Ok(())
 }
 
-/// Returns a text that is another one wherever spans are read in another way: by a user's lines, by tables or by code of
-/// another version. What is made of spans and kept has it as a part of its identity.
+/// Returns a text that changes when spans are interpreted differently, by user lines, tables or the code
+/// version. It is part of the identity of data derived from spans.
 pub fn conventions_identity() -> String {
     let mut lines = String::new();
     for line in TABLE {
@@ -95,7 +97,7 @@ pub fn conventions_identity() -> String {
     format!("{} {:08x}", env!("CARGO_PKG_VERSION"), crc32c::crc32c(lines.as_bytes()))
 }
 
-/// Returns the lines of the table that a user may add names to: types have words of their own.
+/// Returns the table lines that users may add names to. Types have words of their own.
 fn facts() -> impl Iterator<Item = &'static Line> {
     TABLE.iter().filter(|line| !matches!(line.attribute, Attribute::Kind | Attribute::Operation))
 }

@@ -1,4 +1,4 @@
-//! Finds the attributes of a span by what they mean.
+//! Finds the attributes of a span by meaning.
 
 use std::borrow::Cow;
 
@@ -8,36 +8,36 @@ use super::table::{Attribute, TABLE};
 use super::types::ANY;
 use crate::otlp::proto::{AnyValue, KeyValue, any_value::Value};
 
-/// Where the attributes of a span are in its list.
+/// The positions of a span's attributes in its attribute list.
 #[derive(Debug, Clone)]
 pub struct AttributePositions {
-    /// By attribute: the rank of its name in the table, and its position in the list.
+    /// For each attribute, the rank of its name in the table and its position in the list.
     positions: [Option<(u16, usize)>; TABLE.len()],
-    /// What must be read to be an attribute: attribute, rank, position in the list, part.
+    /// The attributes that require reading a value: attribute, rank, position in the list, part.
     parts: Vec<(Attribute, u16, usize, ValuePart)>,
-    /// The attributes that may say the type: rank, position in the list.
+    /// The attributes that may determine the type: rank, position in the list.
     types: Vec<(u16, usize)>,
-    /// Whether an attribute is agno's.
+    /// True if an attribute belongs to agno.
     has_agno: bool,
 }
 
-/// Where an attribute is found.
+/// The source of an attribute.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct AttributeSource {
     /// The position in the list.
     pub(super) position: usize,
-    /// What of it.
+    /// The part of the value.
     pub(super) part: ValuePart,
 }
 
-/// What of a value is an attribute.
+/// The part of a value that is an attribute.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum ValuePart {
-    /// All of it.
+    /// The whole value.
     Whole,
-    /// The member of the JSON object there, by its path.
+    /// The member with this path in the JSON object.
     Member(&'static str),
-    /// Its sum with the attributes of these names.
+    /// The sum of the value and the attributes with these names.
     Sum(&'static [Box<str>]),
 }
 
@@ -49,7 +49,7 @@ impl AttributePositions {
         )
     }
 
-    /// Indexes attributes given as their keys and whether each has a value.
+    /// Indexes attributes by their keys; the `bool` is true if the attribute has a value.
     pub(super) fn from_presence<'a>(attributes: impl Iterator<Item = (&'a [u8], bool)>) -> Self {
         let conventions = conventions();
         let mut index =
@@ -86,17 +86,17 @@ impl AttributePositions {
         }
     }
 
-    /// Whether an attribute begins with `agno.`.
+    /// Returns `true` if an attribute starts with `agno.`.
     pub(super) fn has_agno(&self) -> bool {
         self.has_agno
     }
 
-    /// Returns the position in the list of the whole value that is `attribute`.
+    /// Returns the list position of the attribute whose whole value is `attribute`.
     pub fn position(&self, attribute: Attribute) -> Option<usize> {
         self.positions[attribute as usize].map(|(_, position)| position)
     }
 
-    /// Returns where `attribute` may be found, in order of precedence. A member need not be there.
+    /// Returns the possible sources of `attribute`, in order of precedence. A member may be missing.
     pub(super) fn sources(&self, attribute: Attribute) -> impl Iterator<Item = AttributeSource> {
         let whole = self.positions[attribute as usize];
         let parts = self.parts.iter().filter(move |(of, ..)| *of == attribute);
@@ -104,12 +104,12 @@ impl AttributePositions {
         let parts = parts
             .take_while(move |(_, rank, ..)| is_before(*rank))
             .map(|(_, _, position, part)| AttributeSource { position: *position, part: *part });
-        // Parts after the whole value are never reached: the whole value is there.
+        // Parts after the whole value are never reached, because the whole value exists.
         parts.chain(whole.map(|(_, position)| AttributeSource { position, part: ValuePart::Whole }))
     }
 
-    /// Returns the word for the type of the span, of the first line that says one, with the line's name. `value` returns
-    /// the text at a position of the list.
+    /// Returns the type word of the span and the name of its line, from the first line that determines a
+    /// type. `value` returns the text at a position of the list.
     pub(super) fn type_word<'a>(
         &self,
         value: impl Fn(usize) -> Option<Cow<'a, str>>,
@@ -122,8 +122,8 @@ impl AttributePositions {
         })
     }
 
-    /// Returns the value of `attribute` with its position, which a member of a JSON object has not; `attributes` must be
-    /// the indexed list.
+    /// Returns the value of `attribute` and its position. A member of a JSON object has no position.
+    /// `attributes` must be the indexed list.
     pub fn find<'a>(
         &self,
         attributes: &'a [KeyValue],
@@ -153,7 +153,8 @@ impl AttributePositions {
         self.find(attributes, attribute).map(|(_, value)| value)
     }
 
-    /// Returns the value of `attribute` as text: numbers and booleans are formatted; other values have no text.
+    /// Returns the value of `attribute` as text: numbers and booleans are formatted; other values have no
+    /// text.
     pub fn text<'a>(&self, attributes: &'a [KeyValue], attribute: Attribute) -> Option<Cow<'a, str>> {
         match self.value(attributes, attribute)? {
             Cow::Borrowed(Value::StringValue(text)) => Some(Cow::Borrowed(text)),
@@ -172,7 +173,7 @@ fn whole_number(value: &Value) -> i64 {
     if let Value::IntValue(number) = value { *number } else { 0 }
 }
 
-/// Whether an attribute has a value; an empty text counts as none.
+/// Returns `true` if an attribute has a value; an empty text is no value.
 fn is_present(attribute: &KeyValue) -> bool {
     match &attribute.value {
         Some(AnyValue { value: Some(Value::StringValue(text)) }) => !text.is_empty(),

@@ -1,4 +1,4 @@
-//! Members of a JSON object that an attribute holds as text.
+//! Members of a JSON object in a text attribute.
 
 use std::fmt;
 
@@ -7,11 +7,11 @@ use serde_json::value::RawValue;
 
 use crate::otlp::proto::any_value::Value;
 
-/// The members of a JSON object, in order, not read further.
+/// The unparsed members of a JSON object, in order.
 pub struct JsonObject<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'a> JsonObject<'a> {
-    /// Reads `text`; `None` if it is no JSON object.
+    /// Parses `text`; `None` if it is not a JSON object.
     pub fn of(text: &'a str) -> Option<Self> {
         let is_object = text.trim_start().starts_with('{');
         let mut json = serde_json::Deserializer::from_str(text);
@@ -23,7 +23,8 @@ impl<'a> JsonObject<'a> {
         self.0
     }
 
-    /// Returns the string or number at `path`, members separated by `.`, as text; an empty text counts as none.
+    /// Returns the string or number at `path` as text; `None` for an empty text. The members of the path are
+    /// separated by `.`.
     pub(super) fn text(&self, path: &str) -> Option<String> {
         match self.value(path)? {
             Value::StringValue(text) => Some(text),
@@ -33,9 +34,9 @@ impl<'a> JsonObject<'a> {
         }
     }
 
-    /// Returns the value at `path`, members separated by `.`: objects and arrays as their JSON. `null` and an empty text
-    /// count as none. A path that ends with `+` is the sum of the member and of those that begin with its name and `_`,
-    /// `*` that of all members that are numbers.
+    /// Returns the value at `path`, whose members are separated by `.`. Objects and arrays are returned as
+    /// JSON. `null` and an empty text are `None`. A path that ends with `+` is the sum of the member and of
+    /// all members with the prefix `<member>_`. A path that ends with `*` is the sum of all numbers.
     pub(super) fn value(&self, path: &str) -> Option<Value> {
         if path == "*" {
             let numbers = self.0.iter().filter_map(|(_, json)| json.get().parse::<f64>().ok());

@@ -1,8 +1,9 @@
-//! The attribute names that instrumented programs use, and what is read from them (`docs/reference/traces.md#attributes`).
+//! The attribute names of instrumented programs, and the values that are read from them
+//! (`docs/reference/traces.md#attributes`).
 //!
-//! All knowledge of names is data: [`TABLE`] lists for each attribute its names, of which the first present one wins,
-//! and [`TYPES`] lists the attributes whose values say what kind of operation a span is. An empty text counts as
-//! absent. Attributes that no line names are shown as they were sent.
+//! All names are in tables. [`TABLE`] lists the names of each attribute in order of precedence. [`TYPES`]
+//! lists the attributes whose values determine the type of a span. An empty text is treated as missing.
+//! Attributes without a line are shown verbatim.
 
 mod by_name;
 mod index;

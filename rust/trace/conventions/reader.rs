@@ -1,4 +1,4 @@
-//! Reads attributes of a span by what they mean, without decoding the span.
+//! Reads attributes of a span by meaning, without decoding the span.
 
 use std::borrow::Cow;
 
@@ -7,14 +7,14 @@ use super::member::JsonObject;
 use super::table::Attribute;
 use crate::otlp::span_ref::{AttributeRef, ValueRef};
 
-/// The instrumentation scope of agno's instrumentor. Its spans of functions have no attribute of agno.
+/// The instrumentation scope of agno's instrumentor. Its function spans have no agno attribute.
 const AGNO_SCOPE: &[u8] = b"openinference.instrumentation.agno";
 
 /// Reads the attributes of a span.
 pub struct AttributeReader<'r, 'a> {
     pub(super) attributes: &'r [AttributeRef<'a>],
     pub(super) index: AttributePositions,
-    /// The JSON objects that were read, by position; `None` for what is no object.
+    /// The parsed JSON objects, by position; `None` if the value is not an object.
     objects: Vec<(usize, Option<JsonObject<'a>>)>,
 }
 
@@ -25,7 +25,8 @@ impl<'r, 'a> AttributeReader<'r, 'a> {
         Self { attributes, index: AttributePositions::from_presence(presence), objects: Vec::new() }
     }
 
-    /// Returns the value of `attribute` as text: numbers and booleans are formatted; other values have no text.
+    /// Returns the value of `attribute` as text: numbers and booleans are formatted; other values have no
+    /// text.
     pub fn text(&mut self, attribute: Attribute) -> Option<Cow<'a, str>> {
         let Self { attributes, index, objects } = self;
         index.sources(attribute).find_map(|source| {
@@ -45,13 +46,13 @@ impl<'r, 'a> AttributeReader<'r, 'a> {
         })
     }
 
-    /// Returns the size of the value in which `attribute` is found, in bytes; `None` if it is not there or no scalar.
+    /// Returns the size in bytes of the value that has `attribute`; `None` if it is missing or not a scalar.
     pub fn sent_bytes(&self, attribute: Attribute) -> Option<usize> {
         let source = self.index.sources(attribute).next()?;
         Some(text_of(self.attributes[source.position].value)?.len())
     }
 
-    /// Returns the text that is found for `attribute` first, with its name, if it is a whole value and no part of one.
+    /// Returns the name and text of the first source of `attribute`, if that is a whole value.
     pub fn whole_text(&self, attribute: Attribute) -> Option<(&'a [u8], &'a str)> {
         let source =
             self.index.sources(attribute).next().filter(|source| matches!(source.part, ValuePart::Whole))?;
@@ -60,29 +61,30 @@ impl<'r, 'a> AttributeReader<'r, 'a> {
         Some((key, simdutf8::basic::from_utf8(text).ok()?))
     }
 
-    /// Whether the span is one of agno's instrumentor; `scope` is the name of its instrumentation scope.
+    /// Returns `true` if the span is from agno's instrumentor; `scope` is the name of its instrumentation
+    /// scope.
     pub fn is_agno(&self, scope: &[u8]) -> bool {
         self.index.has_agno() || scope == AGNO_SCOPE
     }
 
-    /// Whether a value is found for `attribute`.
+    /// Returns `true` if `attribute` has a value.
     pub fn has(&self, attribute: Attribute) -> bool {
         self.index.sources(attribute).next().is_some()
     }
 
-    /// Returns the value of `attribute` as an id. What Logfire sends instead of a value that may be a secret is none.
+    /// Returns the value of `attribute` as an id; `None` for Logfire's placeholder of a scrubbed secret.
     pub(super) fn id(&mut self, attribute: Attribute) -> Option<Box<str>> {
         let text = self.text(attribute).filter(|text| !text.starts_with("[Scrubbed due to "));
         text.map(|text| text.as_ref().into())
     }
 
-    /// Returns the value of `attribute` as a count: a non-negative number, truncated; else zero.
+    /// Returns the value of `attribute` as a count: a non-negative number, truncated; otherwise zero.
     pub fn count(&mut self, attribute: Attribute) -> u64 {
         self.text(attribute).map_or(0, |text| count_of(&text))
     }
 }
 
-/// Returns the JSON object in `text`, the value at `position`; each is read once.
+/// Returns the JSON object in `text`, the value at `position`. Each object is parsed once.
 fn object_at<'a, 'o>(
     objects: &'o mut Vec<(usize, Option<JsonObject<'a>>)>,
     position: usize,
@@ -97,7 +99,7 @@ fn object_at<'a, 'o>(
     objects[known].1.as_ref()
 }
 
-/// Whether there is a value; an empty text counts as none.
+/// Returns `true` if there is a value; an empty text is no value.
 fn has_value(value: ValueRef<'_>) -> bool {
     !matches!(value, ValueRef::Missing | ValueRef::Text(b""))
 }
@@ -113,7 +115,7 @@ pub(super) fn text_of(value: ValueRef<'_>) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Reads a count: a non-negative number, truncated; else zero.
+/// Parses a count: a non-negative number, truncated; otherwise zero.
 fn count_of(text: &str) -> u64 {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates")]
     let truncated = || text.parse::<f64>().map_or(0, |number| number as u64);

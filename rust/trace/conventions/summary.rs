@@ -1,4 +1,4 @@
-//! What rows and trees need of one span.
+//! The summary of one span, for rows and trees.
 
 use std::borrow::Cow;
 
@@ -9,23 +9,23 @@ use super::types::NAMED_BY_SPAN;
 use crate::otlp::SpanRef;
 use crate::trace::cost::{Tokens, nanodollars_of};
 
-/// What rows and trees need of one span. It is held in memory for every span of the head, so large texts are not
-/// part of it.
+/// The data of one span that rows and trees need. It is in memory for every span of the head, so it excludes
+/// large texts.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct SpanSummary {
     /// The span's name.
     pub name: Box<str>,
-    /// What kind of operation it is.
+    /// The type of operation.
     pub node_type: NodeType,
-    /// Whether it can be the run root: an agent, team, workflow or chain that runs.
+    /// True if the span can be the run root: an agent, team, workflow or chain that runs.
     pub is_run: bool,
-    /// Whether an attribute says that it failed.
+    /// True if an attribute reports a failure.
     pub is_failed: bool,
-    /// Whether its instrumentor is agno's.
+    /// True if the span is from agno's instrumentor.
     pub is_agno: bool,
-    /// The name that it gives the trace.
+    /// The trace name that the span sets.
     pub trace_name: Option<Box<str>>,
-    /// The agent that its name is, if the trace has no other.
+    /// The agent that the span's name denotes, used if the trace has no other agent.
     pub agent_by_name: Option<Box<str>>,
     /// The run's id.
     pub run_id: Option<Box<str>>,
@@ -33,21 +33,21 @@ pub struct SpanSummary {
     pub session_id: Option<Box<str>>,
     /// The user's id.
     pub user_id: Option<Box<str>>,
-    /// The agent's id, or its name if it has none.
+    /// The agent's id; its name if it has no id.
     pub agent_id: Option<Box<str>>,
     /// The team's id.
     pub team_id: Option<Box<str>>,
-    /// The workflow's id, or its name if it has none.
+    /// The workflow's id; its name if it has no id.
     pub workflow_id: Option<Box<str>>,
     /// Input tokens; zero unless the span is a model call.
     pub input_tokens: u64,
     /// Output tokens; zero unless the span is a model call.
     pub output_tokens: u64,
-    /// Of the input tokens, those that a cache had; zero unless the span is a model call.
+    /// Input tokens that were read from a cache; zero unless the span is a model call.
     pub cached_tokens: u64,
-    /// Of the output tokens, those of reasoning; zero unless the span is a model call.
+    /// Output tokens for reasoning; zero unless the span is a model call.
     pub reasoning_tokens: u64,
-    /// What it reports to have cost, in nanodollars, whatever it is.
+    /// The reported cost in nanodollars, for any type of span.
     pub cost: Option<u64>,
 }
 
@@ -98,7 +98,7 @@ impl SpanSummary {
 }
 
 impl SpanSummary {
-    /// Returns the tokens that it reports.
+    /// Returns the reported tokens.
     pub fn tokens(&self) -> Tokens {
         Tokens {
             input: self.input_tokens,
@@ -110,9 +110,9 @@ impl SpanSummary {
 }
 
 impl AttributeReader<'_, '_> {
-    /// Returns the type of the span, and the name of the line that says it.
+    /// Returns the type of the span, and the name of the line that determines it.
     fn node_type(&self, has_team: bool, is_agno: bool) -> (NodeType, &'static str) {
-        // A team id is also that of a member's team, except beside a kind of `OpenInference`.
+        // A team id is also present on members of a team, except next to a kind of `OpenInference`.
         let has_team = has_team && self.index.position(Attribute::Kind).is_some();
         let word = self.index.type_word(|position| text_of(self.attributes[position].value));
         word.map_or((NodeType::Unknown, ""), |(word, line)| {
@@ -120,8 +120,8 @@ impl AttributeReader<'_, '_> {
         })
     }
 
-    /// Returns the name that is shown: the title, of a span without a type or whose name is its template, else of one
-    /// with a type its name without uuids, which make every run another.
+    /// Returns the displayed name. The title is used for a span without a type, or whose name is its
+    /// template. For other spans with a type it is the name without uuids, which differ in every run.
     fn name(&mut self, sent: &[u8], node_type: &NodeType, is_agno: bool) -> Box<str> {
         let sent = String::from_utf8_lossy(sent);
         let mut is_template = || self.text(Attribute::TitleTemplate).is_some_and(|template| template == sent);
@@ -133,11 +133,12 @@ impl AttributeReader<'_, '_> {
         if is_agno || *node_type == NodeType::Unknown { sent.into() } else { without_uuids(&sent).into() }
     }
 
-    /// Returns the agent's id, else its name. Teams and workflows also carry an agent name: their own.
+    /// Returns the agent's id, or otherwise its name. Teams and workflows also have an agent name, which is
+    /// their own.
     fn agent_id(&mut self, node_type: &NodeType) -> Option<Box<str>> {
         let id = self.id(Attribute::AgentId);
         let name = self.id(Attribute::AgentName);
-        // An id with a uuid is another one for each run.
+        // An id with a uuid differs in every run.
         let is_of_run = |id: &str| !self.index.has_agno() && matches!(without_uuids(id), Cow::Owned(_));
         if name.is_some() && id.as_deref().is_some_and(is_of_run) {
             return name;
@@ -149,10 +150,10 @@ impl AttributeReader<'_, '_> {
     }
 }
 
-/// Length of the text of a uuid.
+/// The length of a uuid as text.
 const UUID_LENGTH: usize = 36;
 
-/// Returns a name without the uuids that follow a `_` in it.
+/// Returns a name without the uuids that follow a `_`.
 fn without_uuids(name: &str) -> Cow<'_, str> {
     let Some(start) =
         name.match_indices('_').map(|(start, _)| start).find(|start| has_uuid(&name[start + 1..]))
@@ -163,7 +164,7 @@ fn without_uuids(name: &str) -> Cow<'_, str> {
     Cow::Owned([&name[..start], after.as_ref()].concat())
 }
 
-/// Whether a text begins with a uuid.
+/// Returns `true` if a text starts with a uuid.
 fn has_uuid(text: &str) -> bool {
     let is_digit = |(at, byte): (usize, &u8)| match at {
         8 | 13 | 18 | 23 => *byte == b'-',

@@ -1,6 +1,6 @@
-//! The table of names: each attribute of a span with the names that conventions have for it.
+//! The table of names: each attribute of a span, with its names in the conventions.
 
-/// An attribute of a span, whatever name a convention has for it.
+/// An attribute of a span, independent of conventions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the variants are explained by their lines in the table")]
 pub enum Attribute {
@@ -42,14 +42,14 @@ pub enum Attribute {
 /// A line of the table.
 #[derive(Debug, Clone, Copy)]
 pub struct Line {
-    /// What the names stand for.
+    /// The attribute that the names stand for.
     pub attribute: Attribute,
     /// The attribute's own name, in the reference and in the setting `conventions`.
     pub word: &'static str,
-    /// The names, in order of precedence. `<name>#<member>` is a member of the JSON object that the attribute `<name>`
-    /// holds as text; `<member>` may be a path of members, separated by `.`. `<name>#<member>+` is the sum of the member
-    /// and of all that begin with `<member>_`, `<name>#*` the sum of all members that are numbers, and `<name>+<name>` the
-    /// sum of attributes, of which the first must be there.
+    /// The names, in order of precedence. `<name>#<member>` is a member of the JSON object in the text
+    /// attribute `<name>`; `<member>` may be a path of members separated by `.`. `<name>#<member>+` is the
+    /// sum of the member and of all members with the prefix `<member>_`. `<name>#*` is the sum of all members
+    /// that are numbers. `<name>+<name>` is the sum of attributes; the first one must exist.
     pub names: &'static [&'static str],
 }
 
@@ -57,15 +57,15 @@ const fn line(attribute: Attribute, word: &'static str, names: &'static [&'stati
     Line { attribute, word, names }
 }
 
-/// The table: each attribute at its position, with its names in order of precedence.
+/// The table. Each attribute is at its own position, with its names in order of precedence.
 pub const TABLE: [Line; 33] = [
     line(Attribute::Kind, "kind", &["openinference.span.kind"]),
     line(Attribute::Operation, "operation", &["gen_ai.operation.name"]),
-    // A span with the level `ERROR` failed, whatever its status.
+    // A span with the level `ERROR` failed, independent of its status.
     line(Attribute::Level, "level", &["langfuse.observation.level"]),
-    // The name of a span that no convention gives a type.
+    // The name of a span without a type.
     line(Attribute::Title, "title", &["logfire.msg"]),
-    // The title is also the name of a span whose name is the template of it.
+    // If the span's name equals this template, the title is used as its name.
     line(Attribute::TitleTemplate, "title_template", &["logfire.msg_template"]),
     // The name of the trace, on any of its spans.
     line(Attribute::TraceName, "trace_name", &["langfuse.trace.name"]),
@@ -118,7 +118,7 @@ pub const TABLE: [Line; 33] = [
         "agent_name",
         &["gen_ai.agent.name", "agent.name", "agent_name", "metadata#lc_agent_name"],
     ),
-    // The agent's name on a span of type `AGENT`; of other spans it names something else.
+    // The agent's name on a span of type `AGENT`. On other spans it has a different meaning.
     line(
         Attribute::EntityName,
         "entity_name",
@@ -233,7 +233,7 @@ pub const TABLE: [Line; 33] = [
             "genkit:output#usage.thoughtsTokens",
         ],
     ),
-    // What the span cost as its sender reckons it, in US dollars.
+    // The cost that the sender reports, in US dollars.
     line(
         Attribute::Cost,
         "cost",
@@ -351,8 +351,8 @@ pub const TABLE: [Line; 33] = [
     line(Attribute::ErrorType, "error_type", &["error.type"]),
 ];
 
-/// Names of input and output whose values are always shown as they were sent: their formats are standards that clients
-/// read. Elsewhere a list of messages is shown as the text that it says (`docs/reference/traces.md#messages`).
+/// Names of input and output whose values are always shown verbatim, because their formats are standards that
+/// clients parse. For other names a list of messages is shown as text (`docs/reference/traces.md#messages`).
 pub const VERBATIM: [&str; 11] = [
     "gen_ai.input.messages",
     "gen_ai.output.messages",
@@ -367,10 +367,10 @@ pub const VERBATIM: [&str; 11] = [
     "ai.toolCall.result",
 ];
 
-/// Attributes of the input that hold a whole conversation, with what is given back at its end.
+/// Input attributes with a whole conversation, including the output at its end.
 pub const WHOLE: [&str; 2] = ["pydantic_ai.all_messages", "all_messages_events"];
 
-/// The attribute that holds what the system says beside the messages of the input.
+/// The attribute with the system instructions that are separate from the input messages.
 pub const SYSTEM_INSTRUCTIONS: &str = "gen_ai.system_instructions";
 
 /// Prefixes of messages that are sent as one attribute per part, `<prefix><number>.<part>`.

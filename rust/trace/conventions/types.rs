@@ -1,14 +1,14 @@
-//! The attributes whose values say what kind of operation a span is.
+//! The attributes whose values determine the type of a span.
 
-/// As a value: any. As a type: the value itself.
+/// As a value: any value. As a type: the value itself.
 pub const ANY: &str = "*";
 
-/// An attribute that says the type of a span.
+/// An attribute that determines the type of a span.
 #[derive(Debug, Clone, Copy)]
 pub struct TypeLine {
     /// The attribute's name.
     pub name: &'static str,
-    /// Pairs of a value and the type that it says; other values say none.
+    /// Pairs of a value and its type. Other values have no type.
     pub types: &'static [(&'static str, &'static str)],
 }
 
@@ -16,7 +16,7 @@ const fn line(name: &'static str, types: &'static [(&'static str, &'static str)]
     TypeLine { name, types }
 }
 
-/// The types that a user may give to values of attributes.
+/// The types that a user may assign to attribute values.
 pub const TYPE_WORDS: [&str; 12] = [
     "AGENT",
     "TEAM",
@@ -32,15 +32,15 @@ pub const TYPE_WORDS: [&str; 12] = [
     "PROMPT",
 ];
 
-/// Lines and instrumentation scopes whose spans of type `AGENT` have the agent's name as their own, and how their names
-/// end after it.
+/// Pairs of a line or instrumentation scope and a suffix. Their spans of type `AGENT` are named after the
+/// agent, followed by this suffix.
 pub const NAMED_BY_SPAN: [(&str, &str); 3] = [
     ("langfuse.observation.type", ""),
     ("mlflow.spanType", ""),
     ("openinference.instrumentation.smolagents", ".run"),
 ];
 
-/// The lines, in order of precedence: the type of a span is that of the first line that says one.
+/// The lines, in order of precedence. The first line with a type for the span wins.
 pub const TYPES: [TypeLine; 14] = [
     line("openinference.span.kind", &[(ANY, ANY)]),
     line(

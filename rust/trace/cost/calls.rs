@@ -1,27 +1,28 @@
-//! Model calls: their tokens, and what is counted where calls are nested (`docs/reference/traces.md#tokens`).
+//! Model calls: their tokens, and the tokens that count if calls are nested
+//! (`docs/reference/traces.md#tokens`).
 
 use crate::trace::node_type::NodeType;
 
-/// The tokens by which one span adds to the sums of its trace.
+/// The tokens that one span adds to the sums of its trace.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Tokens {
-    /// What was given to the model.
+    /// The input tokens.
     pub input: u64,
-    /// What it gave back.
+    /// The output tokens.
     pub output: u64,
-    /// Of the input, those that a cache had.
+    /// The input tokens that were read from a cache.
     pub cached: u64,
-    /// Of the output, those of reasoning.
+    /// The output tokens for reasoning.
     pub reasoning: u64,
 }
 
 impl Tokens {
-    /// Whether there are none.
+    /// Returns `true` if all counts are zero.
     pub fn is_empty(&self) -> bool {
         self.input == 0 && self.output == 0
     }
 
-    /// Adds others.
+    /// Adds other counts.
     pub fn add(&mut self, tokens: Self) {
         self.input = self.input.saturating_add(tokens.input);
         self.output = self.output.saturating_add(tokens.output);
@@ -30,17 +31,17 @@ impl Tokens {
     }
 }
 
-/// A type of model calls. Calls of one type that are nested are one call.
+/// A type of model calls. Nested calls of one type are one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallType {
-    /// Of a language model.
+    /// A call of a language model.
     Llm,
-    /// Of an embedding model.
+    /// A call of an embedding model.
     Embedding,
 }
 
 impl CallType {
-    /// Returns the type of call that a span of a type is, if it is one of a model.
+    /// Returns the call type of a span type; `None` if it is not a model call.
     pub fn of(node_type: &NodeType) -> Option<Self> {
         match node_type {
             NodeType::Llm => Some(Self::Llm),
@@ -50,20 +51,21 @@ impl CallType {
     }
 }
 
-/// What a span adds to the sums of its trace.
+/// The contribution of a span to the sums of its trace.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct SpanUsage {
-    /// Its tokens, without those that calls inside it have.
+    /// Its tokens, without the tokens of nested calls.
     pub tokens: Tokens,
-    /// Whether it is a model call with none of its type inside.
+    /// True if it is a model call without a nested call of its type.
     pub is_innermost: bool,
 }
 
-/// Returns what each span adds to the sums of its trace: of nested calls of one type those inside count, and the one
-/// around them only what none of them has. The parts of a count go with it.
+/// Returns the contribution of each span to the sums of its trace. For nested calls of one type, the inner
+/// calls count. The outer call only adds counts that no inner call has. The parts of a count follow the
+/// count.
 ///
-/// Spans are known by their numbers: `bottom_up` has each of them before its parent, `call` returns the type of call
-/// that a span is, with the tokens that it reports.
+/// Spans are identified by number: `bottom_up` has each span before its parent, and `call` returns the call
+/// type and the reported tokens of a span.
 pub fn counted_calls(
     spans: usize,
     bottom_up: impl Iterator<Item = usize>,
@@ -71,7 +73,7 @@ pub fn counted_calls(
     parent: impl Fn(usize) -> Option<usize>,
 ) -> Vec<SpanUsage> {
     let mut counted = vec![SpanUsage::default(); spans];
-    // By span and type of call, whether there is a call below it, one that has input, and one that has output.
+    // By span and call type: true if a call below it exists, has input, has output.
     let mut is_known = vec![[[false; 3]; 2]; spans];
     for index in bottom_up {
         let mut below = is_known[index];

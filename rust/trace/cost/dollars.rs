@@ -1,15 +1,17 @@
-//! Dollars as integers: nanodollars, of which 2^63 are nine billion dollars, and the price of one token in picodollars.
+//! Dollars as integers. Amounts are in nanodollars (2^63 are nine billion dollars), and the price of one
+//! token is in picodollars.
 
 use std::fmt::Write as _;
 
-/// Nanodollars in a dollar.
+/// Nanodollars per dollar.
 pub const NANOS_PER_DOLLAR: i64 = 1_000_000_000;
-/// The same, to multiply by.
+/// Nanodollars per dollar as a floating-point factor.
 const NANOS: f64 = 1e9;
-/// The greatest amount that a span may report, in dollars: what is above is no cost of a call.
+/// The maximum reported cost of a span in dollars. Larger amounts are not plausible for a call.
 const MAX_REPORTED_DOLLARS: f64 = 1e9;
 
-/// Returns an amount that a span reports, in nanodollars, rounded; `None` if the text is no number of dollars from 0 on.
+/// Returns a reported amount in nanodollars, rounded; `None` if the text is not a non-negative number of
+/// dollars.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range is checked")]
 pub fn nanodollars_of(text: &str) -> Option<u64> {
     let dollars: f64 = text.trim().parse().ok()?;
@@ -17,12 +19,12 @@ pub fn nanodollars_of(text: &str) -> Option<u64> {
     is_amount.then(|| (dollars * NANOS).round() as u64)
 }
 
-/// Returns nanodollars as dollars, a JSON number with as many digits as it takes: `0.00123`.
+/// Returns nanodollars as dollars: a JSON number with as many digits as necessary, such as `0.00123`.
 pub fn format_dollars(nanodollars: i128) -> String {
     let (all, of_dollar) = (nanodollars.unsigned_abs(), u128::from(NANOS_PER_DOLLAR.unsigned_abs()));
     let mut text = String::new();
     let sign = if nanodollars < 0 { "-" } else { "" };
-    // Writing to a text does not fail.
+    // Writing to a string never fails.
     let _written = write!(text, "{sign}{}.{:09}", all / of_dollar, all % of_dollar);
     let digits = text.trim_end_matches('0').trim_end_matches('.').len();
     text.truncate(digits);

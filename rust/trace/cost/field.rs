@@ -1,19 +1,19 @@
-//! What a trace cost as a field of filters, and as a number beside the columns of its row.
+//! The cost of a trace as a field of filters, and as a number next to the columns of its row.
 
 use super::trace_cost::TraceCost;
 use crate::schema::Field;
 
-/// A field of a trace that says what it cost. A trace has one of them; one whose document is damaged has none.
+/// A cost field of a trace. A trace has exactly one of them; both are missing if its document is damaged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CostField {
-    /// What the trace cost.
+    /// The complete cost of the trace.
     Whole,
-    /// What is known of it, where the cost of a call is not.
+    /// The known part of the cost, if the cost of a call is unknown.
     Partial,
 }
 
 impl CostField {
-    /// All of them.
+    /// All cost fields.
     pub const ALL: [Self; 2] = [Self::Whole, Self::Partial];
 
     /// Returns the name in filters and responses.
@@ -39,7 +39,7 @@ impl CostField {
 }
 
 impl TraceCost {
-    /// Returns the value of a field in nanodollars, if the trace has it.
+    /// Returns the value of a field in nanodollars; `None` if the trace does not have the field.
     pub fn value(self, field: CostField) -> Option<i64> {
         match (self, field) {
             (Self::Whole(amount), CostField::Whole) | (Self::Partial(amount), CostField::Partial) => {
@@ -55,7 +55,7 @@ impl TraceCost {
 pub enum TraceNumber {
     /// A column of its row.
     Column(Field),
-    /// What it cost, in nanodollars; not every trace has it.
+    /// A cost in nanodollars; missing for some traces.
     Cost(CostField),
 }
 
@@ -66,7 +66,7 @@ impl From<Field> for TraceNumber {
 }
 
 impl TraceNumber {
-    /// Returns the field of the costs that it is.
+    /// Returns the cost field; `None` for a column.
     pub fn cost(self) -> Option<CostField> {
         match self {
             Self::Column(_) => None,
@@ -74,7 +74,7 @@ impl TraceNumber {
         }
     }
 
-    /// Returns the column of the row that it is.
+    /// Returns the column; `None` for a cost.
     pub fn column(self) -> Option<Field> {
         match self {
             Self::Column(field) => Some(field),

@@ -1,7 +1,8 @@
-//! What spans and traces cost (`docs/reference/traces.md#cost`).
+//! The costs of spans and traces (`docs/reference/traces.md#cost`).
 //!
-//! What a span reports is read with its other attributes, and stored where those are. What has no report costs its tokens
-//! times the price of its model, reckoned when it is asked for: prices change, and so nothing that is kept on a disk has any.
+//! A reported cost is read and stored with the other attributes of its span. Without a report, the cost is
+//! the number of tokens times the price of the model. It is computed when it is requested. Prices change, so
+//! no data on disk contains a computed cost.
 
 mod calls;
 mod dollars;

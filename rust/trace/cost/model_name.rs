@@ -1,11 +1,13 @@
-//! Which names of models mean the same price: a provider or a region may stand before a name, a date or a version after it.
+//! Matches model names to prices. A model name may have a provider or a region as a prefix, and a date or a
+//! version as a suffix.
 
-/// Returns a name of a model as names in tables of prices are compared with it.
+/// Returns the normalized form of a model name, which is compared with price tables.
 pub(super) fn normalized(model: &str) -> String {
     model.trim().to_lowercase()
 }
 
-/// Whether the price of `pattern`, in which `*` stands for anything, is that of the model `name`. Both are in lower case.
+/// Returns `true` if the price of `pattern` applies to the model `name`. `*` in the pattern matches any text.
+/// Both must be in lower case.
 pub(super) fn fits(name: &str, pattern: &str) -> bool {
     let names = [name, without_prefix(name)];
     if pattern.contains('*') {
@@ -14,7 +16,7 @@ pub(super) fn fits(name: &str, pattern: &str) -> bool {
     names.iter().any(|name| name.strip_prefix(pattern).is_some_and(is_suffix))
 }
 
-/// Returns a name without what may stand before it: a provider with a slash, or a region and a vendor with dots.
+/// Returns a name without its prefixes: a provider with a slash, or a region and a vendor with dots.
 fn without_prefix(name: &str) -> &str {
     if let Some((_, rest)) = name.rsplit_once('/') {
         return rest;
@@ -29,8 +31,8 @@ fn without_prefix(name: &str) -> &str {
     rest
 }
 
-/// Whether a text may follow the name of a model of the same price: a date or `latest`, a version of the vendor's
-/// interface, and a number of it.
+/// Returns `true` if a text is a suffix that does not change the price: a date or `latest`, an API version,
+/// or a number.
 fn is_suffix(text: &str) -> bool {
     let of_interface = |text: &str| {
         let after = text.strip_prefix("-v").and_then(after_digits).unwrap_or(text);
@@ -44,18 +46,18 @@ fn is_suffix(text: &str) -> bool {
     editions.into_iter().flatten().any(of_interface)
 }
 
-/// Returns what follows the digits with which a text begins; `None` without a digit.
+/// Returns the text after the leading digits; `None` without a leading digit.
 fn after_digits(text: &str) -> Option<&str> {
     let after = text.trim_start_matches(|character: char| character.is_ascii_digit());
     (after.len() < text.len()).then_some(after)
 }
 
-/// Returns what follows a number of three to eight digits.
+/// Returns the text after a number of three to eight digits.
 fn after_number(text: &str) -> Option<&str> {
     after_digits(text).filter(|after| (3..=8).contains(&(text.len() - after.len())))
 }
 
-/// Returns what follows a date, as in `2025-04-14`.
+/// Returns the text after a date such as `2025-04-14`.
 fn after_date(text: &str) -> Option<&str> {
     let (date, after) = text.split_at_checked("2025-04-14".len())?;
     let is_date = date.bytes().enumerate().all(|(at, byte)| match at {
@@ -65,7 +67,7 @@ fn after_date(text: &str) -> Option<&str> {
     is_date.then_some(after)
 }
 
-/// Whether a name is what a pattern with `*` describes.
+/// Returns `true` if a name matches a pattern with `*`.
 fn is_like(name: &str, pattern: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = parts.next().and_then(|first| name.strip_prefix(first)) else { return false };

@@ -12,7 +12,7 @@ use crate::trace::conventions::{Attribute, AttributeReader};
 use crate::trace::tree::Forest;
 
 impl CallSpan {
-    /// Returns a span as its costs are reckoned, with the number of its parent and that after the last span below it.
+    /// Returns the cost input of a span, with the number of its parent and the end of its subtree.
     pub(in crate::trace) fn of(span: &Span, parent: Option<usize>, end: usize) -> Self {
         Self {
             call_type: CallType::of(&span.summary.node_type),
@@ -24,15 +24,15 @@ impl CallSpan {
     }
 }
 
-/// Returns what the spans of a trace cost, of which `forest` is the forest.
+/// Returns the cost of a trace with these spans and their forest.
 ///
 /// # Errors
-/// [`Error::Decode`] if the stored bytes are not a span, although they were one when they were stored.
+/// [`Error::Decode`] if the stored bytes of a span are damaged.
 pub(in crate::trace) fn cost_of_trace(spans: &[Arc<Span>], forest: &Forest) -> Result<TraceCost> {
     cost_of_spans(spans, forest, |index| model_of(&spans[index]))
 }
 
-/// Returns what spans cost, of which `forest` is the forest; `model` returns the model of a span by its index.
+/// Returns the cost of spans and their forest. `model` returns the model of a span by its index.
 pub(in crate::trace) fn cost_of_spans(
     spans: &[Arc<Span>],
     forest: &Forest,

@@ -1,4 +1,4 @@
-//! The prices of models (`docs/reference/traces.md#prices`): which price a model has, and what tokens cost at it.
+//! The prices of models (`docs/reference/traces.md#prices`), and the cost of tokens at a price.
 
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
@@ -9,16 +9,16 @@ use super::calls::Tokens;
 use super::model_name::{fits, normalized};
 use crate::error::{Error, Result};
 
-/// The built-in prices; the page shows the same.
+/// The built-in prices. The UI shows the same file.
 const BUILT_IN: &str = include_str!("prices.json");
-/// Picodollars in a nanodollar: a dollar for a million tokens is a million picodollars for one.
+/// Picodollars per nanodollar. A dollar per million tokens is a million picodollars per token.
 const PICOS_PER_NANO: u128 = 1_000;
-/// Picodollars for a token in a dollar for a million.
+/// Picodollars per token for a price of one dollar per million tokens.
 const PICOS_PER_TOKEN: f64 = 1e6;
-/// Prices are below so many dollars for a million tokens.
+/// The exclusive maximum of a price, in dollars per million tokens.
 const MAX_DOLLARS: f64 = 1e6;
 
-/// The price of a model, in picodollars for a token.
+/// The price of a model, in picodollars per token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Price {
     input: u64,
@@ -28,8 +28,9 @@ pub struct Price {
 }
 
 impl Price {
-    /// Returns what tokens cost, in nanodollars, half of one rounded up. Cached tokens are part of the input, those of
-    /// reasoning part of the output; a part costs no more tokens than the whole has.
+    /// Returns the cost of tokens in nanodollars, rounded half up. Cached tokens are part of the input
+    /// tokens, and reasoning tokens are part of the output tokens. A part never counts more tokens than the
+    /// whole.
     pub fn of(&self, tokens: &Tokens) -> u64 {
         let cached = tokens.cached.min(tokens.input);
         let reasoning = tokens.reasoning.min(tokens.output);
@@ -45,18 +46,18 @@ impl Price {
     }
 }
 
-/// Tables of prices. The first that knows a model decides, and in it the longest name that fits.
+/// Price tables. The first table with a match decides, and within it the longest matching name.
 #[derive(Debug, Default)]
 pub struct PriceTables {
     tables: Vec<Vec<(String, Price)>>,
     /// The user's table as it was given.
     own: Option<Vec<u8>>,
-    /// The prices of models that were looked for, of which a service has few: to compare a name with all that are in the tables
-    /// took a twentieth of the time of a page.
+    /// A cache of prices by model name. A service uses few models, and comparing a name with all table
+    /// entries took 5% of the time of a page.
     known: RwLock<HashMap<String, Option<Price>>>,
 }
 
-/// How many prices are remembered, and of names of how many bytes.
+/// The maximum number of cached prices, and the maximum length of a cached name in bytes.
 const MAX_KNOWN: usize = 1_024;
 const MAX_KNOWN_BYTES: usize = 256;
 
@@ -67,7 +68,7 @@ struct TableBody {
     prices: Vec<PriceBody>,
 }
 
-/// Prices in dollars for a million tokens.
+/// Prices in dollars per million tokens.
 #[derive(Deserialize)]
 struct PriceBody {
     model: String,
@@ -78,10 +79,10 @@ struct PriceBody {
 }
 
 impl PriceTables {
-    /// Returns the built-in table, after the user's own if there is one.
+    /// Returns the built-in table, preceded by the user's table if there is one.
     ///
     /// # Errors
-    /// [`Error::Options`] if the user's is no table of prices; it says where.
+    /// [`Error::Options`] with the position of the error if the user's table is invalid.
     pub fn new(own: Option<&[u8]>) -> Result<Self> {
         let tables = own.into_iter().chain([BUILT_IN.as_bytes()]).map(read_table);
         Ok(Self {
@@ -108,7 +109,7 @@ impl PriceTables {
         let name = normalized(model);
         self.tables.iter().find_map(|prices| {
             let fitting = prices.iter().filter(|(pattern, _)| fits(&name, pattern));
-            // Of equally long names the first.
+            // Among names of equal length, the first wins.
             let longest = fitting.rev().max_by_key(|(pattern, _)| pattern.chars().count());
             longest.map(|(_, price)| *price)
         })
@@ -150,20 +151,20 @@ static PRICES: OnceLock<Arc<PriceTables>> = OnceLock::new();
 /// Returns the prices of this process.
 ///
 /// # Panics
-/// If the built-in prices are no table; a test reads them.
+/// If the built-in prices are invalid, which a test excludes.
 pub fn prices() -> &'static Arc<PriceTables> {
     PRICES.get_or_init(|| {
         Arc::new(PriceTables::new(None).expect("the built-in prices are a table, as a test checks"))
     })
 }
 
-/// Puts the user's prices before the built-in ones; `None` leaves these alone.
+/// Puts the user's prices before the built-in ones; `None` keeps only the latter.
 ///
-/// A process has one set of prices, so that whatever it keeps of an earlier search was reckoned at those of the next
-/// one: they are set before a cost is asked for.
+/// A process has one set of prices, so that cached results of an earlier search use the same prices as later
+/// ones. Call this before a cost is requested.
 ///
 /// # Errors
-/// [`Error::Options`] if they are no table of prices, or if others are in force.
+/// [`Error::Options`] if the table is invalid, or if other prices are already set.
 pub fn set_prices(own: Option<&[u8]>) -> Result<()> {
     let tables = Arc::new(PriceTables::new(own)?);
     if PRICES.get_or_init(|| tables).own.as_deref() != own {

@@ -1,44 +1,45 @@
-//! What a trace cost (`docs/reference/traces.md#cost`): what its model calls report, and of the others what their tokens cost.
+//! The cost of a trace (`docs/reference/traces.md#cost`): the reported costs of its model calls, and
+//! otherwise the cost of their tokens.
 //!
-//! A report speaks for the calls of its type inside it too, for they are the same call, or parts of it, and for what the call
-//! around it counts of the same tokens. What has neither a report nor a price is unknown, never nothing; only a call without
-//! tokens costs nothing.
+//! A report covers all nested calls of its type, because they are the same call or parts of it. It also
+//! covers the tokens that the enclosing call counts for the same work. Without a report and a price the cost
+//! is unknown, never zero. Only a call without tokens costs nothing.
 
 use std::ops::Range;
 
 use super::calls::{CallType, SpanUsage, Tokens, counted_calls};
 use super::prices::Price;
 
-/// A span as its costs are reckoned.
+/// A span as input of the cost computation.
 #[derive(Debug, Clone, Copy)]
 pub struct CallSpan {
-    /// The type of call that it is, if it is one of a model.
+    /// The call type, if the span is a model call.
     pub call_type: Option<CallType>,
-    /// The tokens that it reports.
+    /// The reported tokens.
     pub tokens: Tokens,
-    /// The cost that it reports, in nanodollars.
+    /// The reported cost in nanodollars.
     pub report: Option<u64>,
-    /// The number of the parent, which is less than its own; `None` of a root.
+    /// The number of the parent, which is less than the span's own number; `None` for a root.
     pub parent: Option<usize>,
-    /// The number after those of all spans below it.
+    /// The end of the subtree: the number after the last span below.
     pub end: usize,
 }
 
-/// What one span adds to the cost of its trace.
+/// The contribution of one span to the cost of its trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallCost {
-    /// Nanodollars; nothing if a call around it reports a cost.
+    /// Nanodollars; zero if an enclosing call reports a cost.
     Known(u64),
-    /// A call without a report, and of a model without a price.
+    /// The call has no report, and its model has no price.
     Unknown,
 }
 
-/// What a trace cost, in nanodollars.
+/// The cost of a trace in nanodollars.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TraceCost {
-    /// All of it.
+    /// The complete cost.
     Whole(u64),
-    /// What is known of it: the cost of some call is not.
+    /// The known part of the cost. The cost of at least one call is unknown.
     Partial(u64),
 }
 
@@ -46,7 +47,7 @@ impl TraceCost {
     /// The cost of a trace without calls.
     pub const NONE: Self = Self::Whole(0);
 
-    /// Returns this cost with that of another call.
+    /// Returns this cost plus the cost of another call.
     #[must_use]
     pub fn with(self, call: CallCost) -> Self {
         match (self, call) {
@@ -57,8 +58,8 @@ impl TraceCost {
     }
 }
 
-/// Calls `visit` with the number of each model call of a trace, what it adds to the sums, and what to the cost. The spans are
-/// in the order of the tree; `price` returns the price of the model of a span.
+/// Calls `visit` with the number of each model call of a trace, its contribution to the sums, and its cost.
+/// The spans are in tree order. `price` returns the price of a span's model.
 pub fn for_each_call<E>(
     spans: &[CallSpan],
     price: impl Fn(usize) -> Result<Option<Price>, E>,
@@ -66,7 +67,7 @@ pub fn for_each_call<E>(
 ) -> Result<(), E> {
     let call = |span: usize| Some((spans[span].call_type?, spans[span].tokens));
     let counted = counted_calls(spans.len(), (0..spans.len()).rev(), call, |span| spans[span].parent);
-    // By type of call, the spans below the last one that reports a cost.
+    // By call type: the spans below the last span that reports a cost.
     let mut covered: [Range<usize>; 2] = [0..0, 0..0];
     for (number, (span, counted)) in spans.iter().zip(counted).enumerate() {
         let Some(call_type) = span.call_type else { continue };
@@ -87,13 +88,13 @@ pub fn for_each_call<E>(
     Ok(())
 }
 
-/// Whether a call of the same type inside one reports a cost.
+/// Returns `true` if a nested call of the same type reports a cost.
 fn has_report_inside(spans: &[CallSpan], number: usize) -> bool {
     let CallSpan { call_type, end, .. } = spans[number];
     spans[number + 1..end].iter().any(|inside| inside.call_type == call_type && inside.report.is_some())
 }
 
-/// Returns what a trace cost; the arguments are those of [`for_each_call`].
+/// Returns the cost of a trace. The arguments are the same as for [`for_each_call`].
 pub fn cost_of<E>(
     spans: &[CallSpan],
     price: impl Fn(usize) -> Result<Option<Price>, E>,

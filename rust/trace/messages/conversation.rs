@@ -1,4 +1,4 @@
-//! The messages of a span, in one shape whatever program sent them.
+//! The messages of a span in one shape for all instrumentations.
 
 use serde::Serialize;
 use serde_json::Value as Json;
@@ -7,7 +7,7 @@ use super::message::{Message, Role, Side, ToolCall, answer_start};
 use super::parts::{MessageParts, lines};
 use super::shapes;
 
-/// Members of a request that hold what the system says beside its messages.
+/// Members of a request with system instructions that are separate from its messages.
 const SYSTEM: [&str; 4] = ["system", "instructions", "system_instruction", "systemInstruction"];
 
 /// The messages of a span, by side.
@@ -19,7 +19,7 @@ pub(in super::super) struct Conversation {
     pub(in super::super) output: Vec<ConversationMessage>,
 }
 
-/// A message as it is shown. The result of a tool is a message of its own.
+/// A message as it is displayed. The result of a tool is a separate message.
 #[derive(Debug, Serialize)]
 pub(in super::super) struct ConversationMessage {
     role: Role,
@@ -35,7 +35,7 @@ pub(in super::super) struct ConversationMessage {
 }
 
 impl ConversationMessage {
-    /// Returns what it says: its text, what the model thought before, and each call of a tool as
+    /// Returns the texts of the message: its text, the reasoning, and each tool call as
     /// `<name>(<arguments>)`.
     pub(in super::super) fn into_texts(self) -> impl Iterator<Item = String> {
         let calls = self.tool_calls.into_iter().map(|call| call.to_string());
@@ -43,8 +43,8 @@ impl ConversationMessage {
     }
 }
 
-/// Returns the messages in `json` that are of `side`; `has_both_sides` says whether the answer follows the messages of
-/// the input.
+/// Returns the messages of `side` in `json`. With `has_both_sides`, the answer follows the messages of the
+/// input.
 pub(in super::super) fn conversation(
     json: &Json,
     side: Side,
@@ -53,7 +53,7 @@ pub(in super::super) fn conversation(
     let Some(mut messages) = shapes::messages(json, side) else { return Vec::new() };
     let answer = answer_start(&messages);
     if side == Side::Output && answer == messages.len() {
-        // What a step gives back may be the result of a tool.
+        // The output of a step may be the result of a tool.
         messages.retain(|message| message.role != Role::User);
         messages.drain(..messages.len().saturating_sub(1));
     } else if side == Side::Output {
@@ -75,7 +75,7 @@ pub(in super::super) fn conversation(
     shown
 }
 
-/// Returns the message of the system with this content: a text, or parts.
+/// Returns the system message with this content: a text, or parts.
 pub(in super::super) fn system_message(content: &Json) -> Option<ConversationMessage> {
     let mut parts = MessageParts::default();
     parts.read(content.get("parts").unwrap_or(content));
@@ -84,13 +84,14 @@ pub(in super::super) fn system_message(content: &Json) -> Option<ConversationMes
 }
 
 impl ConversationMessage {
-    /// Whether it is of the system.
+    /// Returns `true` for a message of the system.
     pub(in super::super) fn is_of_system(&self) -> bool {
         self.role == Role::System
     }
 }
 
-/// Appends a message: the results of tools in it first, each by itself. Items of one answer become one message.
+/// Appends a message, preceded by each tool result in it as a separate message. Items of one answer become
+/// one message.
 fn push(messages: &mut Vec<ConversationMessage>, mut message: Message) {
     let is_of_tool = !message.results.is_empty() && message.role != Role::Assistant;
     for result in message.results.drain(..) {
@@ -125,7 +126,8 @@ fn shown(message: Message) -> ConversationMessage {
 }
 
 impl ConversationMessage {
-    /// Whether `next` is another item of this answer: some programs send the text, the thoughts and each call by itself.
+    /// Returns `true` if `next` is another item of this answer. Some programs send the text, the reasoning
+    /// and each call as separate items.
     fn goes_on_in(&self, next: &Self) -> bool {
         next.text.is_empty() || (self.text.is_empty() && self.tool_calls.is_empty())
     }

@@ -1,4 +1,4 @@
-//! Messages that were sent as span events, one event each: `gen_ai.user.message`, `gen_ai.choice`.
+//! Messages that are sent as span events, one event per message: `gen_ai.user.message`, `gen_ai.choice`.
 
 use serde_json::{Map, Value as Json};
 
@@ -13,14 +13,14 @@ pub(in super::super) fn messages_of_events(events: &[Event]) -> Json {
     events.iter().filter(|event| is_message(&event.name)).map(message_of).collect()
 }
 
-/// Returns what a tool was called with, as a message among the events of its span.
+/// Returns the arguments of a tool call, which are sent as a message in the events of its span.
 pub(in super::super) fn call_of_events(events: &[Event]) -> Option<String> {
     let call = events.iter().find(|event| event.name == "gen_ai.tool.message")?;
     let content = call.attributes.iter().find(|attribute| attribute.key == "content")?;
     Some(value_text(content.value.as_ref()?.value.as_ref()?).into_owned())
 }
 
-/// Returns an event as an object of its attributes; JSON in a text is read.
+/// Returns an event as an object of its attributes. JSON in a text is parsed.
 fn message_of(event: &Event) -> Json {
     let attributes = event.attributes.iter().filter_map(|attribute| {
         let value = attribute.value.as_ref()?.value.as_ref()?;

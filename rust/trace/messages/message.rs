@@ -4,20 +4,18 @@ use std::fmt;
 
 use serde::Serialize;
 
-/// The side of a span that a text is for.
+/// The side of a span that a text belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum Side {
-    /// What was given to it.
     Input,
-    /// What it gave back.
     Output,
 }
 
-/// Who wrote a message.
+/// The author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Role {
-    /// The system, and anybody whom no other role names.
+    /// The system, and all authors without another role.
     System,
     User,
     Assistant,
@@ -28,38 +26,36 @@ pub(super) enum Role {
 #[derive(Debug)]
 pub(super) struct Message {
     pub(super) role: Role,
-    /// Its text; empty if it has none.
+    /// The text; empty if it is missing.
     pub(super) text: String,
-    /// What the model thought; empty if it is not said.
+    /// The reasoning of the model; empty if it is missing.
     pub(super) reasoning: String,
-    /// The calls of tools that it asks for.
+    /// The requested tool calls.
     pub(super) calls: Vec<ToolCall>,
-    /// The results of tools that it holds.
+    /// The results of tools in the message.
     pub(super) results: Vec<ToolResult>,
 }
 
-/// A call of a tool.
 #[derive(Debug, Serialize)]
 pub(super) struct ToolCall {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) id: Option<String>,
     pub(super) name: String,
-    /// As they were sent, usually JSON.
+    /// The arguments as they were sent, usually JSON.
     pub(super) arguments: String,
 }
 
-/// The result of a call of a tool.
 #[derive(Debug)]
 pub(super) struct ToolResult {
     /// The id of the call.
     pub(super) id: Option<String>,
-    /// The tool.
+    /// The name of the tool.
     pub(super) name: Option<String>,
     pub(super) text: String,
 }
 
 impl Message {
-    /// Returns a message of nothing but a text.
+    /// Returns a message that has only a text.
     pub(super) fn of(role: Role, text: impl Into<String>) -> Self {
         Self { role, text: text.into(), reasoning: String::new(), calls: Vec::new(), results: Vec::new() }
     }
@@ -71,8 +67,9 @@ impl fmt::Display for ToolCall {
     }
 }
 
-/// Returns the text of one side of a conversation: the last message of a user, else the last with a text; or what the
-/// assistant answers after the last message of anybody else, its text and the tools that it calls.
+/// Returns the text of one side of a conversation. The input is the last user message, or otherwise the last
+/// message with a text. The output is the assistant's answer after the last message of another role: its text
+/// and its tool calls.
 pub(super) fn text_of(messages: &[Message], side: Side) -> Option<String> {
     if side == Side::Input {
         let mut of_user = messages.iter().rev().filter(|message| message.role == Role::User);
@@ -88,13 +85,13 @@ pub(super) fn text_of(messages: &[Message], side: Side) -> Option<String> {
     if !text.is_empty() {
         return Some(text);
     }
-    // What a step gives back may be the result of a tool.
+    // The output of a step may be the result of a tool.
     let is_other = |role| matches!(role, Role::System | Role::Tool);
     let last = messages.last().filter(|last| is_other(last.role) && !last.text.is_empty())?;
     Some(last.text.clone())
 }
 
-/// Returns where the answer begins: after the last message of anybody but the assistant.
+/// Returns the start of the answer: the position after the last message that is not from the assistant.
 pub(super) fn answer_start(messages: &[Message]) -> usize {
     messages.iter().rposition(|message| message.role != Role::Assistant).map_or(0, |last| last + 1)
 }

@@ -1,8 +1,8 @@
-//! Messages of a conversation as text that people read (`docs/reference/traces.md#messages`).
+//! Converts messages of a conversation to readable text (`docs/reference/traces.md#messages`).
 //!
-//! Frameworks write the same conversation in many shapes: as JSON text ([`shapes`]), one attribute per part
-//! ([`numbered`]), or one span event per message ([`events`]). All become a list of [`message::Message`], of which a
-//! node shows the text of each side, and a single span the whole [`conversation`].
+//! Frameworks send the same conversation in many shapes: as JSON text ([`shapes`]), one attribute per part
+//! ([`numbered`]), or one span event per message ([`events`]). All become a list of [`message::Message`]. A
+//! node of the tree shows the text of each side, and a single span shows the whole [`conversation`].
 
 mod conversation;
 mod events;

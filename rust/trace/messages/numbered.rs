@@ -8,7 +8,7 @@ use super::message::Side;
 use crate::otlp::proto::any_value::Value;
 use crate::otlp::proto::{AnyValue, KeyValue};
 
-/// Maximum number of parts of the name of an attribute.
+/// The maximum number of parts in an attribute name.
 const MAX_DEPTH: usize = 12;
 
 /// The numbered attributes as a tree, by the parts of their names.
@@ -18,7 +18,7 @@ struct Branch {
     below: BTreeMap<String, Self>,
 }
 
-/// Returns the messages whose attributes begin with `prefix` as JSON.
+/// Returns the messages whose attributes have the prefix `prefix`, as JSON.
 pub(in super::super) fn numbered_messages(attributes: &[KeyValue], prefix: &str, side: Side) -> Json {
     let mut root = Branch::default();
     for attribute in attributes {
@@ -34,7 +34,7 @@ pub(in super::super) fn numbered_messages(attributes: &[KeyValue], prefix: &str,
         branch.value = attribute.value.as_ref().and_then(json_of);
     }
     let mut messages = root.into_json();
-    // A message of a completion need not say who wrote it.
+    // The role of a completion may be missing.
     let role = if side == Side::Input { "user" } else { "assistant" };
     for message in messages.as_array_mut().into_iter().flatten().filter_map(Json::as_object_mut) {
         if !message.contains_key("message") {
@@ -45,7 +45,7 @@ pub(in super::super) fn numbered_messages(attributes: &[KeyValue], prefix: &str,
 }
 
 impl Branch {
-    /// Returns the tree as JSON: names that are all numbers are the positions in a list.
+    /// Returns the tree as JSON. Names that are all numbers become the positions of a list.
     fn into_json(self) -> Json {
         if self.below.is_empty() {
             return self.value.unwrap_or_default();

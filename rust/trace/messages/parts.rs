@@ -1,27 +1,27 @@
-//! The parts of a message: its texts, its calls of tools, their results.
+//! The parts of a message: its texts, its tool calls, and their results.
 
 use serde_json::{Map, Value as Json};
 
 use super::message::{ToolCall, ToolResult};
 
-/// Members that name a call, by its precedence: an item of a response has an `id` of its own.
+/// Members with a call id, in order of precedence. An item of a response also has an `id` of its own.
 const CALL_IDS: [&str; 8] =
     ["call_id", "tool_call_id", "toolCallId", "tool_use_id", "toolUseId", "tool_id", "ref", "id"];
-/// Members that name a tool.
+/// Members with a tool name.
 const TOOL_NAMES: [&str; 3] = ["name", "toolName", "tool_name"];
 
-/// What the parts of a message say.
+/// The parsed parts of a message.
 #[derive(Debug, Default)]
 pub(super) struct MessageParts {
     pub(super) texts: Vec<String>,
-    /// What the model thought.
+    /// The reasoning of the model.
     pub(super) thoughts: Vec<String>,
     pub(super) calls: Vec<ToolCall>,
     pub(super) results: Vec<ToolResult>,
 }
 
 impl MessageParts {
-    /// Reads the content of a message: a text, a part, or a list of parts.
+    /// Parses the content of a message: a text, a part, or a list of parts.
     pub(super) fn read(&mut self, content: &Json) {
         match content {
             Json::String(text) => match json_parts(text) {
@@ -67,7 +67,7 @@ impl MessageParts {
         }
     }
 
-    /// Reads the list `tool_calls` of a message.
+    /// Parses the list `tool_calls` of a message.
     pub(super) fn read_calls(&mut self, calls: &Json) {
         let parsed = calls.as_str().and_then(|text| serde_json::from_str(text).ok());
         let calls = parsed.as_ref().unwrap_or(calls).as_array();
@@ -75,12 +75,12 @@ impl MessageParts {
     }
 }
 
-/// Returns a call of a tool.
+/// Parses a tool call.
 pub(super) fn call_of(call: &Json) -> Option<ToolCall> {
     call_in(call.as_object()?)
 }
 
-/// Returns the call of a tool that an object is.
+/// Parses an object as a tool call.
 pub(super) fn call_in(call: &Map<String, Json>) -> Option<ToolCall> {
     let outer = call.get("tool_call").map_or(Some(call), Json::as_object)?;
     let call = outer.get("function").and_then(Json::as_object).unwrap_or(outer);
@@ -90,7 +90,7 @@ pub(super) fn call_in(call: &Map<String, Json>) -> Option<ToolCall> {
     Some(ToolCall { id, name: name.to_owned(), arguments: arguments.map(plain).unwrap_or_default() })
 }
 
-/// Returns the result of a tool.
+/// Parses the result of a tool.
 fn result_of(result: &Json) -> ToolResult {
     match result {
         Json::Object(result) => result_in(result),
@@ -98,7 +98,7 @@ fn result_of(result: &Json) -> ToolResult {
     }
 }
 
-/// Returns the result of a tool that an object is.
+/// Parses an object as the result of a tool.
 fn result_in(result: &Map<String, Json>) -> ToolResult {
     let value = ["response", "output", "content", "result"].iter().find_map(|key| result.get(*key));
     let text = value.map_or_else(|| plain(&Json::Object(result.clone())), text_of_result);
@@ -110,7 +110,7 @@ fn text_of_result(value: &Json) -> String {
     text_of_parts(value).unwrap_or_else(|| plain(value))
 }
 
-/// Returns the text of a list of parts that are nothing but texts.
+/// Returns the text of a list of parts; `None` if a part is not a text.
 fn text_of_parts(value: &Json) -> Option<String> {
     let mut parts = MessageParts::default();
     value.as_array()?.iter().filter(|part| part.is_object()).for_each(|part| parts.read(part));
@@ -118,7 +118,7 @@ fn text_of_parts(value: &Json) -> Option<String> {
     is_text.then(|| lines(parts.texts))
 }
 
-/// Returns the id and the tool of the call that a result or a message of a tool names.
+/// Returns the call id and the tool name in a tool result or a tool message.
 pub(super) fn call_named_by(result: &Map<String, Json>) -> (Option<String>, Option<String>) {
     let others = || result.get("additional_kwargs")?.as_object();
     let id = member(result, &CALL_IDS[..7]).or_else(|| member(others()?, &CALL_IDS));
@@ -126,7 +126,7 @@ pub(super) fn call_named_by(result: &Map<String, Json>) -> (Option<String>, Opti
     (id.map(str::to_owned), member(result, &TOOL_NAMES).map(str::to_owned))
 }
 
-/// Returns what a part of thinking says: text, or a list of parts with texts.
+/// Returns the text of a reasoning part: a text, or a list of parts with texts.
 pub(super) fn thought_of(part: &Map<String, Json>) -> Option<String> {
     let said =
         ["thinking", "text", "content", "reasoning", "summary"].iter().find_map(|key| part.get(*key))?;
@@ -139,17 +139,17 @@ fn member<'a>(object: &'a Map<String, Json>, keys: &[&str]) -> Option<&'a str> {
     keys.iter().find_map(|key| object.get(*key)?.as_str()).filter(|text| !text.is_empty())
 }
 
-/// Returns texts as lines of one.
+/// Joins texts with line breaks.
 pub(super) fn lines(mut texts: Vec<String>) -> String {
     if texts.len() == 1 { texts.remove(0) } else { texts.join("\n") }
 }
 
-/// Returns a text as it is, and any other value as JSON.
+/// Returns a text unchanged, and any other value as JSON.
 pub(super) fn plain(value: &Json) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Returns the parts that a content holds as JSON text: some conventions write lists of parts that way.
+/// Parses content that is JSON text. Some conventions send lists of parts in this way.
 fn json_parts(text: &str) -> Option<Json> {
     if !text.starts_with("[{") {
         return None;

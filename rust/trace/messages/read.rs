@@ -1,31 +1,31 @@
-//! Reads JSON that may be messages.
+//! Parses JSON that may contain messages.
 
 use serde_json::Value as Json;
 
 use super::message::{Side, text_of};
 use super::shapes;
 
-/// Maximum size of a text that is read as messages, in bytes; a longer one is shown as it was sent.
+/// The maximum size of a text that is parsed as messages, in bytes. A longer text is shown verbatim.
 const MAX_BYTES: usize = 1 << 20;
 
-/// What was found in a text.
+/// The result of parsing a text.
 #[derive(Debug, PartialEq, Eq)]
 pub(in super::super) enum Reading {
-    /// It is no list of messages.
+    /// The text is not a list of messages.
     Other,
-    /// Messages, of which none is of the side that was asked for.
+    /// The text has messages, but none of the requested side.
     Nothing,
-    /// The text of its messages.
+    /// The text of the messages.
     Text(String),
 }
 
-/// Returns the JSON that `text` is, if it may be messages.
+/// Parses `text` as JSON, if it may be messages.
 pub(in super::super) fn json_of(text: &str) -> Option<Json> {
     let may_be_messages = text.len() <= MAX_BYTES && text.trim_start().starts_with(['{', '[']);
     may_be_messages.then(|| serde_json::from_str(text).ok()).flatten()
 }
 
-/// Returns the text of the messages that `json` is.
+/// Returns the text of the messages in `json`.
 pub(in super::super) fn text_in(json: &Json, side: Side) -> Option<String> {
     match read(json, side) {
         Reading::Text(text) => Some(text),
@@ -33,9 +33,9 @@ pub(in super::super) fn text_in(json: &Json, side: Side) -> Option<String> {
     }
 }
 
-/// Returns the text of a message of a tool, as frameworks write it for the result of a call.
+/// Returns the text of a tool message, which frameworks use for the result of a call.
 pub(in super::super) fn tool_message(text: &str) -> Option<String> {
-    // An escape may be a letter of the word.
+    // An escape may encode a letter of the word.
     let has_word = || text.contains("tool") || text.contains("\\u");
     let may_be_message = text.len() <= MAX_BYTES && text.starts_with('{') && has_word();
     let json: Json = may_be_message.then(|| serde_json::from_str(text).ok()).flatten()?;
@@ -44,7 +44,7 @@ pub(in super::super) fn tool_message(text: &str) -> Option<String> {
     text_of(&messages, Side::Output)
 }
 
-/// Reads `json`, messages in any shape.
+/// Parses `json` as messages in any shape.
 pub(in super::super) fn read(json: &Json, side: Side) -> Reading {
     match shapes::messages(json, side) {
         None => Reading::Other,

@@ -5,7 +5,7 @@ use serde_json::{Map, Value as Json};
 use super::message::{Message, Role, Side, ToolResult};
 use super::parts::{MessageParts, call_in, call_named_by, call_of, lines, thought_of};
 
-/// Members of an object that hold messages or one message, by side, in order of precedence.
+/// Members of an object with messages or one message, by side, in order of precedence.
 const CONTAINERS: [(Side, &[&str]); 2] = [
     (Side::Input, &["messages", "new_message", "contents", "prompt", "prompts", "input", "kwargs"]),
     (
@@ -24,8 +24,8 @@ const CONTAINERS: [(Side, &[&str]); 2] = [
     ),
 ];
 
-/// Members of an object that hold a bare text, by side: the member, and another one that the object must have. Without
-/// one, the text must be all that the object holds.
+/// Members of an object with a bare text, by side: the member, and another member that the object must have.
+/// Without the latter, the text must be the only member.
 const BARE_TEXTS: [(Side, &str, Option<&str>); 6] = [
     (Side::Input, "prompt", Some("prompt")),
     (Side::Input, "input", Some("model")),
@@ -35,7 +35,7 @@ const BARE_TEXTS: [(Side, &str, Option<&str>); 6] = [
     (Side::Output, "text", Some("generation_info")),
 ];
 
-/// Returns the messages in `json`; `None` if it is something else.
+/// Returns the messages in `json`; `None` for other JSON.
 pub(super) fn messages(json: &Json, side: Side) -> Option<Vec<Message>> {
     match json {
         Json::Array(items) if !items.is_empty() => {
@@ -53,7 +53,7 @@ pub(super) fn messages(json: &Json, side: Side) -> Option<Vec<Message>> {
     }
 }
 
-/// Returns the message of an object that holds a bare text.
+/// Returns the message of an object with a bare text.
 fn bare_text(object: &Map<String, Json>, side: Side) -> Option<Vec<Message>> {
     let text = BARE_TEXTS.iter().find_map(|(of, key, beside)| {
         let is_meant = beside.map_or(object.len() == 1, |beside| object.contains_key(beside));
@@ -66,7 +66,7 @@ fn role_of_side(side: Side) -> Role {
     if side == Side::Input { Role::User } else { Role::Assistant }
 }
 
-/// Returns the messages that an object holds in one of its members.
+/// Returns the messages in a member of an object.
 fn contained(object: &Map<String, Json>, side: Side) -> Option<Vec<Message>> {
     let (_, keys) = CONTAINERS.iter().find(|(of, _)| *of == side)?;
     keys.iter().find_map(|key| match object.get(*key)? {
@@ -85,7 +85,7 @@ fn pair(items: &[Json]) -> Option<Message> {
     Some(Message::of(role_of(role)?, text))
 }
 
-/// Returns the role for the words of frameworks.
+/// Returns the role for a word of a framework.
 fn role_of(word: &str) -> Option<Role> {
     let word = word.rsplit('.').next().unwrap_or(word).to_ascii_lowercase();
     match word.trim_end_matches("chunk").trim_end_matches("message") {
@@ -97,12 +97,12 @@ fn role_of(word: &str) -> Option<Role> {
     }
 }
 
-/// Returns the message that an object is.
+/// Parses an object as a message.
 fn message(object: &Map<String, Json>, side: Side) -> Option<Message> {
     if let Some(event) = object.get("event.name").and_then(Json::as_str) {
         return message_of_event(event, object, side);
     }
-    // A constructor of `LangChain`, a choice, a generation, or the numbered attributes of `OpenInference`.
+    // A `LangChain` constructor, a choice, a generation, or numbered attributes of `OpenInference`.
     let is_constructor = object.contains_key("lc") || object.get("id").is_some_and(Json::is_array);
     if is_constructor && let Some(Json::Object(arguments)) = object.get("kwargs") {
         let class = object.get("id").and_then(Json::as_array).and_then(|path| path.last()?.as_str());
@@ -132,22 +132,22 @@ fn message(object: &Map<String, Json>, side: Side) -> Option<Message> {
         return Some(asking(object));
     }
     if let Some(role) = role_in(object) {
-        // An older dump of `LangChain` has the message in `data`.
+        // An older `LangChain` dump has the message in `data`.
         let dumped = object.get("data").and_then(Json::as_object);
         return Some(with_parts(role, dumped.unwrap_or(object)));
     }
-    // Gemini leaves the role out where there is only one.
+    // Gemini omits the role if there is only one.
     let has_parts = object.get("parts").is_some_and(Json::is_array);
     has_parts.then(|| with_parts(role_of_side(side), object))
 }
 
-/// Returns the message that an object is which is nothing but a call of a tool.
+/// Parses an object that is only a tool call.
 fn asking(object: &Map<String, Json>) -> Message {
     let calls = call_in(object).into_iter().collect();
     Message { calls, ..Message::of(Role::Assistant, "") }
 }
 
-/// Returns the message that an object is which is nothing but the result of a tool.
+/// Parses an object that is only the result of a tool.
 fn result_message(object: &Map<String, Json>) -> Message {
     let Message { text, .. } = with_parts(Role::Tool, &single("output", object));
     let (id, name) = call_named_by(object);
@@ -160,7 +160,7 @@ fn single(key: &str, object: &Map<String, Json>) -> Map<String, Json> {
     Map::from_iter([("content".to_owned(), content)])
 }
 
-/// Returns the role that an object says; the type of a message of `LangChain` is its role.
+/// Returns the role of an object. The type of a `LangChain` message is its role.
 fn role_in(object: &Map<String, Json>) -> Option<Role> {
     if let Some(role) = object.get("role") {
         return Some(role.as_str().and_then(role_of).unwrap_or(Role::System));
@@ -169,8 +169,8 @@ fn role_in(object: &Map<String, Json>) -> Option<Role> {
     has_content.then(|| role_of(object.get("type")?.as_str()?)).flatten()
 }
 
-/// Returns the message of a `GenAI` event. Only `gen_ai.choice` is an answer: messages of the assistant are its earlier
-/// ones.
+/// Returns the message of a `GenAI` event. Only `gen_ai.choice` is an answer; assistant messages are earlier
+/// answers.
 fn message_of_event(event: &str, object: &Map<String, Json>, side: Side) -> Option<Message> {
     let word = event.strip_prefix("gen_ai.")?;
     if word == "choice" {
@@ -184,7 +184,7 @@ fn message_of_event(event: &str, object: &Map<String, Json>, side: Side) -> Opti
     Some(if side == Side::Input { with_parts(role, object) } else { Message::of(Role::User, "") })
 }
 
-/// Returns the message of a role with the content and the calls of `object`.
+/// Returns a message with the content and the calls of `object`.
 fn with_parts(role: Role, object: &Map<String, Json>) -> Message {
     let mut parts = MessageParts::default();
     let with_content = |key: &&&str| object.get(**key).is_some_and(|content| !is_empty(content));

@@ -1,4 +1,4 @@
-//! The columns of a skeleton, and how they are written.
+//! The trace columns and their JSON output.
 
 use std::borrow::Cow;
 
@@ -8,19 +8,19 @@ use serde::{Serialize, Serializer};
 use super::super::json::preview;
 use crate::otlp::SpanId;
 
-/// The number that says that there is nothing: no parent, no text.
+/// The code for NULL: no parent, no text.
 const NONE: i64 = -1;
 
-/// The spans of a trace, one entry of each column a span.
+/// The spans of a trace, with one entry per span in each column.
 #[derive(Default, Serialize)]
 pub(super) struct SpanColumns<'a> {
     #[serde(serialize_with = "write_ids")]
     pub(super) span_id: Vec<SpanId>,
     #[serde(serialize_with = "write_positions")]
     pub(super) parent: Vec<Option<usize>>,
-    /// Microseconds after the start of the trace.
+    /// The start in microseconds after the start of the trace.
     pub(super) start_us: Vec<i64>,
-    /// Microseconds; `None` for a span without an end.
+    /// The duration in microseconds; `None` for a span without an end.
     pub(super) duration_us: Vec<Option<i64>>,
     pub(super) r#type: CodedColumn<'a>,
     pub(super) name: CodedColumn<'a>,
@@ -39,7 +39,7 @@ pub(super) struct SpanColumns<'a> {
 }
 
 impl SpanColumns<'_> {
-    /// Returns empty columns with memory for `spans` spans in the widest of them.
+    /// Returns empty columns with memory for `spans` spans in the widest columns.
     pub(super) fn with_capacity(spans: usize) -> Self {
         Self {
             span_id: Vec::with_capacity(spans),
@@ -51,7 +51,7 @@ impl SpanColumns<'_> {
     }
 }
 
-/// A column of texts that repeat: each text once, and its position for each span.
+/// A dictionary-encoded text column: each distinct text once, and its code for each span.
 #[derive(Default, Serialize)]
 pub(super) struct CodedColumn<'a> {
     values: Vec<Cow<'a, str>>,
@@ -61,7 +61,7 @@ pub(super) struct CodedColumn<'a> {
 }
 
 impl<'a> CodedColumn<'a> {
-    /// Appends the beginning of a text.
+    /// Appends the start of a text.
     pub(super) fn push(&mut self, text: Option<Cow<'a, str>>) {
         let code = text.map_or(NONE, |text| self.code(text));
         self.codes.push(code);

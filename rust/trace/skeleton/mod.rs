@@ -1,8 +1,8 @@
-//! Writes the skeleton of a trace: all its spans in columns, without their texts
+//! Writes the trace columns: all spans of a trace in columns, without their full texts
 //! (`docs/reference/api-search.md#trace-skeleton`).
 //!
-//! A page that shows 100,000 spans needs of each what stands in one row. The spans are not decoded: what the summary of
-//! a span does not have is read from its bytes.
+//! A page with 100,000 spans needs one row of data for each. The spans are not decoded: fields that the
+//! summary of a span lacks are read from its bytes.
 
 mod columns;
 mod outline;
@@ -22,11 +22,11 @@ use super::tree::Forest;
 use super::{Span, Trace, TraceRow};
 use crate::error::Result;
 
-/// Spans that one thread reads at a time.
+/// The number of spans that one thread reads at a time.
 const SPANS_PER_ITEM: usize = 1_024;
 
-/// Appends `trace` as a `TraceSkeleton` object: a `TracePreview` with the columns of its spans. The spans are read on
-/// the threads of the rayon pool that this is called in.
+/// Appends `trace` as a `TraceSkeleton` object: a `TracePreview` with the columns of its spans. The spans are
+/// read on the threads of the current rayon pool.
 ///
 /// # Errors
 /// [`crate::error::Error::Decode`] if a stored span cannot be decoded; `out` is then unchanged.
@@ -50,7 +50,7 @@ pub fn write_skeleton(out: &mut Vec<u8>, trace: &Trace) -> Result<()> {
     })
 }
 
-/// Writes the columns of a trace whose spans are damaged.
+/// Writes empty columns for a trace whose spans are damaged.
 pub(super) fn write_no_spans(json: &mut JsonWriter<'_>) {
     write_columns(json, &SpanColumns::default());
 }
@@ -80,7 +80,8 @@ fn columns_of<'a>(
     columns
 }
 
-/// Appends what the summary of a span has; `start_time` is that of the trace, in microseconds since 1970.
+/// Appends the fields of the summary of a span; `start_time` is the start of the trace, in microseconds since
+/// 1970.
 fn push_span<'a>(columns: &mut SpanColumns<'a>, span: &'a Span, start_time: i64) {
     let summary = &span.summary;
     let start = micros(span.start);
@@ -93,7 +94,7 @@ fn push_span<'a>(columns: &mut SpanColumns<'a>, span: &'a Span, start_time: i64)
     columns.agent.push(summary.agent_id.as_deref().map(Cow::Borrowed));
 }
 
-/// Appends what an outline has; `tokens` are those by which the span adds to the totals.
+/// Appends the fields of an outline; `tokens` is the contribution of the span to the totals.
 fn push_outline<'a>(columns: &mut SpanColumns<'a>, outline: &'a SpanOutline<'a>, tokens: Tokens) {
     columns.model.push(outline.model.as_deref().map(Cow::Borrowed));
     columns.tool.push(outline.tool.as_deref().map(Cow::Borrowed));

@@ -1,4 +1,4 @@
-//! What a skeleton shows of a span beyond its summary.
+//! The fields of the trace columns that the summary of a span lacks.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use super::super::node_type::NodeType;
 use crate::error::{Error, Result};
 use crate::otlp::SpanRef;
 
-/// What a skeleton shows of a span beyond its summary.
+/// The fields of the trace columns that the summary of a span lacks.
 #[derive(Default)]
 pub(super) struct SpanOutline<'a> {
     pub(super) model: Option<Cow<'a, str>>,
@@ -27,7 +27,7 @@ impl<'a> SpanOutline<'a> {
     /// Returns the outline of `span`.
     ///
     /// # Errors
-    /// [`Error::Decode`] if the stored bytes are not a span, although they were one when they were stored.
+    /// [`Error::Decode`] if the stored bytes are damaged.
     pub(super) fn of(span: &'a Span) -> Result<Self> {
         let view = SpanRef::of(&span.wire.bytes).map_err(|error| {
             Error::Decode(format!("span {} of trace {}: {error}", span.span_id, span.trace_id))
@@ -52,8 +52,8 @@ impl<'a> SpanOutline<'a> {
     }
 }
 
-/// Returns the size of what input or output is read from. Only of a span that has it in no attribute of its own, or
-/// not as text, the content is read.
+/// Returns the size in bytes of the input or the output. The content is only decoded if the span does not
+/// have it as a text attribute.
 fn content_bytes(
     span: &Span,
     view: &SpanRef<'_>,

@@ -1,4 +1,4 @@
-//! What the model calls of a trace cost.
+//! The costs of the model calls of a trace.
 
 use std::borrow::Cow;
 
@@ -8,24 +8,24 @@ use super::places::TraceView;
 use crate::error::Result;
 
 impl TraceView<'_> {
-    /// Returns the spans as their costs are reckoned, by place.
+    /// Returns the spans as input of the cost computation, by ordinal.
     pub fn call_spans(&self) -> Vec<CallSpan> {
         let of = |place: usize| CallSpan::of(self.span(place), self.parent(place), self.subtree(place).end);
         (0..self.len()).map(of).collect()
     }
 
-    /// Returns the model that the span at a place names.
+    /// Returns the model of the span at an ordinal.
     ///
     /// # Errors
-    /// As [`TraceView::attribute`].
+    /// The errors of [`TraceView::attribute`].
     pub fn model(&self, place: usize) -> Result<Option<Cow<'_, str>>> {
         Ok(AttributeReader::of(&self.decoded(place)?.attributes).text(Attribute::Model))
     }
 
-    /// Returns what the trace cost.
+    /// Returns the cost of the trace.
     ///
     /// # Errors
-    /// As [`TraceView::attribute`].
+    /// The errors of [`TraceView::attribute`].
     pub fn cost(&self) -> Result<TraceCost> {
         cost_of(&self.call_spans(), |place| {
             Ok(self.model(place)?.and_then(|model| prices().price_of(&model)))

@@ -1,4 +1,4 @@
-//! The fields of a span, as one table: a new field is a new row.
+//! The fields of a span as one table. A new field is a new row.
 
 use std::borrow::Cow;
 
@@ -26,29 +26,29 @@ pub enum SpanValue<'a> {
     Boolean(bool),
 }
 
-/// How the value of a field is read.
+/// The source of a field's value.
 #[derive(Clone, Copy)]
 enum Read {
-    /// From the span at a place.
+    /// A function of the span at an ordinal.
     Value(for<'a> fn(&'a TraceView<'_>, usize) -> Result<Option<SpanValue<'a>>>),
-    /// The field is the texts of a channel.
+    /// The texts of a channel.
     Texts(Channel),
 }
 
-/// How a table of the spans of many traces has a field.
+/// The representation of a field in a span table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpanColumn {
-    /// As one of the words of a span.
+    /// A dictionary-encoded word.
     Word,
-    /// As a number, none below zero.
+    /// A non-negative number.
     Number,
-    /// By what else it has: where the span stands in its tree, and its times.
+    /// Computed from the tree and the times.
     Derived(Derived),
-    /// Not at all: texts are in the documents.
+    /// Not in the table; texts are in the documents.
     Absent,
 }
 
-/// A field that follows from the place of a span in its tree, or from its times.
+/// A field that is computed from the position of a span in its tree, or from its times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Derived {
     /// `duration_ms`.
@@ -71,7 +71,7 @@ pub struct SpanField {
     pub label: &'static str,
     /// Its type.
     pub field_type: FieldType,
-    /// How a table of spans has it.
+    /// Its representation in a span table.
     pub column: SpanColumn,
     read: Read,
 }
@@ -88,7 +88,7 @@ impl SpanField {
         SPAN_FIELDS.iter().find(|field| field.key == key)
     }
 
-    /// Returns the channel of a field that is texts.
+    /// Returns the channel of a text field; `None` for other fields.
     pub fn channel(&self) -> Option<Channel> {
         match self.read {
             Read::Texts(channel) => Some(channel),
@@ -96,10 +96,10 @@ impl SpanField {
         }
     }
 
-    /// Returns the value of the span at a place; `None` if it has none, or the field is texts.
+    /// Returns the value of the span at an ordinal; `None` for NULL and for text fields.
     ///
     /// # Errors
-    /// As [`TraceView::attribute`].
+    /// The errors of [`TraceView::attribute`].
     pub fn value<'a>(&self, view: &'a TraceView<'_>, place: usize) -> Result<Option<SpanValue<'a>>> {
         match self.read {
             Read::Value(read) => read(view, place),
@@ -197,14 +197,14 @@ fn text(text: &str) -> Option<SpanValue<'_>> {
     Some(SpanValue::Text(text.into()))
 }
 
-/// Returns the duration as the tree shows it; a span without an end has none yet.
+/// Returns the displayed duration; NULL for a span without an end.
 fn duration(view: &TraceView<'_>, place: usize) -> Option<SpanValue<'static>> {
     let span = view.span(place);
     let duration = (micros(span.end) - micros(span.start)).max(0) / 1_000;
     (span.end != 0).then_some(SpanValue::Whole(duration))
 }
 
-/// Returns a count of tokens, which only model calls have.
+/// Returns a token count; NULL unless the span is a model call.
 fn tokens(view: &TraceView<'_>, place: usize, count: u64) -> Option<SpanValue<'static>> {
     let is_model = view.span(place).summary.node_type.is_model();
     is_model.then(|| SpanValue::Whole(i64::try_from(count).unwrap_or(i64::MAX)))

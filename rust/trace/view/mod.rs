@@ -1,4 +1,4 @@
-//! A trace as conditions on its spans see it: places in the tree, fields, attributes, and what was said.
+//! A trace as conditions on its spans see it: ordinals in the tree, fields, attributes, and texts.
 
 mod costs;
 mod fields;

@@ -1,7 +1,7 @@
-//! The spans of a trace by their places.
+//! The spans of a trace by ordinal.
 //!
-//! A place is a position in the order in which the tree shows the spans. So a subtree is a range of places, and a parent
-//! stands before its children. What is read from a span's attributes is read when it is first asked for.
+//! The ordinal of a span is its position in tree order. So a subtree is a range of ordinals, and a parent
+//! comes before its children. The attributes of a span are read on first use.
 
 use std::cell::OnceCell;
 use std::ops::Range;
@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::otlp::SpanRef;
 use crate::otlp::span_ref::{AttributeRef, ValueRef, attributes_of_resource};
 
-/// Where an attribute is.
+/// The owner of an attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AttributeScope {
     /// On the span.
@@ -24,14 +24,14 @@ pub enum AttributeScope {
     Resource,
 }
 
-/// The spans of a trace by their places.
+/// The spans of a trace by ordinal.
 #[derive(Debug)]
 pub struct TraceView<'t> {
     spans: &'t [Arc<Span>],
-    /// By place: the index of the span.
+    /// By ordinal: the index of the span.
     order: Vec<usize>,
     parents: Vec<Option<usize>>,
-    /// By place: the first place after the subtree.
+    /// By ordinal: the first ordinal after the subtree.
     ends: Vec<usize>,
     pub(super) depths: Vec<u32>,
     pub(super) child_counts: Vec<u32>,
@@ -79,27 +79,27 @@ impl<'t> TraceView<'t> {
         self.spans.len()
     }
 
-    /// Whether there are no spans.
+    /// Returns `true` if there are no spans.
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
 
-    /// Returns the place of the run root (`docs/reference/traces.md#run-root`); `None` without spans.
+    /// Returns the ordinal of the run root (`docs/reference/traces.md#run-root`); `None` without spans.
     pub fn run_root(&self) -> Option<usize> {
         self.run_root
     }
 
-    /// Returns the span at a place.
+    /// Returns the span at an ordinal.
     pub fn span(&self, place: usize) -> &'t Span {
         &self.spans[self.order[place]]
     }
 
-    /// Returns the place of the parent; `None` of a root.
+    /// Returns the ordinal of the parent; `None` for a root.
     pub fn parent(&self, place: usize) -> Option<usize> {
         self.parents[place]
     }
 
-    /// Returns the places of a span and all below it.
+    /// Returns the ordinals of a span and all spans below it.
     pub fn subtree(&self, place: usize) -> Range<usize> {
         place..self.ends[place]
     }
@@ -107,7 +107,7 @@ impl<'t> TraceView<'t> {
     /// Returns the attributes of a span, in the order in which they were sent.
     ///
     /// # Errors
-    /// [`Error::Decode`] if the stored bytes are not a span, although they were one when they were stored.
+    /// [`Error::Decode`] if the stored bytes are damaged.
     pub fn attributes(&self, place: usize) -> Result<&[AttributeRef<'t>]> {
         Ok(&self.decoded(place)?.attributes)
     }
@@ -117,10 +117,10 @@ impl<'t> TraceView<'t> {
         &self.span(place).wire.origin.resource
     }
 
-    /// Returns the value of an attribute, the first of that key that has one.
+    /// Returns the value of an attribute. If the key is repeated, the first value counts.
     ///
     /// # Errors
-    /// [`Error::Decode`] if the stored bytes are not a span, although they were one when they were stored.
+    /// [`Error::Decode`] if the stored bytes are damaged.
     pub fn attribute(&self, place: usize, scope: AttributeScope, key: &str) -> Result<ValueRef<'t>> {
         let is_found = |own: &[u8], value: ValueRef<'_>| own == key.as_bytes() && value != ValueRef::Missing;
         let found = match scope {
@@ -139,7 +139,7 @@ impl<'t> TraceView<'t> {
     /// Returns the texts of a span in a channel (`docs/reference/filter.md#texts`).
     ///
     /// # Errors
-    /// As [`TraceView::attribute`].
+    /// The errors of [`TraceView::attribute`].
     pub fn texts(&self, place: usize, channel: Channel) -> Result<impl Iterator<Item = &str>> {
         self.texts[place].of(self.span(place), Some(self.decoded(place)?), channel)
     }

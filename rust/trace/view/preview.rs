@@ -1,4 +1,4 @@
-//! Writes a span in a list of spans (`docs/reference/api-search.md#span-preview`).
+//! Writes a span for a list of spans (`docs/reference/api-search.md#span-preview`).
 
 use super::super::json::{JsonWriter, preview};
 use super::super::node::Node;
@@ -6,7 +6,7 @@ use super::fields::{SpanField, SpanValue};
 use super::places::TraceView;
 use crate::error::Result;
 
-/// The fields that are shown, as filters compare them.
+/// The displayed fields, with the values that filters compare.
 const SHOWN: [&str; 13] = [
     "name",
     "type",
@@ -23,10 +23,10 @@ const SHOWN: [&str; 13] = [
     "cost",
 ];
 
-/// Appends the span at a place as a `SpanPreview` object; values that it does not have are left out.
+/// Appends the span at an ordinal as a `SpanPreview` object. Missing values are omitted.
 ///
 /// # Errors
-/// [`crate::error::Error::Decode`] if the stored bytes are not a span; `out` is then incomplete.
+/// [`crate::error::Error::Decode`] if the stored bytes are damaged; `out` is then incomplete.
 pub fn write_span_preview(out: &mut Vec<u8>, view: &TraceView<'_>, place: usize) -> Result<()> {
     let span = view.span(place);
     let mut json = JsonWriter::new(out);

@@ -1,16 +1,17 @@
-//! A look for a pattern in the bytes of spans as they are stored, before anything of them is decoded.
+//! Searches the stored bytes of spans for a pattern before they are decoded.
 //!
-//! Texts are made of what a span holds: they are its strings, or texts in JSON that a string is, or such texts in the JSON
-//! and the lines in which values, messages and calls are written. So a part of the pattern without anything that JSON and
-//! such lines have between two strings lies within one string, as it is stored, but for
+//! The texts of a span are its strings, texts in JSON strings, or generated JSON and lines of values,
+//! messages and calls. A part of the pattern without separators of JSON and such lines must therefore be
+//! within one stored string. Exceptions:
 //!
-//! - backslashes before quotation marks and slashes, which are passed over;
-//! - other characters that are written as an escape, and letters beyond ASCII that differ from those of ASCII by case:
-//!   bytes with one that matters may have any text;
-//! - `-`, which the kind of a part of a message has as `_`: both are one character here;
-//! - the beginning of the part, which may lie within an escape of the text: it is left out where it could;
-//! - values of bytes, which are written as base64: a part of nothing but its characters may be in a span that has one;
-//! - other scalars, and the few words that are written in no string: a part that could lie within one is not looked for.
+//! - Backslashes before quotation marks and slashes are skipped.
+//! - Other characters may be escaped, and letters outside ASCII may match ASCII letters if case is ignored.
+//!   Bytes with a relevant one may contain any text.
+//! - `-` is `_` in the kind of a message part, so both are the same character here.
+//! - The start of the part may be within an escape of the text. It is omitted in that case.
+//! - Bytes values are shown as base64. A part of only base64 characters may be in a span with such a value.
+//! - Other scalars and a few words are not in a string. A part that could be within one of them is not
+//!   searched.
 
 use std::ops::Range;
 
@@ -20,39 +21,41 @@ use super::super::node::UNKNOWN_ERROR;
 use crate::otlp::span_ref::{SourceRef, sources_of};
 use crate::text::{PairFinder, has_case};
 
-/// What is shown of a span that is in none of its strings: texts of errors, names of members, and the words for scalars.
+/// Displayed texts of a span that are not in its strings: error texts, names of members, and words for
+/// scalars.
 const WRITTEN: [&str; 7] = [UNKNOWN_ERROR, "event.name", "true", "false", "null", "nan", "-infinity"];
 
-/// Letters beyond ASCII that differ from one of ASCII only by case, in UTF-8.
+/// Letters outside ASCII that differ from an ASCII letter only by case, in UTF-8.
 const LIKE_ASCII: [(u8, char, &[u8]); 2] = [(b'k', '\u{212a}', b"\xe2\x84\xaa"), (b's', 'ſ', b"\xc5\xbf")];
 
-/// Looks for a pattern in the bytes of spans.
+/// Searches the bytes of spans for a pattern.
 #[derive(Debug, Clone)]
 pub struct TextProbe {
-    /// The part of the pattern that is looked for, `-` as `_`; in lower case if case is ignored.
+    /// The searched part of the pattern, with `-` as `_`; in lower case if case is ignored.
     part: String,
     ignores_case: bool,
-    /// The part between quotation marks and before slashes.
+    /// The part, split at quotation marks and slashes.
     pieces: Vec<Vec<u8>>,
-    /// The piece that is looked for first.
+    /// The index of the piece that is searched first.
     anchor: usize,
-    /// Finds where it can be.
+    /// The search for the anchor.
     finder: PairFinder,
-    /// Finds escapes of code units.
+    /// The search for `\u` escapes.
     escapes: Finder<'static>,
-    /// Whether the part may lie within base64.
+    /// True if the part may be within base64.
     may_be_base64: bool,
-    /// Letters that bytes may have beyond ASCII.
+    /// Letters of the part with variants outside ASCII, and the searches for these.
     others: Vec<(char, Finder<'static>)>,
 }
 
-/// Returns `_` for `-`, and any other byte as it is.
+/// Maps `-` to `_`, and other bytes to themselves.
 fn joined(byte: u8) -> u8 {
     if byte == b'-' { b'_' } else { byte }
 }
 
 impl TextProbe {
-    /// Returns the probe for texts that contain `pattern`; `None` if it has no part that must be in the bytes.
+    /// Returns the probe for texts that contain `pattern`; `None` if no part of the pattern must be in the
+    /// bytes.
     pub fn of(pattern: &str, ignores_case: bool) -> Option<Self> {
         let parts = parts_of(pattern).into_iter().filter_map(|part| {
             let part = looked_for(&pattern[part])?.replace('-', "_");
@@ -69,19 +72,20 @@ impl TextProbe {
         Some(Self { part, ignores_case, pieces, anchor, finder, escapes, may_be_base64, others })
     }
 
-    /// Whether a text of a span may contain the pattern, by the bytes of several spans. `false` is certain.
+    /// Returns `true` if a text may contain the pattern, from the bytes of several spans. `false` is certain.
     pub fn may_be_among(&self, spans: &[u8]) -> bool {
         self.may_be_base64 || self.may_be_in(spans)
     }
 
-    /// Whether a text of a span may contain the pattern, by the bytes of the span. `false` is certain.
+    /// Returns `true` if a text may contain the pattern, from the bytes of one span. `false` is certain.
     pub fn may_be_in_span(&self, span: &[u8]) -> bool {
         let has_bytes_value =
             |source: Result<SourceRef<'_>, _>| source.is_ok_and(|own| own.has_bytes_value());
         self.may_be_in(span) || self.may_be_base64 && sources_of(span).any(has_bytes_value)
     }
 
-    /// Whether a text of a span may contain the pattern, by a field that its texts are made of. `false` is certain.
+    /// Returns `true` if a text may contain the pattern, from a source field of its texts. `false` is
+    /// certain.
     pub fn may_be_in_source(&self, source: &SourceRef<'_>) -> bool {
         self.may_be_in(source.bytes()) || self.may_be_base64 && source.has_bytes_value()
     }
@@ -90,7 +94,7 @@ impl TextProbe {
         self.finder.any(bytes, |start| self.is_at(bytes, start)) || self.is_blind(bytes)
     }
 
-    /// Whether the part is in the bytes, its anchor at `start`.
+    /// Returns `true` if the part is in the bytes with its anchor at `start`.
     fn is_at(&self, bytes: &[u8], start: usize) -> bool {
         let same = |byte: u8| joined(if self.ignores_case { byte.to_ascii_lowercase() } else { byte });
         let is_same =
@@ -117,7 +121,7 @@ impl TextProbe {
         true
     }
 
-    /// Whether the bytes have a character in a form in which it is not looked for.
+    /// Returns `true` if the bytes have a character in a form that the probe cannot search.
     fn is_blind(&self, bytes: &[u8]) -> bool {
         let is_hidden = |start: usize| {
             let digits = bytes.get(start + 2..start + 6).and_then(|digits| std::str::from_utf8(digits).ok());
@@ -128,8 +132,8 @@ impl TextProbe {
             || self.escapes.find_iter(bytes).any(is_hidden)
     }
 
-    /// Whether an escape of this code unit hides a character of the part. Of ASCII every letter and digit does, and the
-    /// backslash: they may be of an escape themselves.
+    /// Returns `true` if an escape of this code unit may hide a character of the part. Within ASCII this
+    /// applies to letters, digits and the backslash, because they may be part of another escape.
     fn is_hidden(&self, unit: u32) -> bool {
         match char::from_u32(unit) {
             None => self.part.chars().any(|own| own > '\u{ffff}'),
@@ -142,13 +146,13 @@ impl TextProbe {
     }
 }
 
-/// Returns the position of the longest piece, and its length in bytes.
+/// Returns the index of the longest piece, and its length in bytes.
 fn longest(pieces: &[Vec<u8>]) -> (usize, usize) {
     let lengths = pieces.iter().map(Vec::len).enumerate();
     lengths.max_by_key(|(_, length)| *length).unwrap_or_default()
 }
 
-/// Returns the parts of a pattern that lie within one string each, if a text contains it.
+/// Returns the parts of a pattern that must each be within one string of a matching text.
 fn parts_of(pattern: &str) -> Vec<Range<usize>> {
     let (mut parts, mut start, mut before) = (Vec::new(), 0, None);
     let mut letters = pattern.char_indices().peekable();
@@ -164,10 +168,11 @@ fn parts_of(pattern: &str) -> Vec<Range<usize>> {
     parts
 }
 
-/// Whether a character of a pattern may stand between two strings of which a text is made, or be of an escape.
+/// Returns `true` if a character of a pattern may be between two strings of a generated text, or be part of
+/// an escape.
 ///
-/// Between two strings of JSON is always a comma, a colon or a bracket. A comma and a colon stand there between quotation
-/// marks, brackets, numbers and the words of JSON.
+/// Two JSON strings are always separated by a comma, a colon or a bracket. A comma or a colon in that
+/// position is next to quotation marks, brackets, numbers or JSON words.
 fn may_be_between(letter: char, before: Option<char>, after: Option<char>) -> bool {
     let is_one_of =
         |letter: char, others: &str| letter.is_ascii_digit() || others.contains(letter.to_ascii_lowercase());
@@ -181,7 +186,8 @@ fn may_be_between(letter: char, before: Option<char>, after: Option<char>) -> bo
     }
 }
 
-/// Returns what is looked for of a part of a pattern; `None` if a text may have it that is in no string.
+/// Returns the searchable part of a part of a pattern; `None` if a matching text may be outside of all
+/// strings.
 fn looked_for(part: &str) -> Option<&str> {
     let part = without_escape(part.trim_matches('"')).trim_matches('"');
     let is_number = part.bytes().all(|byte| byte.is_ascii_digit() || b"eE+-.".contains(&byte));
@@ -190,12 +196,13 @@ fn looked_for(part: &str) -> Option<&str> {
     (!is_number && !is_written).then_some(part)
 }
 
-/// Whether a part may lie within base64. In one that is looked for, `_` may be `-`, and neither is of base64.
+/// Returns `true` if a part may be within base64. In a searched part, `_` may stand for `-`, and base64 has
+/// neither.
 fn is_base64(part: &str) -> bool {
     part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte))
 }
 
-/// Returns the pieces of a part, which other characters may stand between.
+/// Splits a part into pieces that other characters may separate.
 fn pieces_of(part: &str) -> Vec<Vec<u8>> {
     let mut pieces: Vec<Vec<u8>> = vec![Vec::new()];
     for byte in part.bytes() {
@@ -212,8 +219,7 @@ fn pieces_of(part: &str) -> Vec<Vec<u8>> {
     pieces
 }
 
-/// Returns a part of a pattern without the beginning that may be what follows the backslash of an escape, or the last
-/// digits of one.
+/// Removes the start of a part that may be the rest of an escape.
 fn without_escape(part: &str) -> &str {
     const DIGITS: usize = 4;
     let digits = |text: &str| text.bytes().take(DIGITS).take_while(u8::is_ascii_hexdigit).count();

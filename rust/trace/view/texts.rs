@@ -1,7 +1,7 @@
-//! What was said in a span: its input, its output and its error, each as texts.
+//! The texts of a span: its input, its output and its error.
 //!
-//! The texts of a side are what the node shows, and every message of the conversation: the history and the system
-//! prompt, which a node does not show, were said too.
+//! The texts of a side are the displayed text and every message of the conversation. They include the history
+//! and the system prompt, which a node does not show.
 
 use std::cell::OnceCell;
 
@@ -14,20 +14,20 @@ use super::super::node_type::NodeType;
 use crate::error::Result;
 use crate::otlp::SpanRef;
 
-/// A kind of texts.
+/// A channel of texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Channel {
-    /// What was given to a span.
+    /// The input of a span.
     Input,
-    /// What it gave back.
+    /// The output of a span.
     Output,
-    /// How it failed.
+    /// The error of a span.
     Error,
-    /// All of these.
+    /// All channels.
     Any,
 }
 
-/// The texts of a span, read when they are first asked for.
+/// The texts of a span, read on first use.
 #[derive(Debug, Default)]
 pub(super) struct SpanTexts {
     sides: OnceCell<[Vec<String>; 2]>,
@@ -35,7 +35,8 @@ pub(super) struct SpanTexts {
 }
 
 impl SpanTexts {
-    /// Returns the texts of `span` in a channel. Where its attributes alone say what they are, that is `decoded`, no more is read.
+    /// Returns the texts of `span` in a channel. If the attributes in `decoded` determine the texts, the rest
+    /// is not read.
     ///
     /// # Errors
     /// [`crate::error::Error::Decode`] if the stored bytes are not a span.

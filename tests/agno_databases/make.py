@@ -1,8 +1,8 @@
-"""Fills a database with traces of agno: `python make.py FILE_OR_URL`, with the agno that is installed.
+"""Fills a database with agno traces, using the installed agno: `python make.py FILE_OR_URL`.
 
-It is a program of its own, because an instrumentor patches agno for a whole process.
+It is a separate program because an instrumentor patches agno for a whole process.
 
-`traced-by-2.7.2.db` beside this file was made by agno 2.7.2 with openinference-instrumentation-agno 1.0.15.
+agno 2.7.2 with openinference-instrumentation-agno 1.0.15 created `traced-by-2.7.2.db` beside this file.
 """
 
 from __future__ import annotations
@@ -73,14 +73,14 @@ def _run_a_workflow() -> None:
 
 
 def fill(db: BaseDb) -> None:
-    """Runs an agent with a tool, one that fails, a team and a workflow, each traced into `db`."""
+    """Runs an agent with a tool, a failing agent, a team and a workflow, each traced into `db`."""
     provider = TracerProvider()
     provider.add_span_processor(BatchSpanProcessor(DatabaseSpanExporter(db=db)))
     instrumentor = AgnoInstrumentor()
     instrumentor.instrument(tracer_provider=provider)
     try:
         for example in (_run_an_agent, _run_one_that_fails, _run_a_team, _run_a_workflow):
-            # A team leaves its span current; the next run is to be a trace of its own.
+            # A team leaves its span current, but the next run needs its own trace.
             copy_context().run(example)
     finally:
         provider.shutdown()

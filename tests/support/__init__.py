@@ -1,1 +1,1 @@
-"""Support code that tests share: running services, clients, servers of other projects, and apps to host."""
+"""Shared support code of the tests: running services, clients, servers of other projects, and apps to host."""

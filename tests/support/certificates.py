@@ -1,4 +1,4 @@
-"""A certificate for servers of tests."""
+"""A certificate for test servers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def write_certificate(folder: Path) -> tuple[str, str]:
-    """Writes a certificate for `localhost`, signed by itself, and its key; returns their paths."""
+    """Writes a self-signed certificate for `localhost` and its key, and returns their paths."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
     now = datetime.now(UTC)

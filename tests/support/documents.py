@@ -1,4 +1,4 @@
-"""Blocks of code of the documentation, to be run as they are printed."""
+"""Code blocks of the documentation, to be run as printed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Block(NamedTuple):
     """A fenced block of a page.
 
     Attributes:
-        before: what the page says between the block before and this one.
+        before: the text of the page between the previous block and this one.
     """
 
     language: str
@@ -28,7 +28,7 @@ class Block(NamedTuple):
 
 
 class Command(NamedTuple):
-    """A command of a console block, with the output that is printed below it."""
+    """A command of a console block, with the output printed below it."""
 
     line: str
     output: str
@@ -45,7 +45,7 @@ def blocks_of(page: Path) -> list[Block]:
 
 
 def commands_of(block: str) -> list[Command]:
-    """Returns the commands of a console block; those of several lines as one text."""
+    """Returns the commands of a console block. A command of several lines is one text."""
     found = []
     for example in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
         line, *output = example.splitlines()
@@ -61,7 +61,7 @@ def console_of(page: Path) -> str:
 
 
 def words_of(output: str) -> list[str]:
-    """Returns the words of an output, without the values of what changes: durations, sizes, times, ids."""
+    """Returns the words of an output without values that change: durations, sizes, times, ids."""
     return _CHANGES_WITH_EVERY_RUN.sub("...", output).split()
 
 

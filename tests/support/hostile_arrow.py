@@ -1,4 +1,4 @@
-"""Arrow and Parquet files that say something untrue of themselves."""
+"""Arrow and Parquet files with false metadata."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TEXT = pa.string()
 
 
 def columns(**others: pa.Array) -> dict[str, pa.Array]:
-    """Returns spans in columns. `others` replace some of them."""
+    """Returns spans in columns. `others` replaces some of them."""
     spans = {
         "trace_id": pa.array([f"{number + 1:032x}" for number in range(ROWS)]),
         "span_id": pa.array([f"{number + 1:016x}" for number in range(ROWS)]),
@@ -30,13 +30,13 @@ def columns(**others: pa.Array) -> dict[str, pa.Array]:
 
 
 def encoded(**others: pa.Array) -> dict[str, pa.Array]:
-    """Returns encoded spans. `others` replace some columns."""
+    """Returns encoded spans. `others` replaces some columns."""
     spans = [b"\x0a\x10" + bytes([number + 1] * 16) + b"\x12\x08" + bytes([number + 1] * 8) for number in range(ROWS)]
     return {"span": pa.array(spans), **others}
 
 
 def ipc(batch: dict[str, pa.Array], *, is_file: bool, compression: str | None = None) -> bytes:
-    """Returns a batch as a file or as a stream of Arrow IPC."""
+    """Returns a batch as an Arrow IPC file or stream."""
     table = pa.record_batch(batch)
     sink = io.BytesIO()
     options = pa.ipc.IpcWriteOptions(compression=compression)
@@ -47,7 +47,7 @@ def ipc(batch: dict[str, pa.Array], *, is_file: bool, compression: str | None = 
 
 
 def patched(content: bytes, old: bytes, new: bytes) -> bytes:
-    """Returns `content` with `new` in the one place where `old` is."""
+    """Returns `content` with its only occurrence of `old` replaced by `new`."""
     assert content.count(old) == 1, (content.count(old), old)
     assert len(old) == len(new)
     return content.replace(old, new)
@@ -64,8 +64,8 @@ def _with_integer(form: str, numbers: list[int], at: int, number: int) -> tuple[
 
 
 def bad_offsets() -> Iterator[tuple[str, dict[str, pa.Array], bytes, bytes]]:
-    """Yields a name, the columns of a valid batch, and bytes of it to replace with others, for every kind of column."""
-    # Lengths that no other column has, so that their offsets are found.
+    """Yields a name, the columns of a valid batch, and bytes in it with their replacement, for every kind of column."""
+    # These lengths are unique to the column, so that its offsets can be located.
     texts = ["x" * (number + 3) for number in range(ROWS)]
     ends = [sum(map(len, texts[:count])) for count in range(ROWS + 1)]
     places = {"first": 0, "middle": ROWS // 2, "last": ROWS}
@@ -90,7 +90,7 @@ def bad_offsets() -> Iterator[tuple[str, dict[str, pa.Array], bytes, bytes]]:
 
 
 def bad_keys() -> Iterator[tuple[str, dict[str, pa.Array], bytes, bytes]]:
-    """Yields the same for the keys of dictionaries, and for views."""
+    """Yields the same for dictionary keys and for views."""
     keys = [0, 1, 1, 0, 1, 0, 1]
     coded = pa.DictionaryArray.from_arrays(pa.array(keys, pa.int32()), pa.array(["left", "right"]))
     binary = pa.DictionaryArray.from_arrays(pa.array(keys, pa.int32()), pa.array([b"\x0a\x00", b"\x0a\x01a"]))
@@ -120,13 +120,13 @@ def bad_keys() -> Iterator[tuple[str, dict[str, pa.Array], bytes, bytes]]:
 
 
 def bad_arrow() -> Iterator[tuple[str, bytes]]:
-    """Yields the name and the content of files of Arrow that are invalid, as streams and as files."""
+    """Yields the names and contents of invalid Arrow files, as streams and as files."""
     for name, batch, old, new in [*bad_offsets(), *bad_keys()]:
         for is_file in (False, True):
             yield f"{name}, {'file' if is_file else 'stream'}", patched(ipc(batch, is_file=is_file), old, new)
     for name, batch in {"columns": columns(), "encoded": encoded()}.items():
         content = ipc(batch, is_file=False)
-        # The length of the batch and of each column: more rows than the buffers hold.
+        # The length of the batch and of each column claims more rows than the buffers hold.
         for rows in (2**20, 2**40, 2**62, -1):
             changed = content.replace(_integers("q", [ROWS]), _integers("q", [rows]))
             assert changed != content
@@ -146,7 +146,6 @@ def bad_arrow() -> Iterator[tuple[str, bytes]]:
 
 
 def parquet(table: pa.Table, **options: Any) -> bytes:
-    """Returns a table as Parquet."""
     sink = io.BytesIO()
     defaults = {"compression": "zstd", "compression_level": 19, "write_statistics": False, "store_schema": False}
     pq.write_table(table, sink, **{**defaults, **options})
@@ -154,13 +153,13 @@ def parquet(table: pa.Table, **options: Any) -> bytes:
 
 
 def parquet_bombs() -> Iterator[tuple[str, bytes]]:
-    """Yields the name and the content of small files of Parquet that stand for gigabytes."""
+    """Yields the names and contents of small Parquet files that expand to gigabytes."""
     size, rows = 1024 * 1024, 8192
     shared = pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), pa.array([b"x" * size]))
     text = pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), pa.array(["x" * size]))
     wide = {"dictionary_pagesize_limit": 2**30}
     yield "a value that spans share", parquet(pa.table({"span": shared}), **wide)
-    # The ids of a real file are random, which makes it larger.
+    # A real file has random ids, which make it larger.
     same = {name: pa.array(["1" * 32] * rows) for name in ("trace_id", "span_id", "name")}
     spans = {**same, "start_time": pa.array(range(rows))}
     yield "a name that rows share", parquet(pa.table({**spans, "name": text}), **wide)

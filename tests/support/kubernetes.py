@@ -1,10 +1,10 @@
-"""The variables by which Kubernetes tells pods of services."""
+"""The variables through which Kubernetes tells pods about services."""
 
 from __future__ import annotations
 
 
 def service_links(name: str, host: str, *ports: tuple[str, int, str]) -> dict[str, str]:
-    """Returns the variables that the kubelet gives pods for a service: its `makeLinkVariables`, in Python.
+    """Returns the variables that the kubelet gives pods for a service, like its `makeLinkVariables`.
 
     Args:
         name: the name of the service.

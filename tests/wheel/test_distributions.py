@@ -1,4 +1,4 @@
-"""What would be uploaded, as checkers of uploads read it: metadata, contents, and what the module uses of CPython."""
+"""The distributions as upload checkers see them: metadata, contents, and the CPython API that the module uses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The wheel in a new environment without Rust: its tags, its extras, its user interface, and the demo."""
+"""The wheel in a new environment without Rust: its tags, extras, user interface and demo."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def free_port() -> int:
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A new virtual environment with the wheel and nothing of this checkout."""
+    """A new virtual environment with the wheel and without this checkout."""
     home = tmp_path_factory.mktemp("wheel") / "environment"
     venv.create(home, with_pip=True)
     pip = [str(home / "bin" / "python"), "-m", "pip", "install", "--quiet", str(newest_wheel())]
@@ -68,7 +68,7 @@ def members_of_wheel() -> dict[str, bytes]:
 
 
 def members_of_source_distribution() -> dict[str, bytes]:
-    """Returns the files of the source distribution beside the wheel, without the folder that they are in."""
+    """Returns the files of the source distribution beside the wheel, without their top folder."""
     (path,) = newest_wheel().parent.glob("spanwise-*.tar.gz")
     with tarfile.open(path) as archive:
         files = {member.name: archive.extractfile(member) for member in archive.getmembers() if member.isfile()}
@@ -81,7 +81,7 @@ def members_of_source_distribution() -> dict[str, bytes]:
     ids=["wheel", "source distribution"],
 )
 def test_the_user_interface_is_inside(members: Callable[[], dict[str, bytes]], package: str) -> None:
-    """Its build is committed: nobody who installs it needs Node."""
+    """The build is committed, so installation needs no Node."""
     found = members()
     folder = f"{package}/ui/dist/"
     inside = {name.removeprefix(folder): content for name, content in found.items() if name.startswith(folder)}

@@ -1,6 +1,6 @@
 """The objects of the gateway in agno's system tests: `spanwise serve support.apps.agno_gateway:service`.
 
-There most of them are remote objects of further servers; here all are hosted by one service. The model is scripted, the
+There, most of them are remote objects of other servers; here, one service hosts all of them. The model is scripted, the
 databases are files, and there is no knowledge base.
 """
 
@@ -30,7 +30,7 @@ SECRET = os.environ.get("JWT_SECRET_KEY", "")
 
 
 def answer(messages: Sequence[Message]) -> object:
-    """Repeats the last message; a very long story takes a minute, in which it can be cancelled."""
+    """Repeats the last message. A very long story takes a minute, so that it can be cancelled."""
     asked = str(messages[-1].content)
     return tell() if "very long story" in asked else ["You said: ", asked]
 

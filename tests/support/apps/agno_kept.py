@@ -1,4 +1,4 @@
-"""Components of agno that keep their runs in its db: `spanwise serve support.apps.agno_kept:service`."""
+"""Agno components that keep their runs in its db: `spanwise serve support.apps.agno_kept:service`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def kept_teams(db: SqliteDb) -> list[Any]:
 
 
 def kept_workflows(db: SqliteDb) -> list[Any]:
-    """Returns workflows whose agents are inside of compound steps, and keep their sessions in the same db."""
+    """Returns workflows with agents inside compound steps, which keep their sessions in the same db."""
 
     def step(name: str) -> Any:
         return AgnoStep(name=name, agent=agno_agent(name, db=db))

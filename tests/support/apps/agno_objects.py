@@ -153,7 +153,7 @@ def confirmed() -> AgnoWorkflow:
 
 
 def conditional() -> AgnoWorkflow:
-    """Returns a workflow whose condition is decided by its caller."""
+    """Returns a workflow with a condition that the caller decides."""
     decide = Condition(
         name="sure",
         steps=[AgnoStep(name="yes", executor=done)],
@@ -164,14 +164,14 @@ def conditional() -> AgnoWorkflow:
 
 
 def choosing() -> AgnoWorkflow:
-    """Returns a workflow whose caller chooses the route."""
+    """Returns a workflow with a route that the caller chooses."""
     choices: list[Any] = [AgnoStep(name=name, executor=done) for name in ("left", "right")]
     router = Router(name="way", choices=choices, human_review=HumanReview(requires_user_input=True))
     return AgnoWorkflow(id="choosing", name="Choosing", steps=[router])
 
 
 def nameless() -> AgnoWorkflow:
-    """Returns a workflow in which nothing has a name."""
+    """Returns a workflow whose parts have no names."""
     asked: Any = agno_agent("nobody")
     asked.name = None
     step: Any = AgnoStep(executor=done)

@@ -1,6 +1,6 @@
-"""Objects of agno that keep sessions in databases of their own: `spanwise serve support.apps.agno_sessions:service`.
+"""Agno objects with session databases of their own: `spanwise serve support.apps.agno_sessions:service`.
 
-`hosted(folder)` makes the same objects for agno's own service.
+`hosted(folder)` creates the same objects for agno's own service.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ async def confirmed_count(run_context: RunContext) -> str:
 
 
 def answer(messages: Sequence[Message]) -> object:
-    """Calls the tool that the message names, or recalls what users said."""
+    """Calls the tool that the message names, or recalls earlier user messages."""
     last = messages[-1]
     text = str(last.content)
     if last.role == "tool":
@@ -77,7 +77,7 @@ def hosted(folder: Path) -> dict[str, list[Any]]:
     async_db = AsyncSqliteDb(db_file=str(folder / "agno-async.db"), id="kept-async")
     model = ScriptedModel(answer=answer)
     tools: list[Any] = [count, confirmed_count]
-    counting: Any = step  # agno's annotation knows no function with a second parameter
+    counting: Any = step  # agno's annotation does not allow a function with a second parameter
     asking = Step(name="asked", executor=counting, human_review=HumanReview(requires_confirmation=True))
     return {
         "agents": [agent("counter", db=db), agent("async-counter", db=async_db)],

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
 
 CALLS = Path(os.environ.get("HOSTED_CALLS", os.devnull))
-"""The file that every call of a factory is appended to."""
+"""Every call of a factory is appended to this file."""
 
 
 def upper(message: str) -> str:
@@ -168,7 +168,7 @@ _serial = count(1)
 
 
 class Counted:
-    """A callable that a factory makes for one request only."""
+    """A callable that a factory creates for a single request."""
 
     def __init__(self, context: RequestContext) -> None:
         self.context = context
@@ -192,7 +192,7 @@ def build_sleeping(_context: RequestContext) -> Workflow:
 
 
 async def long_winded(message: str, call: Call) -> str:
-    """Emits as many mebibytes of events as the message says."""
+    """Emits the number of mebibytes of events that the message names."""
     for _ in range(int(message) * 16):
         call.emit(LONG_WINDED, "CustomEvent", content="x" * 64 * 1024)
         await asyncio.sleep(0)
@@ -200,7 +200,7 @@ async def long_winded(message: str, call: Call) -> str:
 
 
 def build_tampering(context: RequestContext) -> Workflow:
-    """Tries to change its context; the workflow returns which attempts succeeded."""
+    """Tries to change its context. The workflow returns the attempts that succeeded."""
     attempts: dict[str, Any] = {
         "claims": lambda: context.trusted.claims.__setitem__("sub", "eve"),  # type: ignore[index]
         "nested": lambda: context.trusted.claims["nested"].__setitem__("a", 2),

@@ -1,4 +1,4 @@
-"""A component that does not end when it is cancelled: `spanwise serve support.apps.deaf:service`."""
+"""A component that ignores its cancellation: `spanwise serve support.apps.deaf:service`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Agents that go on when a test says so, for services whose database is away: `support.apps.held:service`."""
+"""Agents that wait for a test, for services with an unavailable database: `support.apps.held:service`."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 async def held(message: str) -> AsyncIterator[str]:
-    """Ends once the file that the message names exists."""
+    """Ends once the file named by the message exists."""
     yield "begun "
-    while not Path(message).exists():  # noqa: ASYNC110, ASYNC240  # another process creates it
+    while not Path(message).exists():  # noqa: ASYNC110, ASYNC240  # another process creates the file
         await asyncio.sleep(0.02)
     yield "ended"
 

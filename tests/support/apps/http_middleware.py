@@ -1,4 +1,4 @@
-"""Programs that mount a service and verify callers in middleware of their framework, which covers HTTP only."""
+"""Programs that mount a service and verify callers in framework middleware, which covers only HTTP."""
 
 from __future__ import annotations
 
@@ -31,13 +31,12 @@ service = Service(workflows=[Workflow([str.upper], id="shout")])
 
 @asynccontextmanager
 async def lifespan(_app: object) -> AsyncIterator[None]:
-    """Opens and closes the service."""
     await service.open()
     yield
     await service.close()
 
 
-def _user_of(scope: Any) -> str | None:  # each framework has a type of its own
+def _user_of(scope: Any) -> str | None:  # each framework has its own type
     return USERS.get(HTTPConnection(scope).cookies.get("session", ""))
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def refund(message: str, call: Call) -> str | Pause:
-    """Reads its answer as the documentation does."""
+    """Reads its answer as the documentation shows."""
     if not call.is_continued:
         return Pause([{"question": f"Refund {message}?"}])
     return "refunded" if call.answers[0]["confirmation"] else "kept"

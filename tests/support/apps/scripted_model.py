@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class ScriptedModel(Model):
-    """A model whose reply is what `answer` returns: text, pieces of text, a tool call, or an error to raise."""
+    """A model whose reply comes from `answer`: text, pieces of text, a tool call, or an error to raise."""
 
     id: str = "scripted-1"
     name: str | None = "Scripted"
@@ -80,5 +80,5 @@ def _as_pieces(found: object) -> Iterator[ModelResponse]:
             yield ModelResponse(role="assistant", content=str(found), response_usage=_USAGE)
 
 
-# The instrumentor only finds models in agno's own modules.
+# The instrumentor finds models only in agno's own modules.
 vars(agno.models.base)["Scripted"] = ScriptedModel

@@ -1,1 +1,1 @@
-"""A browser for tests: Debian's Chromium, driven by Playwright, and what a page of ours never does in it."""
+"""A browser for tests: Debian's Chromium, driven by Playwright, with checks for forbidden behaviour of pages."""

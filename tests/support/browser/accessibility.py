@@ -1,4 +1,4 @@
-"""Accessibility of a page, as axe sees it."""
+"""The accessibility of a page, checked by axe."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 def assert_accessible(page: Page) -> None:
-    """Asserts that axe finds no violation of any of its rules in the page, once what it asked for is there.
+    """Asserts that axe finds no violation in the page, after its requests have finished.
 
-    What is asked for anew is dimmed until then.
+    Content is dimmed while it is reloading, which axe would report.
     """
     expect(page.locator("[aria-busy='true']")).to_have_count(0)
     results = Axe().run(page)

@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 PATIENCE_MILLISECONDS = 10_000
-"""How long a test waits for what it expects of a page."""
+"""How long a test waits for an expected state of a page."""
 
 
 @contextmanager
 def start_chromium() -> Iterator[Browser]:
-    """Starts Chromium, and ends it at the end of the block. Skips the test where it is not installed."""
+    """Starts Chromium, and closes it at the end of the block. Skips the test if it is not installed."""
     program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if program is None:
         skip_missing("Chromium is not installed")
     expect.set_options(timeout=PATIENCE_MILLISECONDS)
     with sync_playwright() as playwright:
-        # Its sandbox needs rights that containers do not have. It loads nothing but our own pages.
+        # The sandbox needs rights that containers lack. Chromium loads only our own pages.
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
         try:
             yield browser

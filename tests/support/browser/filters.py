@@ -1,4 +1,4 @@
-"""The filter of the list of traces: in its address, and what the list shows for it."""
+"""The filter of the trace list: its form in the address, and the list that it produces."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def place(expression: object, **params: str) -> str:
-    """Returns the place of the traces that match an expression, or a text that is none."""
+    """Returns the place of the traces that match an expression, or a text that is not an expression."""
     text = expression if isinstance(expression, str) else json.dumps(expression)
     return "#/traces?from=all&q=" + quote(text, safe="") + "".join(f"&{name}={value}" for name, value in params.items())
 
@@ -40,7 +40,7 @@ def expect_total(page: Page, service: RunningService, expression: object) -> Non
 
 
 def expect_newest(page: Page, service: RunningService, expression: object) -> None:
-    """Expects the trace first that the service has first, for the list does not count what spans decide."""
+    """Expects the service's first trace at the top, because the list does not count conditions on spans."""
     search = {"filter": expression, "limit": 1, "detail": "summary"}
     (newest,) = service.http.post("/traces/search", json=search).raise_for_status().json()["data"]
     first = page.locator("[data-row] a").first

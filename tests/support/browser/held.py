@@ -1,4 +1,4 @@
-"""Requests of a page that are held back."""
+"""Held requests of a page."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def hold_requests(page: Page, pattern: str) -> list[Route]:
-    """Holds back every request of a page to an address that fits `pattern`, and returns the list that they come to."""
+    """Holds every request of a page to an address that matches `pattern`. Returns the list that collects them."""
     held: list[Route] = []
 
     def hold(route: Route) -> None:

@@ -1,4 +1,4 @@
-"""Traces whose every field is an attempt on the browser that shows it."""
+"""Traces in which every field attacks the browser that shows it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 
 _TOUCH = "globalThis.touched = true"
 _ELSEWHERE = "http://192.0.2.1/leak"
-"""An address that belongs to nobody (RFC 5737)."""
+"""An address reserved for documentation (RFC 5737)."""
 
 TEXTS: dict[str, str] = {
     "script": f"<script>{_TOUCH}; alert(1)</script>",
@@ -34,21 +34,21 @@ TEXTS: dict[str, str] = {
     "one word": "w" * 100_000,
     "combining": "a" + "\u0301" * 10_000,
 }
-"""What a field may hold, by name. Nothing of it may run, be requested, or break the page."""
+"""The texts of hostile fields, by name. None of them may run, be requested, or break the page."""
 
 
 def trace_id(name: str) -> str:
-    """Returns the id of the trace whose fields are the text of that name."""
+    """Returns the id of the trace with the text of this name in its fields."""
     return f"{0xBAD:03x}{list(TEXTS).index(name):029x}"
 
 
 def session_id(name: str) -> str:
-    """Returns the session id of that trace: the text itself, cut, because ids of sessions are short."""
+    """Returns the session id of that trace: the text itself, truncated because session ids are short."""
     return TEXTS[name][:200]
 
 
 def export_of(name: str) -> bytes:
-    """Returns an OTLP/JSON request with the trace of that name: an agent, a call of a model and a failed tool call."""
+    """Returns an OTLP/JSON request with the trace of this name: an agent, a model call and a failed tool call."""
     text = TEXTS[name]
     messages = json.dumps([{"role": "user", "content": text}, {"role": text[:100], "content": text}])
     agent = {

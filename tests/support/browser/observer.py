@@ -1,4 +1,4 @@
-"""Watches what pages do that a page of ours never does."""
+"""Detects forbidden behaviour of our pages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, ConsoleMessage, Dialog, Request, WebError
 
 INLINE_SCHEMES = {"data", "blob", "about"}
-"""Schemes of addresses that no request is sent for."""
+"""Address schemes that cause no request."""
 _REPORT = """
 document.addEventListener("securitypolicyviolation", (event) =>
     reportViolation(`${event.effectiveDirective} blocked ${event.blockedURI || "inline"} ${event.sample}`));
@@ -20,10 +20,10 @@ document.addEventListener("securitypolicyviolation", (event) =>
 
 
 class Observer:
-    """Collects console errors, uncaught errors, reports of the content policy, dialogs and requests to elsewhere.
+    """Collects console errors, uncaught errors, content policy reports, dialogs and requests to other hosts.
 
     Attributes:
-        problems: what was found, as text.
+        problems: the findings, as text.
     """
 
     def __init__(self, context: BrowserContext, url: str, expected: Sequence[str]) -> None:
@@ -31,7 +31,7 @@ class Observer:
 
         Args:
             context: the browser context.
-            url: where the service is; a request to any address not below it is a problem.
+            url: the address of the service; a request to any address outside it is a problem.
             expected: patterns of problems that the test causes on purpose.
         """
         self.problems: list[str] = []

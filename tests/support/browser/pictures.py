@@ -1,4 +1,4 @@
-"""Screenshots, which stay as files of the run."""
+"""Screenshots, kept as files of the run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NOT_IN_NAMES = re.compile(r"[^\w.-]+")
 
 
 def take_picture(page: Page, name: str) -> Path:
-    """Writes what the page shows to `target/screenshots/<name>.png`, and returns the path."""
+    """Writes a screenshot of the page to `target/screenshots/<name>.png`, and returns the path."""
     path = PICTURES / (_NOT_IN_NAMES.sub("-", name) + ".png")
     page.screenshot(path=path, animations="disabled")
     return path

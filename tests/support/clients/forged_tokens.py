@@ -1,4 +1,4 @@
-"""Tokens written by hand, part by part, valid or not, and verifiers for them."""
+"""Tokens assembled by hand, valid or not, and their verifiers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def key(name: str, algorithm: str = "RS256") -> SigningKey:
 
 
 def public_pem(signing: SigningKey) -> str:
-    """Returns the key that verifies signatures of `signing`."""
+    """Returns the public key that verifies signatures of `signing`."""
     return signing.public_text or signing.private_text.strip()
 
 
@@ -63,7 +63,7 @@ def key_ring(environ: Mapping[str, str] | None = None, /, **config: object) -> K
 
 
 def verifier(now: float = NOW, **config: object) -> TokenVerifier:
-    """Returns a verifier of tokens of the key `own`, at the time `now`."""
+    """Returns a verifier of tokens signed by the key `own`, at the time `now`."""
     given = {"verification_keys": [public_pem(key("own"))], **config}
     return TokenVerifier(_config(given), key_ring(None, **given), lambda: now)
 
@@ -73,7 +73,7 @@ def _config(given: Mapping[str, object]) -> AuthorizationConfig:
 
 
 def rejection(token: str, verifying: TokenVerifier | None = None) -> str:
-    """Returns why `token` is rejected. Verifies it twice, for a rejected token must not come out of the cache."""
+    """Returns why `token` is rejected. Verifies it twice, because a rejected token must not come from the cache."""
     verifying = verifying or verifier()
     texts = set()
     for _ in range(2):
@@ -115,7 +115,6 @@ def token_without_kid(name: str) -> str:
 
 
 def is_accepted(verifying: TokenVerifier, given: str) -> bool:
-    """Returns whether a verifier accepts a token."""
     try:
         return verifying.verify(given).user_id == "alice"
     except UnauthenticatedError:
@@ -123,7 +122,7 @@ def is_accepted(verifying: TokenVerifier, given: str) -> bool:
 
 
 class PublishedJwks:
-    """A JWKS published in memory, which counts how often it is fetched."""
+    """A JWKS published in memory, which counts its fetches."""
 
     def __init__(self, text: str) -> None:
         self.text: str | None = text

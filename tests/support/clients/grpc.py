@@ -1,6 +1,6 @@
-"""A client of gRPC over a socket of its own, so that tests can also break the protocol.
+"""A gRPC client on its own socket, so that tests can also violate the protocol.
 
-It knows nothing of the service: the protocol engine is `h2`, and the frames of messages are written out here.
+It shares no code with the service: the protocol engine is `h2`, and the message frames are written here.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ UNIMPLEMENTED, UNAVAILABLE, UNAUTHENTICATED = 12, 14, 16
 
 
 class Reply(NamedTuple):
-    """What a call returned.
+    """The result of a call.
 
     Attributes:
         headers: headers and trailers.
-        message: the message of the response; None if it has none.
-        reset: the code with which the stream was reset, if it was.
+        message: the message of the response; None without a message.
+        reset: the code with which the stream was reset; None without a reset.
     """
 
     headers: dict[str, str]
@@ -73,7 +73,7 @@ class Reply(NamedTuple):
 
 
 class _Engine(H2Connection):
-    """One that goes on after GOAWAY, which leaves the calls under way alone."""
+    """An engine that continues after GOAWAY, which does not affect the calls in progress."""
 
     def _receive_goaway_frame(self, frame: Any) -> tuple[list[Any], list[Any]]:
         found: tuple[list[Any], list[Any]] = super()._receive_goaway_frame(frame)
@@ -88,11 +88,11 @@ class GrpcClient:
         h2: the protocol engine.
         socket: the connection.
         goaway: the code with which the server ended the connection, if it did.
-        is_closed: whether the server closed it.
+        is_closed: True if the server closed it.
     """
 
     def __init__(self, port: int, context: ssl.SSLContext | None = None) -> None:
-        """Connects, with TLS if there is a `context`, and sends the preface."""
+        """Connects, with TLS if `context` is given, and sends the preface."""
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT_SECONDS)
         if context is not None:
             self.socket = context.wrap_socket(self.socket, server_hostname="localhost")
@@ -112,7 +112,7 @@ class GrpcClient:
         self.socket.close()
 
     def flush(self) -> None:
-        """Sends what the protocol engine has to send."""
+        """Sends the pending data of the protocol engine."""
         self.socket.sendall(self.h2.data_to_send())
 
     def begin(self, path: str = EXPORT, metadata: Mapping[str, str] | None = None) -> int:
@@ -132,7 +132,7 @@ class GrpcClient:
         return stream_id
 
     def send(self, stream_id: int, data: bytes, *, is_last: bool = True) -> None:
-        """Sends data as fast as the server allows; less of it if the server ends the call before."""
+        """Sends data as fast as the server allows. Stops early if the server ends the call."""
         while stream_id not in self._ended and not self.is_closed:
             size = min(len(data), self.h2.local_flow_control_window(stream_id), self.h2.max_outbound_frame_size)
             if size or not data:
@@ -145,7 +145,7 @@ class GrpcClient:
                 self.receive()
 
     def settle(self) -> None:
-        """Waits until the server has handled everything that was sent."""
+        """Waits until the server has handled all data sent so far."""
         self._is_settled = False
         self.h2.ping(b"settled?")
         self.flush()
@@ -154,7 +154,7 @@ class GrpcClient:
             self.receive()
 
     def receive(self) -> None:
-        """Handles what the server sends next, or that it closed the connection."""
+        """Handles the next data of the server, or the end of the connection."""
         try:
             data = self.socket.recv(65536)
         except ConnectionError:
@@ -216,7 +216,7 @@ class GrpcClient:
             message: its message.
             metadata: its metadata.
             path: its service and method.
-            compression: `gzip` compresses the message; anything else is only said to be its compression.
+            compression: `gzip` compresses the message; any other value is only declared.
         """
         given = dict(metadata or {}) | ({"grpc-encoding": compression} if compression else {})
         stream_id = self.begin(path, given)
@@ -226,7 +226,7 @@ class GrpcClient:
 
 
 def framed(message: bytes, *, is_compressed: bool = False) -> bytes:
-    """Returns a message as it stands in the body of a call."""
+    """Returns a message in its frame."""
     return struct.pack(">BI", is_compressed, len(message)) + message
 
 

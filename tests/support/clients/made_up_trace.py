@@ -1,4 +1,4 @@
-"""Traces made up for a test span by span, of any size and shape."""
+"""Traces that a test builds span by span, of any size and shape."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
     import httpx
 
 START = 1_790_000_000 * 10**9
-"""When made-up traces start, in Unix nanoseconds."""
+"""The start of made-up traces, in Unix nanoseconds."""
 _MILLISECOND = 1_000_000
 _FAILED = 2
 _SPANS_A_REQUEST = 5_000
 
 
 class MadeUpTrace:
-    """A trace to fill and to send.
+    """A trace to fill and send.
 
     Attributes:
-        trace_id: its id, which no other trace has: tests share stores.
-        spans: its spans in OTLP/JSON, in the order in which they were added.
-        resource: the attributes of the resource that all of them share.
+        trace_id: its id, unique because tests share stores.
+        spans: its spans in OTLP/JSON, in order of addition.
+        resource: the resource attributes of all spans.
     """
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class MadeUpTrace:
         self.spans: list[dict[str, Any]] = []
         self.resource: dict[str, str | int] = {}
 
-    def add(  # noqa: PLR0913  # what a span has
+    def add(  # noqa: PLR0913  # the members of a span
         self,
         name: str,
         type_: str = "CHAIN",
@@ -53,8 +53,8 @@ class MadeUpTrace:
             parent: the id of its parent; empty for a root.
             start: milliseconds after `START`.
             duration: in milliseconds.
-            error: why it failed; None if it did not.
-            attributes: added to its attributes.
+            error: its error message; None without an error.
+            attributes: further attributes.
         """
         span_id = f"{len(self.spans) + 1:016x}"
         begin = START + int(start * _MILLISECOND)
@@ -102,7 +102,7 @@ def _any_value(value: str | int) -> dict[str, str | bool]:
 
 
 def large_trace(count: int) -> MadeUpTrace:
-    """Returns a trace of `count` spans as a framework records them: agents, their steps, calls of models and tools."""
+    """Returns a trace of `count` spans as a framework records it: agents, steps, model calls and tool calls."""
     random = Random(count)
     trace = MadeUpTrace()
     root = trace.add("import orders", "AGENT", duration=count * 2)

@@ -1,4 +1,4 @@
-"""OTLP requests: the captured ones of `tests/otlp`, and small ones made for a test."""
+"""OTLP requests: those captured in `tests/otlp`, and small ones built by tests."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ class Capture(Struct, frozen=True):
 
     @property
     def body(self) -> bytes:
-        """Returns the body as it was sent."""
         return (OTLP / self.file).read_bytes()
 
     def send(self, client: httpx.Client) -> httpx.Response:
@@ -40,7 +39,7 @@ class Capture(Struct, frozen=True):
 
 
 class CapturedTrace(Struct, frozen=True):
-    """What the manifest says about one captured trace."""
+    """The manifest's entry about one captured trace."""
 
     trace_id: str
     spans: int

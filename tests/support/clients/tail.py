@@ -25,7 +25,7 @@ SHAPES = {"started": TailStarted, "trace": TailTrace, "dropped": TailDropped, "g
 
 
 class Event(NamedTuple):
-    """One event; `id` is empty if it has none."""
+    """One event; `id` is empty without an id."""
 
     id: str
     name: str
@@ -36,7 +36,7 @@ class TailClient:
     """An open tail whose events a thread reads."""
 
     def __init__(self, response: httpx.Response) -> None:
-        """Begins to read."""
+        """Starts to read."""
         self.response = response
         self.last_id = ""
         self._events: Queue[Event | None] = Queue()
@@ -48,7 +48,7 @@ class TailClient:
             for event in events_of(self.response):
                 self._events.put(event)
         except (httpx.HTTPError, httpx.StreamError):
-            pass  # the connection was cut, as some tests do
+            pass  # some tests cut the connection
         finally:
             self._events.put(None)
 
@@ -60,7 +60,7 @@ class TailClient:
         return event
 
     def trace(self) -> dict[str, Any]:
-        """Returns the data of the next event, which must be a trace."""
+        """Returns the data of the next event. Fails unless it is a trace."""
         event = self.next()
         assert event is not None
         assert event.name == "trace", event
@@ -76,7 +76,7 @@ class TailClient:
         return found
 
     def rest(self, seconds: float) -> list[Event]:
-        """Returns the events that come within a time."""
+        """Returns the events of the next seconds."""
         found: list[Event] = []
         try:
             while (event := self.next(seconds)) is not None:
@@ -87,7 +87,7 @@ class TailClient:
 
 
 def events_of(response: httpx.Response) -> Iterator[Event]:
-    """Yields the events of a stream, without comments; checks the form of each."""
+    """Yields the events of a stream, without comments. Checks the form of each."""
     text = b""
     for piece in response.iter_raw():
         text += piece
@@ -112,7 +112,7 @@ def tail(
     resumes: bool = False,
     **body: object,
 ) -> Iterator[TailClient]:
-    """Opens a tail and reads `started`, which must say whether it resumes."""
+    """Opens a tail and reads `started`, which must report whether it resumes."""
     sent = (headers or {}) | ({"Last-Event-ID": last_id} if last_id is not None else {})
     with httpx.stream("POST", f"{service.url}/traces/tail", json=body, headers=sent, timeout=60) as response:
         assert response.status_code == 200, response.read()
@@ -123,6 +123,6 @@ def tail(
         try:
             yield client
         finally:
-            # A socket that a thread reads is not closed before that read ends: here with the next heartbeat.
+            # A thread's read keeps the socket open until the next heartbeat.
             with suppress(OSError):
                 response.extensions["network_stream"].get_extra_info("socket").shutdown(socket.SHUT_RDWR)

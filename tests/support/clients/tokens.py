@@ -18,7 +18,7 @@ _new_signing_key = cache(new_signing_key)
 
 
 def signing_key(algorithm: str = "RS256") -> SigningKey:
-    """Returns the key that signs the tokens; always the same for an algorithm."""
+    """Returns the key that signs the tokens; always the same key for an algorithm."""
     return _new_signing_key(algorithm)
 
 
@@ -30,7 +30,7 @@ def jwks_file(folder: Path) -> str:
 
 
 def claims(sub: str, *scopes: str) -> dict[str, object]:
-    """Returns the claims of a token that is valid for an hour, longer than a run of the tests."""
+    """Returns the claims of a token that is valid for an hour, which is longer than a test run."""
     return {"sub": sub, "scopes": list(scopes), "exp": int(time.time()) + 3600}
 
 

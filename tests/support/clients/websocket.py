@@ -1,4 +1,4 @@
-"""A client of the WebSocket of a running service."""
+"""A WebSocket client of a running service."""
 
 from __future__ import annotations
 
@@ -35,7 +35,6 @@ class WebSocketClient:
                 return message
 
     def send(self, action: str, **members: object) -> None:
-        """Sends an action."""
         self.connection.send(json.dumps({"action": action, **members}))
 
     def request(self, action: str, **members: object) -> dict[str, Any]:
@@ -56,7 +55,7 @@ class WebSocketClient:
         return found
 
     def close_code(self) -> int:
-        """Waits until the service closes the socket and returns the close code; skips messages before that."""
+        """Waits until the service closes the socket and returns the close code. Skips earlier messages."""
         try:
             while True:
                 self.connection.recv(timeout=90)

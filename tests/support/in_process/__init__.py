@@ -1,1 +1,1 @@
-"""Parts of Spanwise in the process of the test: a client of an application, stores, and runs of components."""
+"""Parts of Spanwise in the process of the test: an application client, stores, and component runs."""

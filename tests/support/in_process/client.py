@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def client_of(service: Service) -> AsyncIterator[httpx.AsyncClient]:
-    """Yields a client of the application of a service; neither starts nor stops the service."""
+    """Yields a client of the application of a service. Neither starts nor stops the service."""
     transport = httpx.ASGITransport(service.app)
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
         yield client

@@ -8,7 +8,7 @@ from spanwise.cli import commands
 
 
 def spanwise(*arguments: str) -> str:
-    """Returns what a command prints on standard output; its exit code is 0."""
+    """Returns the standard output of a command, and asserts that its exit code is 0."""
     done = CliRunner().invoke(commands, arguments)
     assert done.exit_code == 0, done.output
     return done.stdout

@@ -57,7 +57,7 @@ class Recorder:
 
     def resume(self, component: Component, paused: Outcome, *answers: dict[str, Any]) -> Outcome:
         assert paused.pause is not None
-        state = msgspec.json.decode(msgspec.json.encode(paused.pause.state))  # it survives a restart
+        state = msgspec.json.decode(msgspec.json.encode(paused.pause.state))  # the state survives a restart
         checking = check_answers(component, PausedCall(state, paused.pause.requirements), answers)
         return self.run(component, is_continued=True, state=state, answers=asyncio.run(checking))
 

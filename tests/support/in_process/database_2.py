@@ -1,4 +1,4 @@
-"""Databases of runs as version 2 wrote them, to be upgraded."""
+"""Run databases as version 2 wrote them, for upgrades."""
 
 from __future__ import annotations
 
@@ -68,10 +68,10 @@ def tables_of(dialect: str) -> tuple[MetaData, Table, Table, Table]:
 
 
 def write_version_2(connection: Connection, rows: dict[str, list[dict[str, Any]]]) -> None:
-    """Creates the tables of version 2 and adds rows, with plain values where the tables have JSON.
+    """Creates the tables of version 2 and adds rows. JSON columns take plain values.
 
     Args:
-        connection: of an empty database.
+        connection: a connection to an empty database.
         rows: the rows by the name of their table.
     """
     tables, *_ = tables_of(connection.dialect.name)
@@ -88,7 +88,6 @@ def write_version_2(connection: Connection, rows: dict[str, list[dict[str, Any]]
 
 
 def session_row(session_id: str, user_id: str | None) -> dict[str, Any]:
-    """Returns a row of the table of sessions."""
     return {
         "session_id": session_id,
         "user_id": user_id,
@@ -104,7 +103,6 @@ def session_row(session_id: str, user_id: str | None) -> dict[str, Any]:
 
 
 def run_row(run_id: str, session_id: str, user_id: str | None) -> dict[str, Any]:
-    """Returns a row of the table of runs."""
     return {
         "run_id": run_id,
         "session_id": session_id,
@@ -126,4 +124,4 @@ EXAMPLE: dict[str, list[dict[str, Any]]] = {
     "runs": [run_row("r3", "of ann", "ann"), run_row("r1", "of nobody", "bob"), run_row("r2", "of ann", None)],
     "events": [{"run_id": "r1", "position": 0, "name": "RunStarted", "body": b"{}"}],
 }
-"""Sessions of a user, of nobody and without runs."""
+"""Sessions with a user, without a user, and without runs."""

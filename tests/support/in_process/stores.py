@@ -18,20 +18,20 @@ EVERYTHING = Filter.compile(b"{}")
 
 
 def open_sharded(folder: Path, count: int, **options: Any) -> ShardedStore:
-    """Returns a sharded store over new stores of this process, in a folder."""
+    """Returns a sharded store over new stores of this process in a folder."""
     layout = Layout.of(count)
     shards = [LocalShard(TraceStore.open(str(folder / shard.store)), layout.number) for shard in layout.shards]
     return ShardedStore(layout, shards, **options)
 
 
 def ingest(store: Store, *numbers: int, **attributes: str) -> None:
-    """Ingests the traces with these numbers, one request each; returns once all are acknowledged."""
+    """Ingests the traces with these numbers, one request each. Returns once all are acknowledged."""
     for number in numbers:
         store.ingest(export_request(f"{number:032x}", "00000000000000a1", **attributes), "application/json")
 
 
 def request_of_traces(traces: dict[int, dict[str, str]]) -> bytes:
-    """Returns a single request with several traces: number of the trace to the attributes of its span."""
+    """Returns a single request with several traces, given as a map from the trace's number to its span's attributes."""
     exports = [
         json.loads(export_request(f"{number:032x}", "00000000000000a1", **attributes))
         for number, attributes in traces.items()

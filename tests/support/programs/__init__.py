@@ -1,4 +1,4 @@
-"""Programs that tests run in separate processes, so that they can be killed."""
+"""Programs that tests run in separate processes, so that tests can kill them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from support.paths import TESTS
 
 
 def start(module: str, *arguments: object, **options: Any) -> subprocess.Popen[str]:
-    """Starts `support.programs.<module>` with these arguments; `options` are those of `subprocess.Popen`."""
+    """Starts `support.programs.<module>` with these arguments; `options` are passed to `subprocess.Popen`."""
     command = [sys.executable, "-m", f"support.programs.{module}", *map(str, arguments)]
     return subprocess.Popen(command, env=environment(), text=True, stdout=subprocess.PIPE, **options)
 

@@ -1,4 +1,4 @@
-"""A plugin of pytest that runs tests that are coroutines: `pytest -p support.programs.asyncio_tests`."""
+"""A pytest plugin that runs coroutine tests: `pytest -p support.programs.asyncio_tests`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import pytest
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declares the mark that such tests have."""
+    """Declares the mark of coroutine tests."""
     config.addinivalue_line("markers", "asyncio: a test that is a coroutine")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Runs a test that is a coroutine on an event loop of its own."""
+    """Runs a coroutine test on its own event loop."""
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
     arguments = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}

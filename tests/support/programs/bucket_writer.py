@@ -1,7 +1,7 @@
 """A process that writes traces to a store: `python -m support.programs.bucket_writer URL NUMBER`.
 
-Prints `open` or `rejected`, then `acknowledged TRACE_ID` or `failed ERROR` for each trace and `done`. A line on its
-standard input makes it write one more trace; the end of the input closes the store.
+Prints `open` or `rejected`, then `acknowledged TRACE_ID` or `failed ERROR` for each trace, and `done`. Each line on its
+standard input requests one more trace. The end of the input closes the store.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ def _ingest(store: TraceStore, trace_id: str) -> None:
 
 
 def main(url: str, number: int) -> None:
-    """Opens the store and writes to it."""
     try:
         store = TraceStore.open(url)
     except StoreLockedError:

@@ -1,7 +1,7 @@
-"""A process that writes, seals, merges, deletes and expires traces until it is killed.
+"""A process that writes, flushes, merges, deletes and expires traces until it is killed.
 
-Run as `python -m support.programs.busy_store FOLDER SEED`. Each line it prints reports something that has happened:
-`kept ID` a trace was acknowledged, `going ID` its deletion has begun, `gone ID` its deletion has returned.
+Run as `python -m support.programs.busy_store FOLDER SEED`. Each printed line reports an event: `kept ID` a trace was
+acknowledged, `going ID` its deletion has started, `gone ID` its deletion has returned.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def ingest(store: TraceStore, trace_id: str, start: int) -> bool:
 
 
 def write(store: TraceStore, rng: random.Random) -> None:
-    """Writes traces that stay, traces that are past their retention, and traces that it deletes again."""
+    """Writes traces that stay, traces past their retention, and traces that it deletes again."""
     while True:
         young, old, doomed = (f"{rng.getrandbits(128):032x}" for _ in range(3))
         now = time.time_ns()

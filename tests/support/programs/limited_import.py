@@ -1,4 +1,4 @@
-"""Reads files of unknown origin in a process of limited memory, and says of each what came of it.
+"""Reads files of unknown origin in a process with limited memory, and prints the outcome of each.
 
 Usage: `python -m support.programs.limited_import HOW BYTES FOLDER FILE...`, where HOW is one of
 
@@ -7,7 +7,7 @@ Usage: `python -m support.programs.limited_import HOW BYTES FOLDER FILE...`, whe
 - `table`: the same with a table;
 - `mask`: PyArrow reads the file, and a filter takes its batches.
 
-A line for each file is its name and the exit code or the name of the exception.
+Each line of output is a file's name and the exit code or the name of the exception.
 """
 
 from __future__ import annotations

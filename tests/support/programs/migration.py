@@ -1,9 +1,9 @@
-"""Processes that open new or older stores and databases, and may be killed at any moment while they do.
+"""Processes that open new or older stores and databases, and may be killed at any moment.
 
 `python -m support.programs.migration store FOLDER` opens a trace store and rewrites all of it in the current format.
-`python -m support.programs.migration databases FOLDER` opens run databases `0.db`, `1.db` and so on, each in a child
-that dies one SQL statement later than the one before, until one survives; it prints how many died. Each database
-starts as a copy of `old.db`, if that exists.
+`python -m support.programs.migration databases FOLDER` opens run databases `0.db`, `1.db` and so on. Each is opened in
+a child process that dies one SQL statement later than the previous one, until one survives. The program prints the
+number that died. Each database starts as a copy of `old.db`, if that exists.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def renew_store(folder: str) -> None:
 
 
 def open_databases(folder: Path) -> None:
-    """Opens databases, each in a child process that dies one statement later than the one before it."""
+    """Opens databases, each in a child process that dies one statement later than the previous one."""
     for statements in count():
         path = folder / f"{statements}.db"
         if (folder / "old.db").exists():

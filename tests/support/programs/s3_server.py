@@ -1,6 +1,6 @@
-"""moto's S3 server on the loopback: `python s3_server.py PORT`.
+"""moto's S3 server on the loopback interface: `python s3_server.py PORT`.
 
-It is single-threaded, because moto does not make a conditional put atomic.
+It is single-threaded because moto's conditional put is not atomic.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A process that ingests, flushes, deletes and closes a store, and prints a line after each.
+"""A process that ingests into, flushes, deletes from and closes a store, and prints a line after each step.
 
 Run as `python -m support.programs.synced_store FOLDER`.
 """

@@ -1,4 +1,4 @@
-"""Servers of other projects on the loopback: object stores, PostgreSQL, and a proxy that injects faults."""
+"""Servers of other projects on the loopback interface: object stores, PostgreSQL, and a fault-injecting proxy."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ NO_SKIPS = "TESTS_SKIP_NOTHING"
 
 
 def skip_missing(message: str, *, is_installable: bool = True) -> NoReturn:
-    """Skips the test for want of a server, or fails it where `NO_SKIPS` is set and the server could be installed."""
+    """Skips the test because a server is missing. Fails it if `NO_SKIPS` is set and the server could be installed."""
     assert NO_SKIPS not in os.environ or not is_installable, message
     pytest.skip(message)

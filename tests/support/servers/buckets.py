@@ -1,4 +1,4 @@
-"""Object store servers, each in a process of its own on the loopback, with one bucket."""
+"""Object store servers with one bucket, each in its own process on the loopback interface."""
 
 from __future__ import annotations
 
@@ -67,14 +67,13 @@ class BucketServer:
         self._process.wait()
 
     def create_bucket(self) -> None:
-        """Creates the bucket."""
         raise NotImplementedError
 
     def environment(self, port: int | None = None) -> dict[str, str]:
         """Returns the environment variables of a store in the bucket, with a short timeout.
 
         Args:
-            port: the port of a proxy to go through.
+            port: the port of a proxy in front of the server.
         """
         raise NotImplementedError
 
@@ -83,7 +82,6 @@ class BucketServer:
         raise NotImplementedError
 
     def content(self, key: str) -> bytes:
-        """Returns the content of one object."""
         raise NotImplementedError
 
     def replace(self, key: str, content: bytes) -> None:
@@ -164,7 +162,7 @@ class GoogleStorage(S3):
             assert generation == "0", "objects are created, never overwritten"
             lower["if-none-match"] = "*"
         key, mark, query = path.partition("?")
-        # The client sends Google's host name whatever the address, and escapes `/` as `%2F`.
+        # The client sends Google's host name to any address, and escapes `/` as `%2F`.
         return unquote(key) + mark + query, lower | {"host": "127.0.0.1"} | cls.signed
 
 
@@ -178,7 +176,7 @@ class Azurite(BucketServer):
     key = base64.b64encode(SECRET.encode()).decode()
 
     def __init__(self, log: Path) -> None:
-        """Starts the emulator; skips the test where it is not installed."""
+        """Starts the emulator; skips the test if it is not installed."""
         program = shutil.which(self.program)
         if program is None:
             message = f"`{self.program}` is not installed: `npm install --global azurite`"
@@ -217,7 +215,7 @@ class Azurite(BucketServer):
         return "/".join(["", self.account, BUCKET, *key])
 
     def _shared_access_signature(self) -> dict[str, str]:
-        """Returns a shared access signature of the account that allows everything until 2099."""
+        """Returns a shared access signature for the account that allows everything until 2099."""
         fields = {"sp": "rwdlac", "ss": "b", "srt": "sco", "st": "", "se": "2099-01-01T00:00:00Z"}
         fields |= {"sip": "", "spr": "", "sv": "2019-12-12"}
         text = "\n".join([self.account, *fields.values(), ""])

@@ -1,4 +1,4 @@
-"""A real nginx with a configuration of the documentation."""
+"""A real nginx with a configuration from the documentation."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def running(folder: Path, configuration: str, probe: str) -> Iterator[None]:
     """Runs nginx until the end of the block.
 
     Args:
-        folder: where its files are.
-        configuration: what stands inside `http`.
-        probe: a URL that responds once it runs, whatever its certificate.
+        folder: the folder of its files.
+        configuration: the content of the `http` block.
+        probe: a URL that responds once nginx runs. Its certificate is not verified.
     """
     program = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
     if program is None:
@@ -64,7 +64,7 @@ def _wait_until_it_responds(url: str) -> None:
     deadline = time.monotonic() + _START_SECONDS
     while True:
         try:
-            httpx.get(url, verify=False)  # noqa: S501  # a certificate of the test's own
+            httpx.get(url, verify=False)  # noqa: S501  # the test's own certificate
         except httpx.TransportError:
             assert time.monotonic() < deadline, f"nothing responds at {url}"
             time.sleep(0.05)

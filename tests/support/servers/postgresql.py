@@ -1,4 +1,4 @@
-"""A PostgreSQL server of Debian's packages, in a temporary folder on a free port of the loopback."""
+"""A PostgreSQL server from Debian's packages, in a temporary folder on a free loopback port."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 USER = "keeper"
 PASSWORD = "a secret: p@ss/word?"  # noqa: S105  # the server lives for seconds
 UNPRIVILEGED = ("postgres", "nobody")
-"""Users to run the server as where the tests run as root, which it does not allow."""
+"""Users for the server when the tests run as root, which PostgreSQL rejects."""
 
 
 @cache
@@ -35,7 +35,7 @@ def binaries() -> Path | None:
 
 
 class PostgresqlServer:
-    """A server of tests; `running` starts and stops one.
+    """A test server; `running` starts and stops one.
 
     Attributes:
         port: the port it listens on.
@@ -61,12 +61,12 @@ class PostgresqlServer:
         self._run("pg_ctl", "start", "-w", "-D", str(self._folder / "data"), "-l", log, "-o", options)
 
     def stop(self, mode: str = "fast") -> None:
-        """Stops the server and waits for its end; `immediate` is a crash."""
+        """Stops the server and waits for its exit; `immediate` is a crash."""
         self._run("pg_ctl", "stop", "-w", "-D", str(self._folder / "data"), "-m", mode)
 
     @contextmanager
     def read_only(self) -> Iterator[None]:
-        """Has the transactions of all sessions be read-only within the block."""
+        """Makes the transactions of all sessions read-only within the block."""
         self.begin_read_only()
         try:
             yield
@@ -74,7 +74,7 @@ class PostgresqlServer:
             self.end_read_only()
 
     def begin_read_only(self) -> None:
-        """Makes transactions of all sessions read-only, also those that are open."""
+        """Makes transactions of all sessions read-only, including open sessions."""
         self._configure("ALTER SYSTEM SET default_transaction_read_only = on")
 
     def end_read_only(self) -> None:
@@ -88,11 +88,11 @@ class PostgresqlServer:
             connection.execute("SELECT pg_reload_conf()")
             while connection.execute("SELECT pg_conf_load_time()").fetchone() == before:
                 pass
-        # The sessions that are open read the file before their next statement, once the postmaster has told them.
+        # Open sessions reload the file before their next statement, after a signal from the postmaster.
 
     @contextmanager
     def standby(self) -> Iterator[None]:
-        """Starts a stopped server in recovery, where it is at the end of its own log; starts it anew at the end."""
+        """Starts a stopped server in recovery, at the end of its own log. Restarts it normally at the end."""
         signal = self._folder / "data" / "standby.signal"
         signal.touch()
         try:
@@ -117,7 +117,7 @@ class PostgresqlServer:
 
     def _run(self, program: str, *arguments: str) -> None:
         user = _unprivileged() if os.geteuid() == 0 else None
-        # Not a pipe: the server inherits it, and reading would wait for the end of the server.
+        # A pipe would not work: the server inherits it, and reading would wait for the server's exit.
         with (self._folder.parent / f"{self._folder.name}.{program}.log").open("wb") as log:
             done = subprocess.run(
                 [str(self._binaries / program), *arguments],
@@ -134,11 +134,11 @@ class PostgresqlServer:
 
 @contextmanager
 def running() -> Iterator[PostgresqlServer]:
-    """Yields a running server; skips the test where PostgreSQL is not installed."""
+    """Yields a running server; skips the test if PostgreSQL is not installed."""
     found = binaries()
     if found is None:
         skip_missing("PostgreSQL is not installed")
-    # Not below pytest's folder, which only this user may read: the server may run as another.
+    # Only this user may read pytest's folder, but the server may run as another user.
     with tempfile.TemporaryDirectory(prefix="spanwise-postgresql-") as folder:
         server = PostgresqlServer(Path(folder), found)
         server.start()

@@ -1,4 +1,4 @@
-"""A reverse proxy that serves a service below a prefix of its own paths, as those of companies do."""
+"""A reverse proxy that serves a service below a path prefix, as company proxies do."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Self
 
 SESSION = "session=of-the-proxy"
-"""The cookie of a browser that a proxy has signed in."""
+"""The cookie of a browser signed in at the proxy."""
 
 
 class _Request(BaseHTTPRequestHandler):
@@ -18,7 +18,7 @@ class _Request(BaseHTTPRequestHandler):
         """Logs nothing."""
 
     def _forward(self) -> None:
-        """Relays the response as it arrives, so that event streams flow."""
+        """Relays the response as it arrives, so that event streams are not buffered."""
         self.close_connection = True
         prefix = self.proxy.prefix
         if not self.path.startswith(f"{prefix}/"):
@@ -35,7 +35,7 @@ class _Request(BaseHTTPRequestHandler):
                 while received := upstream.recv(65536):
                     self.wfile.write(received)
             except ConnectionError:
-                return  # the browser has left
+                return  # the browser has disconnected
 
     do_GET = do_HEAD = do_POST = do_PATCH = do_DELETE = _forward  # noqa: N815  # the names of the base class
 
@@ -44,7 +44,7 @@ class PrefixProxy(ThreadingHTTPServer):
     """Serves `http://127.0.0.1:<port><prefix>/`, and strips the prefix. Use it as a context manager.
 
     Attributes:
-        url: the address of the service behind it, as its clients know it.
+        url: the external address of the service.
     """
 
     daemon_threads = True
@@ -54,7 +54,7 @@ class PrefixProxy(ThreadingHTTPServer):
 
         Args:
             target: the port of the service.
-            prefix: the prefix, with a slash in front and none at the end.
+            prefix: the prefix, with a leading slash and no trailing one.
             token: sent to the service with the requests of browsers that have the cookie `SESSION`.
         """
         super().__init__(("127.0.0.1", 0), type("Request", (_Request,), {"proxy": self}))

@@ -1,4 +1,4 @@
-"""An HTTP proxy that injects faults, and may rewrite requests for the server behind it."""
+"""An HTTP proxy that injects faults, and may rewrite requests for its server."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Translate = Callable[[str, dict[str, str]], tuple[str, dict[str, str]]]
 
 
-# Status, headers and content of the responses by fault.
+# Status, headers and body of the responses, by fault.
 _ERROR_RESPONSES: dict[str | None, tuple[int, dict[str, str], bytes]] = {
     "slow down": (
         503,
@@ -92,7 +92,7 @@ class Proxy(ThreadingHTTPServer):
         """Listens on a free port.
 
         Args:
-            target: the port of the server behind it.
+            target: the port of the server.
             translate: rewrites the path and headers of a request for that server.
         """
         super().__init__(("127.0.0.1", 0), type("Request", (_Request,), {"proxy": self}))
@@ -114,7 +114,7 @@ class Proxy(ThreadingHTTPServer):
         self.server_close()
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Logs nothing: connections are cut on purpose."""
+        """Logs nothing, because tests cut connections on purpose."""
 
     def fault_for(self, kind: str) -> str | None:
         """Returns the fault to inject into a request, given as `METHOD PATH`; `None` forwards it."""
@@ -124,7 +124,7 @@ class Proxy(ThreadingHTTPServer):
 
     @contextmanager
     def injecting(self, rule: Callable[[str], str | None]) -> Iterator[None]:
-        """Injects the fault that `rule` returns for a request, for the duration of the block."""
+        """Injects the fault that `rule` returns for a request, until the end of the block."""
         self._rule = rule
         try:
             yield

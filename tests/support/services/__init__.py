@@ -1,1 +1,1 @@
-"""Spanwise as a running service, each in a process of its own."""
+"""Spanwise as a running service, each in its own process."""

@@ -23,13 +23,13 @@ def start_adapted(folder: Path, *flags: str, **variables: str) -> RunningService
 
 
 def start_keeping(folder: Path, *flags: str, **variables: str) -> RunningService:
-    """Starts a service over `folder` that hosts objects of agno with databases of their own in the same folder."""
+    """Starts a service over `folder` that hosts agno objects with databases of their own in the same folder."""
     module = "support.apps.agno_sessions"
     return start_hosted(folder, *flags, module=module, ADAPTED_FOLDER=os.fspath(folder), **ENVIRONMENT, **variables)
 
 
 def trace_of(service: RunningService, result: dict[str, Any]) -> dict[str, Any]:
-    """Returns the trace of a run, which must exist."""
+    """Returns the trace of a run, and fails if it does not exist."""
     response = service.http.get(f"/traces/{result['metadata']['trace_id']}")
     assert response.status_code == 200, response.text
     trace: dict[str, Any] = response.json()

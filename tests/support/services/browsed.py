@@ -1,4 +1,4 @@
-"""A store with everything that a user interface shows."""
+"""A store with examples of everything that the user interface shows."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ MADE_UP_TRACES = 20_000
 
 
 def filled_data_folder(parent: Path, traces: int = MADE_UP_TRACES) -> Path:
-    """Returns a data folder with made-up traces of the last 30 days and every captured export, which is filled once.
+    """Returns a data folder with made-up traces of the last 30 days and every captured export. It is filled once.
 
     Args:
-        parent: a folder that the processes of a test run share: the first of them fills it, and others wait for that.
+        parent: a folder that the processes of a test run share. The first one fills it, and the others wait.
         traces: the number of made-up traces.
     """
     folder = parent / "filled"
@@ -55,8 +55,8 @@ def _replay_frameworks(store: TraceStore) -> None:
 
 
 def copy_data_folder(filled: Path, folder: Path) -> None:
-    """Copies a data folder that no service has open to `folder` of the same file system.
+    """Copies a closed data folder to `folder` on the same file system.
 
-    The copies share their files, which a store creates once and never writes again; but for its lock.
+    The copies share all files except the lock, because a store never rewrites a file.
     """
     shutil.copytree(filled, folder, copy_function=os.link, ignore=shutil.ignore_patterns("LOCK"))

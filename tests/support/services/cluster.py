@@ -1,4 +1,4 @@
-"""Services whose shards are processes that Ray runs: where Ray is installed, and which processes they are."""
+"""Services whose shards are processes in Ray, and the processes that they start."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from pathlib import Path
 import pytest
 
 CLUSTER = ("--shards", "3", "--cluster", "local")
-"""The arguments of a service with three shards in processes of their own."""
+"""The arguments of a service with three shards in separate processes."""
 with_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is missing: pip install 'spanwise[cluster]'")
-"""The mark of a test that starts Ray and is quick enough for the gate."""
+"""The mark of a test that starts Ray and is fast enough for the gate."""
 needs_ray = (with_ray, pytest.mark.slow)
-"""The marks of tests that start Ray: a dozen processes a service, which on two busy cores take a minute to be ready."""
+"""The marks of tests that start Ray. A service has a dozen processes, which take a minute to start on two cores."""
 
 
 def descendants(pid: int) -> dict[int, str]:
-    """Returns the processes that a process has begun, and those that these have, by id with their command lines."""
+    """Returns the descendants of a process: ids with command lines."""
     parents: dict[int, int] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
-            # The name of the program is in parentheses and may have any character.
+            # The program name is in parentheses and may contain any character.
             parents[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
         except OSError:
-            continue  # it has ended
+            continue  # the process has ended
     found: dict[int, str] = {}
     generation = {pid}
     while generation := {own for own, parent in parents.items() if parent in generation}:
@@ -41,7 +41,7 @@ def shard_processes(pid: int) -> list[int]:
 
 
 def are_gone(processes: dict[int, str]) -> bool:
-    """Returns whether none of these processes runs any more."""
+    """Returns True if all of these processes have ended."""
     for pid in processes:
         try:
             if (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[0] not in "ZX":

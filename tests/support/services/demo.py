@@ -1,4 +1,4 @@
-"""`spanwise demo` in a process of its own."""
+"""`spanwise demo` in its own process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Demo(subprocess.Popen[str]):
     """The process.
 
     Attributes:
-        log: the file that it writes to.
+        log: its output file.
     """
 
     log: Path
@@ -31,10 +31,10 @@ def start_demo(data_dir: Path, port: int, *flags: str, environment: Mapping[str,
     """Starts the demo, and kills it at the end of the block.
 
     Args:
-        data_dir: its data folder; what it prints is written beside it.
+        data_dir: its data folder; its output is written beside it.
         port: the port to listen on.
-        flags: further arguments of its command line.
-        environment: its environment variables; by default those of this process, without a desktop.
+        flags: further command-line arguments.
+        environment: its environment variables; by default this process's, without a desktop.
     """
     command = [sys.executable, "-m", "spanwise", "demo", "--data-dir", str(data_dir), "--port", str(port), *flags]
     variables = {**os.environ, "CI": "true"} if environment is None else dict(environment)
@@ -51,7 +51,7 @@ def start_demo(data_dir: Path, port: int, *flags: str, environment: Mapping[str,
 
 
 def read_output(demo: Demo) -> str:
-    """Returns what the demo printed until it was ready."""
+    """Returns the demo's output until it was ready."""
     deadline = time.monotonic() + 2 * START_SECONDS
     while time.monotonic() < deadline:
         printed = demo.log.read_text("utf-8")

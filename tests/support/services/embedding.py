@@ -1,4 +1,4 @@
-"""A program that mounts a service, in a process of its own."""
+"""A program that mounts a service, in its own process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOUNTED_AT = "/spanwise"
 
 
 class EmbeddingProgram(RunningService):
-    """A program of one worker. `url` and `http` lead to the service that it mounts."""
+    """A program with one worker. `url` and `http` lead to the service that it mounts."""
 
     mounted_at = MOUNTED_AT
 
@@ -25,10 +25,10 @@ class EmbeddingProgram(RunningService):
 
 
 def start_embedding(folder: Path, application: str, **variables: str) -> EmbeddingProgram:
-    """Starts a program over `folder` and waits until the service in it is ready.
+    """Starts a program over `folder` and waits until its service is ready.
 
     Args:
-        folder: its service has the data folder `data` in it.
+        folder: contains the service's data folder `data`.
         application: the ASGI application, as `module:name`.
         variables: added to its environment.
     """

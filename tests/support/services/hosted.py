@@ -1,4 +1,4 @@
-"""A service that hosts `support.apps.components`, and requests to run what it hosts."""
+"""A service that hosts `support.apps.components`, and run requests for it."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ def stream(service: RunningService, component: str, message: str = "hi there", *
 
 
 SUBSCRIPTION_EVENTS = {"replay", "catch_up", "subscribed"}
-"""Events of a resumed stream that are about the subscription, not about the run."""
+"""Events of a resumed stream that concern the subscription, not the run."""
 
 
 def run_events(answer: httpx.Response) -> Iterator[dict[str, Any]]:
-    """Yields the events of a run in a stream, without those about the subscription."""
+    """Yields the events of a run in a stream, without subscription events."""
     return (event for event in stream_events(answer) if event["event"] not in SUBSCRIPTION_EVENTS)
 
 

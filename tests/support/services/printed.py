@@ -1,4 +1,4 @@
-"""Commands and programs of the documentation, run as they are printed, against a running service."""
+"""Commands and programs of the documentation, run as printed against a running service."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TUTORIAL = ROOT / "docs" / "tutorial.md"
 
 
 def need_curl_and_jq() -> None:
-    """Skips a test where `curl` or `jq` is missing, unless nothing may be skipped."""
+    """Skips a test if `curl` or `jq` is missing, unless skips are forbidden."""
     if not (shutil.which("jq") and shutil.which("curl")):
         assert "TESTS_SKIP_NOTHING" not in os.environ
         pytest.skip("jq and curl are not installed")
@@ -63,6 +63,6 @@ def run_program(source: str, folder: Path, service: RunningService) -> str:
 
 
 def send_travel(folder: Path, service: RunningService) -> None:
-    """Sends the three traces of the tutorial, by its program."""
+    """Sends the three traces of the tutorial with its program."""
     (program,) = (block.text for block in blocks_of(TUTORIAL) if re.search(r"Save this as `travel\.py`", block.before))
     assert len(run_program(program, folder, service).splitlines()) == 3

@@ -1,4 +1,4 @@
-"""`spanwise serve` in a process of its own."""
+"""`spanwise serve` in its own process."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 START_SECONDS = 90
 STOP_SECONDS = 15
 NO_DEFAULT_PORTS = {"SPANWISE_OTLP_GRPC_PORT": "0", "SPANWISE_OTLP_HTTP_PORT": "0"}
-"""For the environment of every service that a test starts: several run at once."""
+"""For the environment of every test service, because several run at the same time."""
 
 
 def free_port() -> int:
-    """Returns a port of the loopback interface that nothing listens on."""
+    """Returns a free port of the loopback interface."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -41,9 +41,9 @@ class RunningService:
 
         Args:
             data_dir: its data folder; its log is written beside it.
-            flags: further arguments of its command line.
-            is_ready: whether to wait until it is ready.
-            variables: added to its environment, from which settings of Spanwise are removed first.
+            flags: further command-line arguments.
+            is_ready: True to wait until it is ready.
+            variables: added to its environment after Spanwise settings are removed from it.
         """
         self.data_dir = data_dir
         self.log = data_dir.with_suffix(".log")
@@ -59,7 +59,6 @@ class RunningService:
             self.wait_until_ready()
 
     def command(self, data_dir: Path, *flags: str) -> list[str]:
-        """Returns the command line."""
         port = str(self.port)
         return [sys.executable, "-m", "spanwise", "serve", "--data-dir", str(data_dir), "--port", port, *flags]
 
@@ -71,7 +70,7 @@ class RunningService:
         self.kill()
 
     def wait_until_ready(self) -> None:
-        """Waits until the service accepts requests, ingest included."""
+        """Waits until the service accepts requests, including ingest."""
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
             try:
@@ -83,7 +82,7 @@ class RunningService:
         raise TimeoutError(self.log.read_text())
 
     def kill(self) -> None:
-        """Kills the process with SIGKILL, if it still runs."""
+        """Kills the process with SIGKILL, if it is still running."""
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
@@ -98,7 +97,6 @@ class RunningService:
         return [json.loads(line) for line in self.log.read_text().splitlines()]
 
     def search(self, **body: object) -> httpx.Response:
-        """Returns the response to a search."""
         return self.http.post("/traces/search", json=body)
 
     def trace_ids(self, **body: object) -> list[str]:
@@ -106,7 +104,7 @@ class RunningService:
         return [item["trace_id"] for item in self.items(**body)]
 
     def wait_until_found(self, *trace_ids: str) -> float:
-        """Waits until a search finds these traces and no others, and returns how long that took, in seconds."""
+        """Waits until a search finds exactly these traces. Returns the wait in seconds."""
         began = time.monotonic()
         while (found := sorted(self.trace_ids())) != sorted(trace_ids):
             assert time.monotonic() < began + START_SECONDS, f"found {found}"

@@ -1,4 +1,4 @@
-"""A Ray cluster on this machine, as `ray start` begins it, on free ports of the loopback interface."""
+"""A Ray cluster on this machine, started like `ray start`, on free loopback ports."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ QUICK_NODES = {
     "RAY_health_check_failure_threshold": "3",
     "RAY_gcs_rpc_server_reconnect_timeout_s": "600",
 }
-"""As `docs/scaling.md` recommends, so that a node that is gone is soon known to be; but one that has no processor for a
-moment, as on a machine that runs all tests, is not gone."""
+"""The values of `docs/scaling.md` that detect a lost node quickly. They tolerate a node that is briefly without a
+processor, as happens when a machine runs all tests."""
 
 
 class RayNode:
@@ -40,13 +40,13 @@ class RayNode:
     """
 
     def __init__(self, environment: dict[str, str], log: Path, flags: dict[str, object], *, is_head: bool) -> None:
-        """Starts it and waits until it has joined the cluster.
+        """Starts the node and waits until it has joined the cluster.
 
         Args:
-            environment: that of its processes.
-            log: where it says what it does.
-            flags: those of `ray start`.
-            is_head: whether it is the head.
+            environment: the environment of its processes.
+            log: its log file.
+            flags: the flags of `ray start`.
+            is_head: True for the head.
         """
         given = [f"--{name}={value}" for name, value in flags.items()]
         with log.open("wb") as file:
@@ -63,7 +63,7 @@ class RayNode:
             time.sleep(0.1)
 
     def kill(self, program: str) -> None:
-        """Kills a program that it has started, such as `raylet`, without which it is no node any more."""
+        """Kills a program of the node, such as `raylet`. Without it, the node is lost."""
         (pid,) = (
             pid for pid, command in descendants(self.process.pid).items() if Path(command.split()[0]).name == program
         )
@@ -73,7 +73,7 @@ class RayNode:
         return self
 
     def __exit__(self, *_: object) -> None:
-        # Without its head it would not end by itself for a long time.
+        # Without its head, the node would not end by itself for a long time.
         for pid in (self.process.pid, *descendants(self.process.pid)):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -81,23 +81,23 @@ class RayNode:
 
 
 class RayHead(RayNode):
-    """A Ray cluster whose processes know each other by a token. Use it as a context manager, which ends its head.
+    """A Ray cluster whose processes authenticate by a token. Use it as a context manager, which ends its head.
 
     Attributes:
-        address: where its head listens.
-        variables: the environment of programs that use it.
+        address: the address of its head.
+        variables: the environment of its client programs.
     """
 
     def __init__(self, cpus: int = 3, *, has_nodes: bool = False, **resources: float) -> None:
-        """Starts its head.
+        """Starts the head.
 
         Args:
             cpus: the processors of the head.
-            has_nodes: whether it gets further nodes. It is on the network then, as Ray has one node on the loopback
-                interface only.
-            resources: what else it has.
+            has_nodes: True if it gets further nodes. The head then listens on the network, because Ray allows one node
+                on the loopback interface only.
+            resources: its other resources.
         """
-        # Sockets are in it, whose paths must be short.
+        # The folder contains sockets, whose paths must be short.
         self._folder = Path(tempfile.mkdtemp(prefix="ray-", dir="/tmp"))
         port = free_port()
         self.variables = {
@@ -122,12 +122,12 @@ class RayHead(RayNode):
         self.address = f"{host[1]}:{port}"
 
     def node(self, name: str, cpus: int, **resources: float) -> RayNode:
-        """Returns a further node, which has joined the cluster."""
+        """Returns a further node after it has joined the cluster."""
         flags: dict[str, object] = {"address": self.address} | _node_flags(cpus, resources)
         return RayNode(self.environment(), self._folder / f"{name}.log", flags, is_head=False)
 
     def environment(self) -> dict[str, str]:
-        """Returns the environment of a program that uses it, without settings of Spanwise."""
+        """Returns the environment of a client program, without Spanwise settings."""
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(("SPANWISE_", "RAY_"))}
         return inherited | NO_DEFAULT_PORTS | self.variables
 

@@ -15,7 +15,7 @@ class Receiver:
 
     Attributes:
         service: the service.
-        port: where it serves gRPC.
+        port: its gRPC port.
     """
 
     def __init__(self, service: RunningService, port: int) -> None:

@@ -1,4 +1,4 @@
-"""Searches all the time beside what a test does to a service, and traces that are sent meanwhile."""
+"""Continuous searches beside the actions of a test, and traces sent at the same time."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ WAIT_SECONDS = 90
 
 
 class Searches:
-    """Searches all the time, until it is told to end.
+    """Searches continuously until it is stopped.
 
     Attributes:
-        stored: how many traces were acknowledged.
-        count: how many searches there were.
-        failed: those that were no response of a store with at least that many traces.
-        slowest: how many seconds the slowest took.
+        stored: the number of acknowledged traces.
+        count: the number of searches.
+        failed: the responses that a store with at least that many traces cannot give.
+        slowest: the duration of the slowest search, in seconds.
     """
 
     def __init__(self, http: httpx.Client, stored: int) -> None:

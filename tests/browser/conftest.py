@@ -1,4 +1,4 @@
-"""Services to look at, and a browser to look with. Screens are tested in `test_<screen>.py`."""
+"""Services to view and a browser to view them with. Screens are tested in `test_<screen>.py`."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ _FAILED = pytest.StashKey[bool]()
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """The browser that all tests share. Each page has a context of its own."""
+    """The browser that all tests share. Each page has its own context."""
     with start_chromium() as started:
         yield started
 
 
 @pytest.fixture(scope="session")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data folder with 20,000 made-up traces and all captured exports, to copy: no service has it open."""
+    """A closed data folder with 20,000 made-up traces and all captured exports, to copy."""
     own = tmp_path_factory.getbasetemp()
     return filled_data_folder(own.parent if "PYTEST_XDIST_WORKER" in os.environ else own)
 
 
 @pytest.fixture(scope="session")
 def service(filled: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """A service with those traces and the components of `support.apps.components`. Anybody may do everything.
+    """A service with those traces and the components of `support.apps.components`, without authorization.
 
-    Tests share it: what they add has ids of their own, and nothing is deleted.
+    Tests share it. Their additions have unique ids, and no test deletes anything.
     """
     folder = tmp_path_factory.mktemp("service")
     copy_data_folder(filled, folder / "data")
@@ -74,14 +74,14 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
 
 @pytest.fixture(scope="session")
 def below_prefix(service: RunningService) -> Iterator[str]:
-    """The address of `service` behind a proxy that serves it below a prefix and strips that."""
+    """The address of `service` behind a proxy that serves it below a prefix and strips the prefix."""
     with PrefixProxy(service.port, "/tools/spanwise") as proxy:
         yield proxy.url
 
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Callable[..., RunningService]]:
-    """Returns a function that starts a service of the test's own, which may be stopped or filled at will."""
+    """Returns a function that starts a private service of the test, which it may stop or fill at will."""
     with ExitStack() as services:
         yield lambda *flags, **options: services.enter_context(RunningService(tmp_path / "data", *flags, **options))
 
@@ -89,7 +89,7 @@ def start(tmp_path: Path) -> Iterator[Callable[..., RunningService]]:
 @pytest.fixture
 def visit(
     browser: Browser,
-    start: Callable[..., RunningService],  # noqa: ARG001  # pages are closed before services stop: those cut answers
+    start: Callable[..., RunningService],  # noqa: ARG001  # pages close before services stop, which would interrupt responses
     request: pytest.FixtureRequest,
 ) -> Iterator[Callable[..., Page]]:
     """Returns a function that opens the user interface: see `Visits.open`."""
@@ -110,14 +110,14 @@ def page(visit: Callable[..., Page], service: RunningService) -> Page:
 
 
 class Visits:
-    """The pages that a test opens. None of them may do what `Observer` watches for."""
+    """The pages that a test opens. None of them may cause a problem that `Observer` detects."""
 
     def __init__(self, browser: Browser) -> None:
         self._browser = browser
         self._pages: list[Page] = []
         self._observers: list[Observer] = []
 
-    def open(  # noqa: PLR0913  # what tests vary
+    def open(  # noqa: PLR0913  # the options of tests
         self,
         url: str,
         place: str = "",
@@ -129,15 +129,15 @@ class Visits:
         expected: Sequence[str] = (),
         **options: Any,
     ) -> Page:
-        """Opens the user interface in a browser context of its own, and returns the page.
+        """Opens the user interface in its own browser context, and returns the page.
 
         Args:
             url: the address of the service.
             place: the place in the page, such as `#/traces?sort=duration`.
-            token: the token to sign in with, by the form that asks for it; None where none is asked for.
+            token: the token to enter in the sign-in form; None without a form.
             theme: `light` or `dark`.
-            width: of the window, in pixels.
-            height: of the window, in pixels.
+            width: the width of the window, in pixels.
+            height: the height of the window, in pixels.
             expected: patterns of problems that the test causes on purpose, such as `status of 401`.
             options: further options of Playwright's `new_context`.
         """
@@ -168,13 +168,13 @@ class Visits:
 
 @pytest.fixture(scope="session")
 def admin_token() -> str:
-    """A token for `guarded` that may do everything."""
+    """A token for `guarded` with all permissions."""
     return as_admin()["Authorization"].removeprefix("Bearer ")
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Remembers that a test failed, so that what it saw is kept as a picture."""
+    """Records that a test failed, so that a screenshot of its pages is kept."""
     report = yield
     if report.when == "call":
         item.stash[_FAILED] = report.failed

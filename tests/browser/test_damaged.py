@@ -1,4 +1,4 @@
-"""A trace whose stored spans are damaged: the list names it, and its screen shows what is left of it."""
+"""A trace with damaged spans: the list marks it, and its screen shows its intact parts."""
 
 from __future__ import annotations
 

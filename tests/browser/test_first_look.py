@@ -1,4 +1,4 @@
-"""Somebody with an agent that fails and five minutes, who has never seen the page."""
+"""A first-time user with a failing agent and five minutes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CLEAR = next(city for city in CITIES if weather(city)[0] != "fog")
 def demo(tmp_path: Path) -> Iterator[str]:
     """The address of `spanwise demo`, which hosts an agent that fails in fog.
 
-    A test names it before `visit`: pages are closed before the service stops, which would cut what they still read.
+    A test requests it before `visit`. Pages then close before the service stops, which would interrupt their requests.
     """
     port = free_port()
     url = f"http://127.0.0.1:{port}"
@@ -41,7 +41,7 @@ def demo(tmp_path: Path) -> Iterator[str]:
 
 
 def book(page: Page, city: str) -> None:
-    """Asks the agent to book a room once it has ended its last answer, and approves."""
+    """Asks the agent for a room after its last answer has ended, and approves."""
     page.get_by_label("Message").fill(city)
     expect(page.get_by_role("button", name="Run", exact=True)).to_be_enabled()
     page.keyboard.press("Enter")

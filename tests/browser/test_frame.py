@@ -1,4 +1,4 @@
-"""The frame of all screens: signing in and out, keys, preferences, the status, services that stop or only read."""
+"""The frame of all screens: sign-in, keys, preferences, status, and stopped or read-only services."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_preferences_outlive_the_page(visit: Callable[..., Page], service: Runni
 def test_an_expired_token_asks_again_and_keeps_the_place(
     visit: Callable[..., Page], guarded: RunningService, admin_token: str
 ) -> None:
-    soon = {"exp": int(time.time()) + 2}  # the service allows ten seconds more
+    soon = {"exp": int(time.time()) + 2}  # the service allows a leeway of ten seconds
     brief_token = signing_key().sign(claims("root", ADMIN_SCOPE) | soon)
     page = visit(guarded.url, "#/sessions?find=forecast", token=brief_token, expected=["status of 401"])
     expect(page.get_by_role("status")).to_contain_text("sessions")

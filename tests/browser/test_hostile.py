@@ -1,4 +1,4 @@
-"""Text of strangers stays text: nothing of a span runs, loads, or changes the page that shows it."""
+"""Untrusted text stays text: no part of a span runs, loads, or changes the page that shows it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PRISTINE = """() => ({
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """A service that holds nothing but hostile traces."""
+    """A service with only hostile traces."""
     with RunningService(tmp_path_factory.mktemp("hostile") / "data") as running:
         for name in TEXTS:
             response = running.http.post("/v1/traces", content=export_of(name), headers=JSON)
@@ -43,12 +43,12 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
 
 
 def go(page: Page, place: str) -> None:
-    """Goes to a place without loading the page again."""
+    """Navigates to a place without reloading the page."""
     page.evaluate("(place) => { location.hash = place; }", place)
 
 
 def assert_pristine(page: Page, service: RunningService) -> None:
-    """Asserts that the page is the one that it was before it showed anything."""
+    """Asserts that the page is the same as before it showed any trace."""
     found = page.evaluate(PRISTINE)
     nothing: dict[str, object] = {"touched": None, "foreign": 0, "handlers": [], "links": [], "loaded": []}
     assert found == {"base": f"{service.url}/ui", **nothing}

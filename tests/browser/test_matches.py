@@ -1,6 +1,6 @@
-"""From the list to a trace, where the spans that the filter asked for are marked, and from a span to others like it.
+"""The path from the list to a trace with its matching spans marked, and from a span to similar ones.
 
-Conditions on attributes are here as well: in links, and in the forms of filters.
+Conditions on attributes are also tested here, in links and in filter forms.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def orders(service: RunningService) -> str:
 
 
 def rows(page: Page) -> Locator:
-    """Returns the rows of spans that are in the page."""
+    """Returns the visible span rows."""
     return page.locator('[role="treegrid"] [role="row"][aria-level]')
 
 

@@ -1,4 +1,4 @@
-"""The list over a million traces shows what the service answers, from its first page to its last."""
+"""The list over a million traces agrees with the service on every page."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
 
 
 def ids(page: Page) -> list[str]:
-    """Returns the ids of the traces that are shown, in their order."""
+    """Returns the ids of the visible traces, in order."""
     places: list[str] = page.locator("[data-row] a").evaluate_all("links => links.map((link) => link.hash)")
     return [place.rsplit("/", 1)[1] for place in places]
 

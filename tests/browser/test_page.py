@@ -1,4 +1,4 @@
-"""The page loads, alone: nothing from elsewhere, nothing that its policy blocks, whatever leads there."""
+"""The page loads without external resources and without violations of its policy, from any link."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 MAX_FIRST_VISIT_BYTES = 90_000
-"""JS and CSS until the list and its charts are there, compressed."""
+"""Compressed JS and CSS until the list and its charts are visible."""
 
 
 def expect_screen(page: Page) -> None:
@@ -79,7 +79,10 @@ def test_a_token_is_asked_for_where_one_is_needed(
 
 @pytest.fixture
 def proxy(guarded: RunningService, admin_token: str) -> Iterator[PrefixProxy]:
-    """A proxy that signs its users in, asked for before `visit`, whose pages are closed first: it cuts answers."""
+    """A proxy that signs its users in.
+
+    Tests request it before `visit`, because it interrupts responses when it stops.
+    """
     with PrefixProxy(guarded.port, "", admin_token) as running:
         yield running
 
@@ -99,7 +102,7 @@ def test_no_token_is_asked_for_where_a_proxy_has_signed_the_user_in(
 def test_a_link_of_another_site_opens_it_and_leads_nowhere_else(
     browser: Browser, service: RunningService, empty: RunningService
 ) -> None:
-    """`localhost` and `127.0.0.1` are different sites to a browser."""
+    """Browsers treat `localhost` and `127.0.0.1` as different sites."""
     other = empty.url.replace("127.0.0.1", "localhost")
     with browser.new_context() as context:
         page = context.new_page()

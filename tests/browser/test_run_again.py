@@ -1,4 +1,4 @@
-"""A run is repeated from its trace: in the playground of what ran, with all that it was asked."""
+"""A run is repeated from its trace, in the playground of its component and with its full input."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SHORT = "where is my order"
 LONG = " ".join(f"word{number}" for number in range(20_000))
-"""More than what a page reads of a value at once."""
+"""More than a page reads of a value in one request."""
 
 
 def trace_of(service: RunningService, component: str, message: str) -> str:

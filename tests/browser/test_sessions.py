@@ -1,4 +1,4 @@
-"""Sessions: the list, and one of them as a conversation."""
+"""Sessions: the list, and one session as a conversation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def conversation(service: RunningService) -> dict[str, str]:
-    """The session of the made-up traces with the most turns, at least two of them."""
+    """The made-up session with the most turns, at least two."""
     body = {"group_by": "session", "limit": 100}
     sessions = service.http.post("/traces/search", json=body).json()["data"]
     found: dict[str, str] = max((each for each in sessions if "user_id" in each), key=lambda each: each["total_traces"])

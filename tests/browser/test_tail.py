@@ -1,4 +1,4 @@
-"""The live tail: traces as they arrive, pauses, and a service that goes away and comes back."""
+"""The live tail: arriving traces, pauses, and a service that stops and restarts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def run(service: RunningService, message: str) -> None:
-    """Makes a trace whose input is `message`."""
+    """Creates a trace with the input `message`."""
     form = {"message": message, "stream": "false"}
     service.http.post("/agents/echo/runs", data=form).raise_for_status()
 
@@ -72,7 +72,7 @@ def test_a_filter_that_is_refused_is_said(visit: Callable[..., Page], service: R
 
 def test_an_interruption_is_said_and_ends(visit: Callable[..., Page], start: Callable[..., RunningService]) -> None:
     running = start()
-    # A service that stops, or opens its store, answers 503.
+    # A service that is stopping or opening its store responds with 503.
     outage = ["ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED", "status of 503"]
     page = visit(running.url, "#/tail", expected=outage)
     expect(page.get_by_text("Nothing has arrived yet.")).to_be_visible()

@@ -1,4 +1,4 @@
-"""One trace: the grid of its spans, its keys, its panel, and what is said where it is not there."""
+"""One trace: the grid of its spans, its keys, its panel, and the message for a missing trace."""
 
 from __future__ import annotations
 
@@ -63,17 +63,17 @@ def orders(service: RunningService) -> str:
 
 
 def rows(page: Page) -> Locator:
-    """Returns the rows of spans that are in the page."""
+    """Returns the visible span rows."""
     return page.locator('[role="treegrid"] [role="row"][aria-level]')
 
 
 def row(page: Page, name: str) -> Locator:
-    """Returns the rows with a name."""
+    """Returns the visible span rows with this name."""
     return rows(page).filter(has_text=name)
 
 
 def focused(page: Page) -> str:
-    """Returns the text of what has the focus."""
+    """Returns the text of the focused element."""
     return str(page.evaluate("document.activeElement.textContent"))
 
 

@@ -1,4 +1,4 @@
-"""The charts above the traces: what they show, as a picture and as a table, and what a drag over them does."""
+"""The charts above the traces: their content as a picture and as a table, and selection by dragging."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 def drag(page: Page, chart: str, start: float, end: float) -> None:
-    """Drags over the plot of a chart, from one part of its width to another."""
+    """Drags over the plot of a chart, between two fractions of its width."""
     plot = page.get_by_role("img", name=re.compile(chart)).locator(".u-over")
-    plot.hover()  # which waits until it stands still: it is drawn anew with each answer
+    plot.hover()  # waits until the plot stops moving, because each response redraws it
     box = plot.bounding_box()
     assert box is not None
     middle = box["y"] + box["height"] / 2
@@ -51,7 +51,7 @@ def test_a_chart_and_its_table_show_every_trace(
 
 
 def test_a_trace_of_long_ago_does_not_flatten_the_chart(visit: Callable[..., Page], service: RunningService) -> None:
-    """One of the captured traces is of 2001."""
+    """One of the captured traces is from 2001."""
     page = visit(service.url, "#/traces?from=all")
     expect(page.get_by_text("far away not drawn")).to_be_visible()
     page.get_by_text("Traces over time, as a table").click()

@@ -1,4 +1,4 @@
-"""The filter of the traces: chips, groups and JSON, which are one; conditions on spans; facets; recent filters."""
+"""The trace filter: chips, groups and JSON as views of one filter; conditions on spans; facets; recent filters."""
 
 from __future__ import annotations
 
@@ -283,7 +283,7 @@ def test_the_options_of_a_relation_are_words_and_fields_of_the_form(
     visit: Callable[..., Page], service: RunningService, theme: str, width: int
 ) -> None:
     again = {"op": "FOLLOWED_BY", "same": ["tool_name"], "without": LLM, "where": TOOL}
-    # Documents decide what the table of spans does not know: those of one agent are few.
+    # Document checks decide conditions that the span table cannot. One agent has few documents.
     of_one = {"op": "EQ", "key": "agent_id", "value": "macro_writer"}
     span = {"op": "SPAN", "where": {"op": "AND", "conditions": [TOOL, again]}}
     page = visit(service.url, place({"op": "AND", "conditions": [of_one, span]}), theme=theme, width=width)
@@ -315,7 +315,7 @@ def test_the_options_of_a_relation_are_words_and_fields_of_the_form(
     assert filter_of(page) == expected
     expect_newest(page, service, expected)
     take_picture(page, f"traces-relation-chip-{theme}-{width}")
-    # Another relation takes none of them.
+    # Another relation does not use these values.
     page.get_by_role("button", name=f"Edit: {words}").click()
     edit = page.get_by_role("dialog", name=f"Edit: {words}")
     edit.get_by_label("How the span is related to another").select_option("CHILD")

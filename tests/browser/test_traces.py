@@ -1,4 +1,4 @@
-"""The list of traces: its order, its pages, its keys, its ranges, and what stands where there is none."""
+"""The trace list: order, pages, keys, ranges, and the empty state."""
 
 from __future__ import annotations
 
@@ -46,20 +46,19 @@ def rows(page: Page) -> Locator:
 
 
 def ids(page: Page) -> list[str]:
-    """Returns the ids of the traces that are shown, in their order."""
+    """Returns the ids of the visible traces, in order."""
     places: list[str] = page.locator("[data-row] a").evaluate_all("links => links.map((link) => link.hash)")
     return [place.rsplit("/", 1)[1] for place in places]
 
 
 def found(service: RunningService, **request: Any) -> list[dict[str, Any]]:
-    """Returns the traces of a search."""
     body = {"detail": "summary", "limit": 50, **request}
     traces: list[dict[str, Any]] = service.http.post("/traces/search", json=body).raise_for_status().json()["data"]
     return traces
 
 
 def total(service: RunningService) -> int:
-    """Returns how many traces there are."""
+    """Returns the number of traces."""
     answer = service.http.post("/traces/search", json={"limit": 1, "detail": "summary"}).raise_for_status().json()
     return int(answer["meta"]["total_count"])
 
@@ -195,7 +194,7 @@ def test_what_was_said_and_done_is_a_filter(visit: Callable[..., Page], service:
 
 
 def leads_to(trace_id: str) -> re.Pattern[str]:
-    """Returns what the address of a trace is that a filter comes along to."""
+    """Returns a pattern for the address of a trace that keeps the filter."""
     return re.compile(f"^#/trace/{trace_id}\\?q=")
 
 
@@ -299,7 +298,7 @@ def test_a_service_that_stops_leaves_the_rows(visit: Callable[..., Page], start:
     running.http.post("/v1/traces", content=export, headers={"Content-Type": "application/json"}).raise_for_status()
     page = visit(running.url, "#/traces", expected=["ERR_CONNECTION_REFUSED"])
     expect(rows(page)).to_have_count(1)
-    expect(page.locator("canvas").first).to_be_visible()  # which is drawn by a part of the page that is loaded last
+    expect(page.locator("canvas").first).to_be_visible()  # the part of the page that draws it is loaded last
     assert running.stop() == 0
     page.keyboard.press("r")
     expect(page.get_by_role("alert")).to_contain_text("cannot be reached")

@@ -54,12 +54,14 @@ def short_table(data_sets: Sequence[DataSet]) -> str:
 def _slowest_phrase(data_sets: Sequence[DataSet], described: DataSet) -> Iterator[tuple[str, str, str, str]]:
     """Yields the phrase that takes longest when asked first, with the fastest peer that answered it."""
     for found in _last(data_sets, "texts"):
-        asked = [row for row in found.texts if "phrase" in row.kind and row.first and row.peers]
-        for row in sorted(asked, key=lambda row: row.first.median_ms if row.first else 0)[-1:]:
+        phrases = [
+            (row.first.median_ms, row) for row in found.texts if "phrase" in row.kind and row.first and row.peers
+        ]
+        for first_ms, row in sorted(phrases, key=lambda timed: timed[0])[-1:]:
             peer = min(row.peers, key=lambda name: row.peers[name].median_ms)
-            times = milliseconds(row.first.median_ms), milliseconds(row.peers[peer].median_ms)
+            theirs = f"{milliseconds(row.peers[peer].median_ms)} ({PEERS[peer]})"
             title = f"phrase {row.title}, {_size(found, described)}"
-            yield title, times[0], f"{times[1]} ({PEERS[peer]})", ratio(row.ratio)
+            yield title, milliseconds(first_ms), theirs, ratio(row.peers[peer].median_ms / first_ms)
 
 
 def _opening(data_sets: Sequence[DataSet], described: DataSet) -> Iterator[tuple[str, str, str, str]]:

@@ -179,6 +179,7 @@ pub(super) fn spans_of_json(py: Python<'_>, text: &[u8], lines: bool) -> PyResul
 
 /// Returns the bytes and the rows of a message of Arrow IPC once it is decompressed.
 #[pyfunction]
+#[allow(clippy::needless_pass_by_value, reason = "pyo3 extracts owned values")]
 pub(super) fn ipc_size(py: Python<'_>, metadata: PyBackedBytes, body: PyBackedBytes) -> PyResult<(u64, u64)> {
     detached(py, || bulk::ipc_size(&metadata, &body)).map(|size| (size.bytes, size.rows))
 }

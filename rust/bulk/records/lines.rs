@@ -154,9 +154,9 @@ impl Splitter<'_> {
             _ => self.push(kind, place.clone()),
         }
         if rest.trim_ascii_start().is_empty() {
-            self.end_line(end)
+            self.end_line(end);
         } else {
-            self.split.used = end - rest.len()
+            self.split.used = end - rest.len();
         }
     }
 
@@ -166,7 +166,7 @@ impl Splitter<'_> {
         let found = (self.unbounded_bytes > 0).then(|| value_of(rest));
         if let Some(Found::Value(kind, length)) = found {
             let place = start..start + length;
-            let within = self.text[place.clone()].iter().filter(|byte| **byte == b'\n').count();
+            let within = memchr::memchr_iter(b'\n', &self.text[place.clone()]).count();
             let last = memchr::memchr(b'\n', &self.text[place.end..]);
             self.value(kind, place.clone(), last.map_or(self.text.len(), |length| place.end + length));
             // `value` counts the line that it ends.

@@ -51,6 +51,6 @@ CASES = {
     "tool-error": ["What does the stock SPAN cost?"],
     "model-error": ["Hello, my name is Ada."],
 }
-# The identifier of the installation, which is random otherwise.
+# The installation id is random otherwise.
 (Path.home() / ".claude.json").write_text(json.dumps({"userID": "ada0" * 16}))
 asyncio.run(ask(*CASES[sys.argv[1]]))

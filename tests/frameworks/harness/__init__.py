@@ -1,5 +1,5 @@
-"""Captures what instrumented frameworks send, with scripted models behind them, and states what must be read from it.
+"""Captures the exports of instrumented frameworks with scripted models, and checks the facts read from them.
 
-`python -m frameworks.harness capture FRAMEWORK [CASE ...]` writes `tests/frameworks/FRAMEWORK/exports`;
-`python -m frameworks.harness page` writes `docs/frameworks.md`. `tests/frameworks/README.md` describes the files.
+`python -m frameworks.harness capture FRAMEWORK [CASE ...]` writes `tests/frameworks/FRAMEWORK/exports`. `python -m
+frameworks.harness page` writes `docs/frameworks.md`. `tests/frameworks/README.md` describes the files.
 """

@@ -25,7 +25,7 @@ def harness() -> None:
 @click.argument("case", nargs=-1)
 @click.option("--environment", type=click.Path(path_type=Path), help="Folder to install into; kept if it exists.")
 def capture_command(framework: str, case: tuple[str, ...], environment: Path | None) -> None:
-    """Runs the cases of a framework and writes what it exports."""
+    """Runs the cases of a framework and writes its exports."""
     unknown = set(case) - {known.name for known in read(framework).cases}
     if unknown:
         raise click.UsageError(f"{framework} has no case {', '.join(sorted(unknown))}")
@@ -37,7 +37,7 @@ def capture_command(framework: str, case: tuple[str, ...], environment: Path | N
 @click.argument("case", nargs=-1)
 @click.option("--attributes", is_flag=True, help="Print the spans as they were sent instead.")
 def show_command(framework: str, case: tuple[str, ...], *, attributes: bool) -> None:
-    """Prints what is read from the exports of a framework, and what is not as expected."""
+    """Prints the facts read from the exports of a framework, and the differences from the expected ones."""
     for known in read(framework).cases:
         if case and known.name not in case:
             continue

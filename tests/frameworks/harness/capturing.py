@@ -1,4 +1,4 @@
-"""Runs the script of a framework against the stub, in an environment of its own, and writes its exports."""
+"""Runs the script of a framework against the stub, in its own environment, and writes its exports."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ LONGEST_RUN_S = 180
 
 
 class CaptureError(Exception):
-    """A case did not run as its script says."""
+    """A case did not run as its script specifies."""
 
 
 def capture(name: str, cases: list[str], environment: Path) -> None:
-    """Captures the named cases of a framework, or all; installs its packages into `environment` if that is new."""
+    """Captures the named cases of a framework, or all. Installs its packages into a new `environment`."""
     framework = read(name)
     install(framework, environment)
     folder = FRAMEWORKS / name / "exports"
@@ -80,10 +80,10 @@ def versions(framework: Framework, environment: Path) -> dict[str, str]:
 
 
 def run(name: str, framework: Framework, case: Case, environment: Path) -> list[Export]:
-    """Runs one case and returns what it exported, without metrics.
+    """Runs one case and returns its exports, without metrics.
 
     Raises:
-        CaptureError: the script failed, a request had no reply, or a reply was not asked for.
+        CaptureError: the script failed, a request had no reply, or a reply was not used.
     """
     script, exports = Script(case.replies), list[Export]()
     with model_stub(script) as stub, otlp_receiver(exports) as endpoint, tempfile.TemporaryDirectory() as home:
@@ -107,13 +107,13 @@ def _command(name: str, framework: Framework, case: Case, environment: Path) -> 
     if framework.language == "python":
         before = [str(environment / "bin" / word) for word in framework.command.split()]
         return [*(before or [str(environment / "bin" / "python")]), str(script), case.name]
-    # Node finds packages from the folder of the program.
+    # Node resolves packages from the folder of the program.
     program = Path(shutil.copy(script, environment / script.name))
     return [shutil.which("node") or "node", *framework.command.split(), str(program), case.name]
 
 
 def _variables(framework: Framework, stub: str, endpoint: str, home: str, environment: Path) -> dict[str, str]:
-    """Returns the variables of a run: the keys and addresses of every model API, and nothing of this machine."""
+    """Returns the variables of a run: the keys and addresses of every model API, and none of this machine's."""
     own = framework.environment | framework.capture_environment
     return {
         "PATH": f"{environment / 'bin'}:{os.environ['PATH']}",
@@ -140,7 +140,7 @@ def _variables(framework: Framework, stub: str, endpoint: str, home: str, enviro
 
 
 def write(folder: Path, case: Case, number: int, export: Export, environment: Path) -> ExportFile:
-    """Writes one request, with neutral paths, and returns its line of the index."""
+    """Writes one request with neutral paths, and returns its line of the index."""
     ending = EXTENSIONS[export.content_type] + (".gz" if export.content_encoding == "gzip" else "")
     signal = "" if export.signal == "traces" else f".{export.signal}"
     file = f"{case.name}-{number:02}{signal}.{ending}"

@@ -1,7 +1,7 @@
-"""Compares what Spanwise reads from the exports of a case with what is expected.
+"""Compares the facts that Spanwise reads from the exports of a case with the expected ones.
 
-A fact is expected as a text, which must be equal; as a list of texts, each of which must occur; or as any other JSON,
-to which the fact, read as JSON, must be equal. `true` is any value, for what the framework draws at random.
+An expected text must equal the fact. Each text in an expected list must occur in it. Any other expected JSON must equal
+the fact read as JSON. `true` matches any value, for facts that the framework generates at random.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ IN_METADATA = {
     "session_id": "session_id",
     "user_id": "user_id",
 }
-"""Facts of a span that stand in the `metadata` of its node, and the members that they are."""
+"""Facts of a span in the `metadata` of its node, and their members."""
 OF_A_SPAN = {"name", "type", "input", "output", "error", *IN_METADATA}
 
 
 def replayed(name: str, case: Case) -> list[dict[str, Any]]:
-    """Returns the traces that a store reads from the exports of a case, the first to start first."""
+    """Returns the traces that a store reads from the exports of a case, in order of start."""
     return _replayed(name, case.name)
 
 
@@ -69,7 +69,10 @@ def spans_of(trace: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def failures(case: Case, traces: list[dict[str, Any]]) -> dict[str, str]:
-    """Returns what is not as expected: the place of the fact and a message. See `Framework.missing`."""
+    """Returns the differences from the expected facts: the location of the fact and a message.
+
+    See `Framework.missing`.
+    """
     found = dict(_failures(case, traces))
     if len(traces) != len(case.expected):
         names = [trace["name"] for trace in traces]
@@ -97,7 +100,7 @@ def _failures(case: Case, traces: list[dict[str, Any]]) -> Iterator[tuple[str, s
 
 
 def trace_fact(trace: dict[str, Any], fact: str) -> Any:
-    """Returns a fact of a trace; its tokens stand at a root."""
+    """Returns a fact of a trace. Its tokens are at a root."""
     if fact in {"input_tokens", "output_tokens"}:
         roots = (root.get("metadata") or {} for root in trace["tree"])
         return next((root[f"total_{fact}"] for root in roots if f"total_{fact}" in root), None)
@@ -112,7 +115,7 @@ def span_fact(span: dict[str, Any], fact: str) -> Any:
 
 
 def difference(expected: Any, found: Any) -> str | None:
-    """Returns how a fact differs from what is expected; `None` if it does not."""
+    """Returns how a fact differs from the expected one; `None` if it does not."""
     if found is not None and _is_as_expected(expected, found):
         return None
     return f"expected {expected!r}, found {'nothing' if found is None else repr(found)}"
@@ -133,5 +136,5 @@ def _is_as_expected(expected: Any, found: Any) -> bool:
 
 
 def gaps(framework: Framework, case: Case) -> set[str]:
-    """Returns the places of a case that are known not to be read."""
+    """Returns the locations in a case that are known not to be read."""
     return {place for place in framework.missing if place.split("/")[0] == case.name}

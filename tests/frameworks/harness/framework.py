@@ -15,7 +15,7 @@ INDEX = "index.json"
 
 
 class Expected(Struct, frozen=True, forbid_unknown_fields=True):
-    """What must be read from one trace of a case: its facts, and those of its spans. See `facts.py`."""
+    """The facts to read from one trace of a case and from its spans. See `facts.py`."""
 
     spans: list[dict[str, Any]] = field(default_factory=list)
     name: Any = None
@@ -32,13 +32,13 @@ class Expected(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Returns the facts of the trace that are stated."""
+        """Returns the stated facts of the trace."""
         facts = {name: getattr(self, name) for name in self.__struct_fields__ if name != "spans"}
         return {name: fact for name, fact in facts.items() if fact is not None}
 
 
 class Case(Struct, frozen=True, forbid_unknown_fields=True):
-    """One run of the script: what the models reply, and what must be read from its traces, in order of start."""
+    """One run of the script: the replies of the models, and the expected facts of its traces in order of start."""
 
     name: str
     description: str
@@ -49,9 +49,9 @@ class Case(Struct, frozen=True, forbid_unknown_fields=True):
 class Framework(Struct, frozen=True, forbid_unknown_fields=True):
     """A framework with its cases.
 
-    `install` are the packages of a recipe, `environment` its variables, where `{endpoint}` is the address of the
-    receiver. `capture_environment` are variables of the capture alone. `missing` gives the reason for each expected
-    fact that is not read, by `<case>/<trace>/<fact>` or `<case>/<trace>/<span>/<fact>`.
+    `install` has the packages of a recipe, and `environment` its variables, where `{endpoint}` is the address of the
+    receiver. `capture_environment` has variables used only during the capture. `missing` gives the reason for each
+    expected fact that is not read, by `<case>/<trace>/<fact>` or `<case>/<trace>/<span>/<fact>`.
     """
 
     title: str
@@ -63,7 +63,7 @@ class Framework(Struct, frozen=True, forbid_unknown_fields=True):
     capture_environment: dict[str, str] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
     command: str = ""
-    """What runs the program instead of `python`, such as `opentelemetry-instrument python`."""
+    """The command that runs the program instead of `python`, such as `opentelemetry-instrument python`."""
 
 
 class ExportFile(Struct, frozen=True):
@@ -77,7 +77,7 @@ class ExportFile(Struct, frozen=True):
 
 
 class Index(Struct, frozen=True):
-    """What a capture wrote: when, with which versions, and the requests in order of arrival."""
+    """The record of a capture: its date, the versions, and the requests in order of arrival."""
 
     captured: str
     versions: dict[str, str]
@@ -96,10 +96,10 @@ def read(name: str) -> Framework:
 
 
 def read_index(name: str) -> Index:
-    """Returns what the last capture of a framework wrote."""
+    """Returns the record of a framework's last capture."""
     return msgspec.json.decode((FRAMEWORKS / name / "exports" / INDEX).read_bytes(), type=Index)
 
 
 def script_of(name: str, framework: Framework) -> Path:
-    """Returns the program that is captured."""
+    """Returns the captured program."""
     return FRAMEWORKS / name / ("capture.py" if framework.language == "python" else "capture.mjs")

@@ -1,4 +1,4 @@
-"""Makes exports neutral: paths of the machine that captured them become `/app/...` and `/usr/lib/python`."""
+"""Makes exports neutral: paths of the capturing machine become `/app/...` and `/usr/lib/python`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MESSAGES: dict[str, type[Message]] = {"traces": ExportTraceServiceRequest, "logs
 
 
 def neutral_body(export: Export, replacements: dict[str, str]) -> bytes:
-    """Returns the body of `export` with `replacements` made in its texts; the very bytes if there are none."""
+    """Returns the body of `export` with `replacements` in its texts; unchanged without replacements."""
     body = gzip.decompress(export.body) if export.content_encoding == "gzip" else export.body
     if not any(text.encode() in body for text in replacements):
         return export.body

@@ -66,12 +66,12 @@ if the page differs.
 
 
 def column_of(fact: str) -> str:
-    """Returns the column of the matrix that a fact belongs to."""
+    """Returns the matrix column of a fact."""
     return KEPT_TOGETHER.get(fact, fact)
 
 
 def marks(name: str) -> dict[str, str]:
-    """Returns the marks of a framework's row, by column; each is found by replaying its exports."""
+    """Returns the marks of a framework's row by column, from a replay of its exports."""
     framework = read(name)
     stated, failed = set[str](), set[str]()
     for case in framework.cases:
@@ -129,7 +129,7 @@ def _shell(framework: Framework, installer: str) -> str:
 
 
 def recipe_code(name: str, framework: Framework) -> str:
-    """Returns the lines of the captured program between `recipe` and `end of recipe`, which a reader copies."""
+    """Returns the lines of the captured program between `recipe` and `end of recipe`, which readers copy."""
     lines = script_of(name, framework).read_text("utf-8").splitlines()
     comment = "#" if framework.language == "python" else "//"
     if f"{comment} recipe" not in lines:

@@ -1,4 +1,4 @@
-"""The scripted replies of the models: what every API of the stub renders in its own format."""
+"""The scripted replies of the models. Every API of the stub renders them in its own format."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 
 class ToolCall(Struct, frozen=True):
-    """A call of a tool that the model asks for."""
+    """A tool call requested by the model."""
 
     name: str
     arguments: dict[str, Any]
@@ -27,8 +27,8 @@ class Usage(Struct, frozen=True):
 class Reply(Struct, frozen=True):
     """One reply of a model.
 
-    It answers the first request that contains `when`, `times` times over. A `status` other than 200 is an error of
-    the API with the message `error`.
+    It answers the first request that contains `when`, up to `times` times. A `status` other than 200 is an API error
+    with the message `error`.
     """
 
     text: str = ""
@@ -47,17 +47,17 @@ class Reply(Struct, frozen=True):
 
 
 class Script:
-    """The replies of one case, which are used up in order; used by the threads of the stub."""
+    """The replies of one case, consumed in order by the threads of the stub."""
 
     def __init__(self, replies: list[Reply]) -> None:
-        """Holds `replies`, each as often as it is to be given."""
+        """Holds `replies`, each repeated as often as it may be used."""
         self._waiting = [reply for reply in replies for _ in range(reply.times)]
         self._lock = threading.Lock()
         self._given = 0
         self.unanswered: list[str] = []
 
     def next(self, request: str) -> tuple[int, Reply]:
-        """Returns the number and the first reply that fits the text of a request; without one, an error 500."""
+        """Returns the number and the first reply that matches the text of a request, or an error 500."""
         with self._lock:
             self._given += 1
             for position, reply in enumerate(self._waiting):
@@ -68,5 +68,5 @@ class Script:
 
     @property
     def unused(self) -> list[Reply]:
-        """Returns the replies that no request asked for."""
+        """Returns the unused replies."""
         return self._waiting

@@ -1,4 +1,4 @@
-"""What was sent: the captured requests, decoded."""
+"""The captured requests, decoded."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HEXADECIMAL_LENGTH = 16
 
 
 def requests_of(name: str, case: Case) -> Iterator[tuple[ExportFile, dict[str, Any]]]:
-    """Yields the requests of a case as OTLP's JSON, but for the ids of protobuf, which are base64."""
+    """Yields the requests of a case as OTLP/JSON, except that ids of protobuf are base64."""
     for file in read_index(name).files:
         if file.case == case.name:
             body = (FRAMEWORKS / name / "exports" / file.file).read_bytes()

@@ -1,4 +1,4 @@
-"""The two servers on loopback: the stub of the model APIs, and the receiver of OTLP requests."""
+"""The two servers on the loopback interface: the stub of the model APIs, and the receiver of OTLP requests."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _running(handler: type[_Handler]) -> Iterator[str]:
 
 @contextmanager
 def model_stub(script: Script) -> Iterator[str]:
-    """Yields the URL of a server of all model APIs that gives the replies of `script`."""
+    """Yields the URL of a server of all model APIs that returns the replies of `script`."""
 
     class Stub(_Handler):
         def do_POST(self) -> None:
@@ -99,7 +99,7 @@ def model_stub(script: Script) -> Iterator[str]:
 
 @contextmanager
 def otlp_receiver(exports: list[Export]) -> Iterator[str]:
-    """Yields the URL of a server that appends what OTLP exporters send it to `exports`, in order of arrival."""
+    """Yields the URL of a server that appends received OTLP requests to `exports`, in order of arrival."""
 
     class Receiver(_Handler):
         def do_POST(self) -> None:

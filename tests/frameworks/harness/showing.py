@@ -1,4 +1,4 @@
-"""Prints captured traces for whoever writes down what is expected of them."""
+"""Prints captured traces as a basis for the expected facts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _short(value: Any) -> str:
 
 
 def requests_text(name: str, case: Case) -> str:
-    """Returns the requests of a case, decoded: each span or log with its attributes, one a line."""
+    """Returns the requests of a case, decoded: each span or log with its attributes, one per line."""
     lines = []
     for file, request in requests_of(name, case):
         lines.append(f"-- {file.file}")

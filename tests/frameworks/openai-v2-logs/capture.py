@@ -1,12 +1,12 @@
-"""Captures what the OpenAI SDK sends when its messages are log records.
+"""Captures the exports of the OpenAI SDK when its messages are log records.
 
 Run with an interpreter that has `openai`, `httpx`, `opentelemetry-instrumentation-openai-v2` and
 `opentelemetry-exporter-otlp-proto-http`:
 
     python capture.py
 
-It starts a stub of the model's API and a receiver on loopback, runs each case of `program.py` in a process of its own,
-and writes the bodies of its requests to `exports/`, with `manifest.json`.
+It starts a stub of the model's API and a receiver on the loopback interface. It runs each case of `program.py` in its
+own process, and writes the bodies of its requests to `exports/`, with `manifest.json`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ CALL = {
 
 
 class Model(BaseHTTPRequestHandler):
-    """A model that asks for the weather if it has a tool and no result of it, and answers otherwise."""
+    """A model that requests the weather tool until it has its result, and answers otherwise."""
 
     def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers["content-length"])))

@@ -18,11 +18,11 @@ class ModelRequest(Struct, frozen=True):
     path: re.Match[str]
     body: dict[str, Any]
     number: int
-    """Counts the requests of a case from 1; what identifiers are made of."""
+    """The number of the request within a case, from 1. Ids are derived from it."""
 
 
 class ModelResponse(Struct, frozen=True):
-    """What a model API answers."""
+    """The response of a model API."""
 
     body: bytes
     status: int = 200
@@ -35,6 +35,6 @@ class ModelResponse(Struct, frozen=True):
 
     @classmethod
     def of_events(cls, events: Iterable[dict[str, Any]], *, named: bool = False, end: str = "") -> ModelResponse:
-        """Returns server-sent events; `named` gives each the name in its member `type`, `end` is a last line."""
+        """Returns server-sent events. `named` names each after its member `type`, and `end` is a last line."""
         texts = [(f"event: {event['type']}\n" if named else "") + f"data: {json.dumps(event)}\n\n" for event in events]
         return cls(("".join(texts) + end).encode(), content_type="text/event-stream")

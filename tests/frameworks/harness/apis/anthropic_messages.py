@@ -1,4 +1,4 @@
-"""Anthropic's messages. Its input tokens do not contain the cached ones."""
+"""Anthropic's messages. Its input tokens exclude the cached ones."""
 
 from __future__ import annotations
 

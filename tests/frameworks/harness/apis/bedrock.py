@@ -1,4 +1,4 @@
-"""Bedrock's `Converse`. Its input tokens do not contain the cached ones."""
+"""Bedrock's `Converse`. Its input tokens exclude the cached ones."""
 
 from __future__ import annotations
 

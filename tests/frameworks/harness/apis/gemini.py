@@ -1,4 +1,4 @@
-"""Gemini's `generateContent`. Its candidates' tokens do not contain the thoughts."""
+"""Gemini's `generateContent`. Its candidates' tokens exclude the thoughts."""
 
 from __future__ import annotations
 

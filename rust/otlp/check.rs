@@ -1,4 +1,4 @@
-//! Checks spans one by one: a rejected span does not keep the others of its request out.
+//! Checks spans individually. A rejected span does not affect the other spans of its request.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use super::{AcceptedSpan, DecodedRequest, Origin, SpanId, TraceId, WireSpan, pro
 use crate::error::{Error, Result};
 use crate::time::{NANOS_PER_MICRO, write_instant};
 
-/// How far a span's times may lie in the future: 24 hours, in nanoseconds.
+/// The maximum time by which a span's times may be in the future: 24 hours, in nanoseconds.
 pub const MAX_AHEAD_NANOS: u64 = 24 * 3_600 * 1_000_000_000;
 
-/// Maximum length of a rejection reason, in characters; a reason may quote what was sent.
+/// The maximum length of a rejection reason in characters. A reason may quote the sent data.
 const MAX_REASON_CHARS: usize = 500;
 
-/// A value that passed its check, or the reason it is rejected.
+/// A value that passed its check, or the reason for its rejection.
 pub(super) type Validated<T> = std::result::Result<T, String>;
 
 /// Collects the spans of one request into a [`DecodedRequest`].
@@ -29,9 +29,9 @@ pub(super) struct RequestChecker {
     request: DecodedRequest,
     received: u64,
     decoded_bytes: usize,
-    /// The last origin seen, and the result of its check.
+    /// The last origin, and the result of its check.
     origin: Option<(Arc<Origin>, Validated<()>)>,
-    /// Which trace stores a copy of which origin.
+    /// The pairs of a trace and an origin that the trace stores.
     copies: HashSet<(TraceId, *const Origin)>,
 }
 
@@ -70,10 +70,10 @@ impl RequestChecker {
         }
     }
 
-    /// Returns the decoded request. `message` is the body that the spans are slices of, if they are.
+    /// Returns the decoded request. `message` is the body, if the spans are slices of it.
     pub(super) fn finish(mut self, message: Option<Bytes>) -> DecodedRequest {
         let kept_bytes: usize = self.request.spans.iter().map(|span| span.wire.bytes.len()).sum();
-        // A slice keeps the whole body in memory, which is not worth it for a few spans.
+        // A slice keeps the whole body in memory, which is wasteful for a few spans.
         if kept_bytes < message.as_ref().map_or(0, Bytes::len) / 2 {
             wire::detach(self.request.spans.iter_mut().map(|span| &mut span.wire));
         } else if self.request.rejected == 0 {
@@ -106,7 +106,7 @@ impl RequestChecker {
             };
             self.request.reason = format!("{span}: {}", clip(reason));
         }
-        // A rejected span is charged like an accepted one: millions of them take time, if not memory.
+        // A rejected span is charged like an accepted one, because millions of them also take time.
         self.reserve(size_of::<AcceptedSpan>())
     }
 
@@ -124,7 +124,7 @@ impl RequestChecker {
         if let Some((_, checked)) = self.origin.as_ref().filter(|(known, _)| Arc::ptr_eq(known, origin)) {
             return Ok(checked.clone());
         }
-        // Each scope has its resource checked again, which is charged too.
+        // The resource is checked again for each scope, so that it is charged again.
         self.reserve(size_of_origin(origin))?;
         let checked = check_origin(origin);
         self.origin = Some((origin.clone(), checked.clone()));
@@ -132,10 +132,10 @@ impl RequestChecker {
     }
 }
 
-/// Checks a span outside of a request, by the same rules; `now_nanos` is the current time since 1970.
+/// Checks a span outside of a request, by the same rules. `now_nanos` is the current time since 1970.
 ///
 /// # Errors
-/// The reason the span is rejected.
+/// The reason for the rejection.
 pub fn check_span(wire: &WireSpan, now_nanos: u64) -> std::result::Result<AcceptedSpan, String> {
     let survey = survey(MessageShape::Span, &wire.bytes).and_then(|survey| match survey.bytes {
         0..=MAX_DECODED_BYTES => Ok(survey),
@@ -150,7 +150,7 @@ pub fn check_span(wire: &WireSpan, now_nanos: u64) -> std::result::Result<Accept
 /// Checks the resource and scope that spans share.
 ///
 /// # Errors
-/// The reason spans of this origin are rejected.
+/// The reason for the rejection of all spans of this origin.
 pub fn check_origin(origin: &Origin) -> std::result::Result<(), String> {
     check_part::<proto::Resource>(MessageShape::Resource, &origin.resource, "resource")
         .and_then(|()| check_part::<proto::InstrumentationScope>(MessageShape::Scope, &origin.scope, "scope"))
@@ -205,14 +205,14 @@ pub(super) fn too_far_ahead(name: &str, nanos: u64) -> String {
     format!("{name} time {instant} lies more than 24 hours ahead")
 }
 
-/// Returns the id of a span that may not be decodable as a whole.
+/// Returns the id of a span even if other parts of the span are malformed.
 fn span_id_of(wire: &WireSpan) -> Option<SpanId> {
     let mut fields = WireFields::of(&wire.bytes).map_while(std::result::Result::ok);
     let is_id = |field: &WireField<'_>| field.number == 2 && field.wire_type == WireType::LengthDelimited;
     fields.find_map(|field| Some(field).filter(is_id).and_then(|field| SpanId::from_bytes(field.content)))
 }
 
-/// Returns `reason`, cut to [`MAX_REASON_CHARS`].
+/// Returns `reason`, truncated to [`MAX_REASON_CHARS`].
 pub(super) fn clip(reason: &str) -> String {
     match reason.char_indices().nth(MAX_REASON_CHARS) {
         Some((end, _)) => format!("{}...", &reason[..end]),

@@ -1,17 +1,17 @@
-//! What decoding a request yields: the accepted spans, and how many were rejected.
+//! The result of decoding a request: the accepted spans, and the number of rejected ones.
 
 use bytes::Bytes;
 
 use super::{SpanId, TraceId, WireSpan};
 
-/// A span that passed every check, kept as the bytes it arrived in.
+/// A span that passed every check, with its original bytes.
 #[derive(Debug)]
 pub struct AcceptedSpan {
-    /// The trace it belongs to.
+    /// The id of its trace.
     pub trace_id: TraceId,
     /// Its id within the trace.
     pub span_id: SpanId,
-    /// The bytes that are stored.
+    /// The stored bytes.
     pub wire: WireSpan,
 }
 
@@ -20,10 +20,10 @@ pub struct AcceptedSpan {
 pub struct DecodedRequest {
     /// The accepted spans, in order of arrival.
     pub spans: Vec<AcceptedSpan>,
-    /// A `TracesData` message of exactly these spans, if the request body was one.
+    /// A `TracesData` message with exactly these spans, if the request body was one.
     pub message: Option<Bytes>,
-    /// How many spans were rejected.
+    /// The number of rejected spans.
     pub rejected: u64,
-    /// Why the first of them was rejected; empty if none was.
+    /// The reason for the first rejection; empty if there was no rejection.
     pub reason: String,
 }

@@ -11,7 +11,7 @@ pub enum Encoding {
     Json,
 }
 
-/// The signal that a request carries.
+/// The signal of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
     /// Spans.

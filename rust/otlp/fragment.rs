@@ -1,12 +1,12 @@
 //! Fragments: events of a span that arrived without it.
 //!
-//! Some programs send the messages of a model call as log records that name a span, not as events of that span
-//! ([`super::logs`]). Such a record is kept as a fragment of the span, and becomes one of its events whenever the span
-//! is read.
+//! Some programs send the messages of a model call as log records that name a span, and not as events of that
+//! span ([`super::logs`]). Such a record is stored as a fragment of the span. It becomes an event whenever
+//! the span is read.
 //!
-//! A document and a WAL entry are `TracesData` messages, and hold fragments in a field that OTLP does not have: all
-//! other programs skip it. A request that has this field loses it ([`super::request`]), so no sender writes fragments
-//! past their checks. See `docs/reference/traces.md#fragments`.
+//! Documents and WAL entries are `TracesData` messages. They have fragments in a field that OTLP does not
+//! define and other programs skip. The field is removed from requests ([`super::request`]), so no sender can
+//! bypass the checks of fragments. See `docs/reference/traces.md#fragments`.
 
 use ahash::HashSet;
 use bytes::Bytes;
@@ -18,34 +18,34 @@ use super::wire::{WireFields, contents, field_size, last_content, malformed, ope
 use super::{SpanId, TraceId, proto};
 use crate::error::Result;
 
-/// The field of `TracesData` that holds a fragment: a message with the trace id (1), the span id (2), the event (3), and
-/// the position (4).
+/// The field of a fragment in `TracesData`: a message with the trace id (1), the span id (2), the event (3),
+/// and the position (4).
 const FRAGMENT: u32 = 21_328;
-/// The field of `Span` that holds an event.
+/// The field of an event in `Span`.
 const EVENT: u32 = 11;
 
-/// An event that arrived without its span. Those that differ in their position alone are one.
+/// An event that arrived without its span. Fragments that differ only in their position are equal.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Fragment {
     /// The trace of its span.
     pub trace_id: TraceId,
-    /// Its span.
+    /// The span of the event.
     pub span_id: SpanId,
-    /// When it happened, in nanoseconds since 1970.
+    /// The time of the event, in nanoseconds since 1970.
     pub time: u64,
     /// An encoded `Span.Event` message.
     pub event: Bytes,
-    /// Its place in the request it came in: the order of events that happened at the same time.
+    /// The position in the request, which is the order of events with the same time.
     pub position: u32,
 }
 
 impl Fragment {
-    /// Returns the fragment of a span that holds `event`.
+    /// Returns the fragment of a span for `event`.
     pub fn new(trace_id: TraceId, span_id: SpanId, event: &proto::span::Event, position: u32) -> Self {
         Self { trace_id, span_id, time: event.time_unix_nano, event: event.encode_to_vec().into(), position }
     }
 
-    /// Returns what tells it from the other fragments of its trace.
+    /// Returns the key that distinguishes the fragment within its trace.
     pub fn key(&self) -> (SpanId, u64, &[u8]) {
         (self.span_id, self.time, &self.event)
     }
@@ -82,7 +82,7 @@ impl Fragment {
     }
 }
 
-/// Returns the fragments in an encoded `TracesData` message, in order; they share its memory.
+/// Returns the fragments in an encoded `TracesData` message, in order. They share its memory.
 ///
 /// # Errors
 /// [`crate::error::Error::Decode`] if a fragment is malformed.
@@ -90,7 +90,7 @@ pub fn fragments_of(data: &Bytes) -> Result<Vec<Fragment>> {
     contents(data, FRAGMENT).map(|message| Fragment::decode(data, message?)).collect()
 }
 
-/// Returns whether an encoded `TracesData` message holds fragments.
+/// Returns `true` if an encoded `TracesData` message has fragments.
 pub fn has_fragments(data: &[u8]) -> bool {
     WireFields::of(data).map_while(std::result::Result::ok).any(|field| field.number == FRAGMENT)
 }
@@ -100,8 +100,8 @@ pub fn append_fragments<'a>(message: &mut Vec<u8>, fragments: impl IntoIterator<
     fragments.into_iter().for_each(|fragment| fragment.encode(message));
 }
 
-/// Returns an encoded `Span` message with the events in `fragments` among its own, in order of time. An event that the
-/// span has already is not repeated.
+/// Returns an encoded `Span` message with the events in `fragments` added, in time order. Duplicate events
+/// are skipped.
 pub fn with_events(span: &[u8], fragments: &[Fragment]) -> Vec<u8> {
     let added: usize = fragments.iter().map(|fragment| field_size(fragment.event.len())).sum();
     let mut message = Vec::with_capacity(span.len() + added);

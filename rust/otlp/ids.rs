@@ -13,13 +13,13 @@ pub struct SpanId([u8; 8]);
 macro_rules! hexadecimal_id {
     ($id:ident, $length:literal) => {
         impl $id {
-            /// Returns the id with these bytes, or `None` if the length is wrong or every byte is zero.
+            /// Returns the id with these bytes; `None` if the length is wrong or every byte is zero.
             pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
                 let bytes: [u8; $length] = bytes.try_into().ok()?;
                 (bytes != [0; $length]).then_some(Self(bytes))
             }
 
-            /// Returns the id that `text` encodes in hexadecimal digits of either case.
+            /// Returns the id for hexadecimal digits of either case; `None` if `text` is not an id.
             pub fn from_hex(text: &str) -> Option<Self> {
                 decode_hex(text).and_then(|bytes| Self::from_bytes(&bytes))
             }
@@ -52,7 +52,7 @@ macro_rules! hexadecimal_id {
 hexadecimal_id!(TraceId, 16);
 hexadecimal_id!(SpanId, 8);
 
-/// Returns the bytes that `text` encodes in pairs of hexadecimal digits of either case.
+/// Returns the bytes for pairs of hexadecimal digits of either case; `None` if `text` is malformed.
 pub(crate) fn decode_hex(text: &str) -> Option<Vec<u8>> {
     let value = |digit: u8| char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok());
     let byte = |pair: &[u8]| match pair {

@@ -1,4 +1,4 @@
-//! Decodes the content encoding of a body, within a limit enforced while inflating.
+//! Decodes the content encoding of a body, and enforces the size limit while inflating.
 
 use std::io::{BufRead, Read};
 
@@ -8,12 +8,12 @@ use flate2::bufread::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use super::limits::MAX_BODY_BYTES;
 use crate::error::{Error, Result};
 
-/// Returns `body` without its content encoding: `identity` (or none), `gzip`, or `deflate`, which is zlib by the
-/// standard but raw from some senders. Encoding names are case-insensitive.
+/// Returns `body` without its content encoding: `identity` (the default), `gzip`, or `deflate`. The latter is
+/// zlib by the standard, but some senders send raw deflate data. Encoding names are case-insensitive.
 ///
 /// # Errors
-/// [`Error::MediaType`] for any other encoding, [`Error::TooLarge`] over [`MAX_BODY_BYTES`], [`Error::Decode`] if
-/// the body is damaged, truncated, or has trailing data.
+/// [`Error::MediaType`] for any other encoding, [`Error::TooLarge`] over [`MAX_BODY_BYTES`],
+/// [`Error::Decode`] if the body is damaged, truncated, or has trailing data.
 pub fn inflate(body: Bytes, content_encoding: Option<&str>) -> Result<Bytes> {
     let name = content_encoding.unwrap_or_default().trim().to_ascii_lowercase();
     match name.as_str() {
@@ -36,8 +36,8 @@ pub fn inflate(body: Bytes, content_encoding: Option<&str>) -> Result<Bytes> {
     }
 }
 
-/// Whether the first two bytes are a zlib header (RFC 1950, section 2.2); raw deflate data with the same bytes
-/// would be a stored block with padding, which no compressor writes.
+/// Returns `true` if the first two bytes are a zlib header (RFC 1950, section 2.2). Raw deflate data with the
+/// same bytes would be a stored block with padding, which no compressor writes.
 fn is_zlib(body: &[u8]) -> bool {
     match body {
         [method, flags, ..] => method & 0x0f == 8 && u16::from_be_bytes([*method, *flags]).is_multiple_of(31),
@@ -55,7 +55,7 @@ fn read_whole(decoder: impl Read, name: &str) -> Result<Bytes> {
     if inflated.len() > MAX_BODY_BYTES {
         return Err(too_large());
     }
-    // A body may wait long for its commit: return its spare capacity.
+    // A body may wait long for its commit, so its spare capacity is released.
     inflated.shrink_to_fit();
     Ok(inflated.into())
 }

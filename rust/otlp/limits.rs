@@ -1,36 +1,36 @@
-//! The limits on requests and on the messages they consist of.
+//! The limits on requests and on their messages.
 //!
-//! A span is measured in its encoded form, before anything of it is decoded: two bytes can require an object of
-//! eighty, so the cost of decoding is known before it is paid. A span over a limit is rejected and counted, never
-//! truncated.
+//! A span is measured in its encoded form before it is decoded. Two bytes may require an object of eighty
+//! bytes, so the cost of decoding must be known in advance. A span over a limit is rejected and counted,
+//! never truncated.
 
 use prost::encoding::WireType;
 
 use super::proto;
 use super::wire::{self, WireField, WireFields};
 
-/// Maximum size of a request body, inflated.
+/// The maximum size of an inflated request body, in bytes.
 pub const MAX_BODY_BYTES: usize = 20 << 20;
-/// Maximum memory of a request once its spans are decoded, in bytes, counting a copy of each resource and scope for
-/// every trace it occurs in. Agents' spans take two to three times their encoded size, so only a nearly full body
-/// of very small spans has to be split.
+/// The maximum memory of the decoded spans of a request, in bytes. Each resource and scope counts once for
+/// every trace that uses it. Agents' spans take two to three times their encoded size, so only a nearly full
+/// body of very small spans must be split.
 pub const MAX_DECODED_BYTES: usize = 4 * MAX_BODY_BYTES;
-/// Maximum number of attributes of a span, an event, a link, a resource or a scope.
+/// The maximum number of attributes of a span, an event, a link, a resource or a scope.
 pub const MAX_ATTRIBUTES: usize = 1_024;
-/// Maximum number of events of a span.
+/// The maximum number of events of a span.
 pub const MAX_EVENTS: usize = 1_024;
-/// Maximum number of links of a span.
+/// The maximum number of links of a span.
 pub const MAX_LINKS: usize = 1_024;
-/// Maximum size of one text or value, in bytes; for a list, of its whole encoding.
+/// The maximum size of one text or value, in bytes; for a list, of its whole encoding.
 pub const MAX_VALUE_BYTES: usize = 4 << 20;
-/// Maximum nesting of values; a scalar has depth 1.
+/// The maximum nesting of values; a scalar has depth 1.
 pub const MAX_VALUE_DEPTH: usize = 32;
 
-/// Upper bound of the memory that decoding takes, as a multiple of the body's size and including the body and its
-/// spans. Measured with bodies of the smallest spans that are accepted.
+/// An upper bound of the memory for decoding, as a multiple of the body's size. It includes the body and its
+/// spans. Measured with bodies of the smallest accepted spans.
 const DECODE_MEMORY_FACTOR: usize = 6;
 
-/// Returns an upper bound of the memory that decoding a body takes, in bytes, from its encoded size and content
+/// Returns an upper bound of the memory for decoding a body in bytes, from its encoded size and content
 /// encoding.
 pub fn max_decode_bytes(sent: usize, content_encoding: Option<&str>) -> u64 {
     let is_plain = content_encoding.is_none_or(|name| matches!(name.trim(), "" | "identity"));
@@ -56,7 +56,7 @@ pub(super) enum MessageShape {
 }
 
 impl MessageShape {
-    /// Returns what a field of this message holds, if it is known.
+    /// Returns the content type of a field of this message, if the field is known.
     fn kind(self, number: u32) -> Option<FieldKind> {
         let kind = match (self, number) {
             (Self::Span, 9)
@@ -102,7 +102,7 @@ impl MessageShape {
         Some(kind)
     }
 
-    /// Returns the size of the decoded message itself, without what it points to.
+    /// Returns the size of the decoded message itself, without its heap content.
     fn own_bytes(self) -> usize {
         match self {
             Self::Span => size_of::<super::AcceptedSpan>() + size_of::<proto::Span>(),
@@ -120,7 +120,8 @@ impl MessageShape {
         }
     }
 
-    /// Returns how many messages of shape `part` this one may hold, and the plural that an error message uses.
+    /// Returns the maximum number of messages of shape `part` in this one, and their plural for error
+    /// messages.
     fn limit(self, part: Self) -> Option<(usize, &'static str)> {
         match (self, part) {
             (Self::KeyValueList, _) => None,
@@ -134,7 +135,7 @@ impl MessageShape {
     }
 }
 
-/// What a field holds.
+/// The content type of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FieldKind {
     Part(MessageShape),
@@ -144,7 +145,7 @@ enum FieldKind {
 }
 
 impl FieldKind {
-    /// Whether a decoder accepts the field; a nested message is checked by itself.
+    /// Returns `true` if a decoder accepts the field. Nested messages are checked separately.
     fn is_met_by(self, field: &WireField<'_>) -> bool {
         match self {
             Self::Part(_) | Self::Bytes => field.wire_type == WireType::LengthDelimited,
@@ -160,9 +161,9 @@ impl FieldKind {
 /// The result of surveying a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Survey {
-    /// Its size once decoded, in bytes.
+    /// The decoded size in bytes.
     pub(super) bytes: usize,
-    /// Whether it certainly decodes. If not, only decoding it can tell.
+    /// True if the message certainly decodes. Otherwise only a decoder can determine that.
     pub(super) is_sound: bool,
 }
 
@@ -171,18 +172,18 @@ struct OpenMessage<'a> {
     shape: MessageShape,
     message: &'a [u8],
     fields: WireFields<'a>,
-    /// How many values enclose it, itself included.
+    /// The number of enclosing values, including the message itself.
     value_depth: usize,
-    /// How many attributes, events and links it has had so far.
+    /// The number of attributes, events and links so far.
     counts: [usize; 3],
 }
 
 /// Measures an encoded message and checks it against the limits.
 ///
 /// # Errors
-/// The limit that is exceeded, or what is wrong with the encoding.
+/// The exceeded limit, or the encoding error.
 pub(super) fn survey(shape: MessageShape, message: &[u8]) -> Result<Survey, String> {
-    /// Beyond this depth, only a decoder can tell whether the message nests too deeply.
+    /// Beyond this depth, only a decoder can determine if the nesting is too deep.
     const SURELY_DECODED_DEPTH: usize = 64;
     let mut survey = Survey { bytes: shape.own_bytes(), is_sound: true };
     let mut stack = Vec::with_capacity(4);
@@ -207,7 +208,7 @@ pub(super) fn survey(shape: MessageShape, message: &[u8]) -> Result<Survey, Stri
             return Err(format!("{owner} of {length} bytes, expected at most {MAX_VALUE_BYTES}"));
         }
         let Some(part) = part else {
-            // Each text of a repeated field takes an object, however short.
+            // Each text of a repeated field takes an object, even if it is short.
             survey.bytes += content.len() + size_of::<String>();
             continue;
         };
@@ -224,7 +225,8 @@ pub(super) fn survey(shape: MessageShape, message: &[u8]) -> Result<Survey, Stri
     Ok(survey)
 }
 
-/// Returns the name of the innermost message for an error message: the attribute it belongs to, if there is one.
+/// Returns the name of the innermost message for error messages: the attribute that it belongs to, if there
+/// is one.
 fn owner_of(stack: &[OpenMessage<'_>]) -> String {
     let Some(attribute) = stack.iter().find(|open| open.shape == MessageShape::KeyValue) else {
         return "a field".to_owned();

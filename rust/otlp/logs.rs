@@ -1,8 +1,9 @@
 //! Decodes requests with log records into fragments of spans.
 //!
-//! Instrumentations of the `GenAI` conventions 1.28 to 1.36 send the messages of a model call as log records, one each,
-//! whose event name begins with `gen_ai.`; later ones send one record with all messages. Records of this kind that name
-//! a span are kept as events of it, all others are dropped. See `docs/reference/traces.md#log-records`.
+//! Instrumentations of the `GenAI` conventions 1.28 to 1.36 send one log record per message of a model call.
+//! Its event name starts with `gen_ai.`. Later versions send one record with all messages. Such records are
+//! stored as events of the span that they name. All other records are dropped. See
+//! `docs/reference/traces.md#log-records`.
 
 use bytes::Bytes;
 use prost::Message as _;
@@ -15,33 +16,34 @@ use super::wire::{self, WireFields};
 use super::{Encoding, Fragment, SpanId, TraceId, inflate, json, proto};
 use crate::error::{Error, Result};
 
-/// The beginnings of the event names whose records are kept: those of the conventions, and of what Claude Code answers.
+/// The prefixes of event names whose records are stored: the prefix of the conventions, and the answers of
+/// Claude Code.
 const KEPT: [&str; 2] = ["gen_ai.", "assistant_response"];
 
-/// The attribute that held the event name before log records had a field for it.
+/// The attribute with the event name, from before log records had a field for it.
 const EVENT_NAME: &str = "event.name";
 
-/// The attribute of an event that holds the body of its record, if the body has no members.
+/// The event attribute for the body of a record, if the body has no members.
 const BODY: &str = "body";
 
 /// The decoded content of one request with log records.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct DecodedLogs {
-    /// The records that are kept, in order of arrival.
+    /// The stored records, in order of arrival.
     pub fragments: Vec<Fragment>,
-    /// How many records carry nothing that belongs to a span.
+    /// The number of records without content for a span.
     pub dropped: u64,
-    /// How many records would be kept, but are invalid or exceed a limit.
+    /// The number of invalid or oversized records with content for a span.
     pub rejected: u64,
-    /// Why the first of those was rejected; empty if none was.
+    /// The reason for the first rejection; empty if there was no rejection.
     pub reason: String,
 }
 
-/// Decodes the body of a request with log records. `content_type` and `content_encoding` are the request's headers,
-/// `now_nanos` is the current time since 1970.
+/// Decodes the body of a request with log records. `content_type` and `content_encoding` are the request's
+/// headers, `now_nanos` is the current time since 1970.
 ///
 /// # Errors
-/// As [`super::decode`].
+/// The errors of [`super::decode`].
 pub fn decode_logs(
     body: Bytes,
     content_type: &str,
@@ -115,14 +117,14 @@ impl LogChecker {
     }
 }
 
-/// Returns the ids of the span that a log record carries content of, and the record's size once decoded, in bytes; `None`
-/// if it carries none.
+/// Returns the trace id and span id that a log record names, and its decoded size in bytes; `None` if the
+/// record has no content for a span.
 fn measure(record: &[u8]) -> Validated<Option<((TraceId, SpanId), usize)>> {
     let Some(ids) = LogRef::of(record)?.content_ids() else { return Ok(None) };
     survey(MessageShape::LogRecord, record).map(|survey| Some((ids, survey.bytes)))
 }
 
-/// What decides whether a log record is kept.
+/// The fields that decide if a log record is stored.
 #[derive(Default)]
 struct LogRef<'a> {
     trace_id: &'a [u8],
@@ -156,7 +158,7 @@ impl<'a> LogRef<'a> {
         Ok(read)
     }
 
-    /// Returns the ids of the span that the record carries content of, if it does.
+    /// Returns the trace id and span id that the record names, if it has content for a span.
     fn content_ids(&self) -> Option<(TraceId, SpanId)> {
         let names = [self.event_name, self.named_by_attribute];
         let is_content = names.iter().any(|name| KEPT.iter().any(|kept| name.starts_with(kept.as_bytes())));
@@ -165,7 +167,7 @@ impl<'a> LogRef<'a> {
     }
 }
 
-/// Returns the fragment that a log record becomes.
+/// Converts a log record to a fragment.
 fn fragment_of(
     (trace_id, span_id): (TraceId, SpanId),
     record: &[u8],
@@ -183,7 +185,8 @@ fn fragment_of(
     Ok(Fragment::new(trace_id, span_id, &event, position))
 }
 
-/// Returns a log record as the span event that it would have been: with its attributes, then the members of its body.
+/// Converts a log record to the equivalent span event, with its attributes followed by the members of its
+/// body.
 fn event_of(record: proto::LogRecord) -> proto::span::Event {
     let mut attributes = record.attributes;
     let named_by_attribute = attributes.iter().position(|attribute| {

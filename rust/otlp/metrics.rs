@@ -1,4 +1,4 @@
-//! Decodes requests with metrics, of which nothing is kept.
+//! Decodes requests with metrics, which are not stored.
 
 use bytes::Bytes;
 
@@ -6,10 +6,11 @@ use super::wire::{self, WireFields};
 use super::{Encoding, inflate, json};
 use crate::error::{Error, Result};
 
-/// Returns how many metrics the body of a request has. They are read as far as it takes to know that they are metrics.
+/// Returns the number of metrics in the body of a request. They are only parsed far enough to identify them
+/// as metrics.
 ///
 /// # Errors
-/// As [`super::decode`].
+/// The errors of [`super::decode`].
 pub fn count_metrics(body: Bytes, content_type: &str, content_encoding: Option<&str>) -> Result<u64> {
     let encoding = Encoding::of(content_type)?;
     let body = inflate::inflate(body, content_encoding)?;

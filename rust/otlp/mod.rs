@@ -1,8 +1,9 @@
 //! Decodes OTLP requests into checked spans, and into fragments of spans.
 //!
-//! A body is inflated within a limit, split into spans as protobuf or JSON, and each span is checked by itself: an
-//! accepted span is kept as the bytes it arrived in, a rejected one is counted and described. Of log records those are
-//! kept that carry content of a span; of metrics nothing is. The format is OTLP 1.9 (<https://opentelemetry.io/docs/specs/otlp/>); only HTTP is served.
+//! A body is inflated within a limit and split into spans as protobuf or JSON. Each span is checked
+//! individually: an accepted span keeps its original bytes, and a rejected one is counted with a reason. Log
+//! records are stored if they have content for a span. Metrics are not stored. The format is OTLP 1.9
+//! (<https://opentelemetry.io/docs/specs/otlp/>); only HTTP is served.
 
 pub mod check;
 pub mod decoded;

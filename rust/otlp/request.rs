@@ -5,14 +5,14 @@ use bytes::Bytes;
 use super::{DecodedRequest, Encoding, WireSpan, check, fragment, inflate, json, wire};
 use crate::error::Result;
 
-/// Decodes a request body into its spans and checks each of them by itself. `content_type` and `content_encoding`
-/// are the request's headers, `now_nanos` is the current time since 1970.
+/// Decodes a request body into its spans and checks each span individually. `content_type` and
+/// `content_encoding` are the request's headers, `now_nanos` is the current time since 1970.
 ///
 /// # Errors
 /// [`crate::error::Error::MediaType`] for an unsupported content type or encoding,
 /// [`crate::error::Error::TooLarge`] if the body or its decoded form exceeds its limit,
-/// [`crate::error::Error::Decode`] if the body as a whole cannot be decoded. Nothing of a failed request may be
-/// stored.
+/// [`crate::error::Error::Decode`] if the body as a whole cannot be decoded. No part of a failed request may
+/// be stored.
 pub fn decode(
     body: Bytes,
     content_type: &str,
@@ -26,13 +26,13 @@ pub fn decode(
         Encoding::Protobuf => wire::walk(&body, |span| checker.add(Ok(span)))?,
         Encoding::Json => json::walk(&body, |span| checker.add(span))?,
     }
-    // Fragments are the engine's own: only log records become such.
+    // Fragments are internal: only log records become fragments.
     let is_stored = encoding == Encoding::Protobuf && !fragment::has_fragments(&body);
     Ok(checker.finish(Some(body).filter(|_| is_stored)))
 }
 
-/// Returns the spans of a message of any size, unchecked; the number of spans that cannot be converted to protobuf;
-/// and the reason for the first of those.
+/// Returns the unchecked spans of a message of any size. Also returns the number of spans that cannot be
+/// converted to protobuf, and the first reason.
 ///
 /// # Errors
 /// [`crate::error::Error::Decode`] if the message as a whole cannot be decoded.

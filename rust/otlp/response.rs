@@ -7,8 +7,8 @@ use serde_json::json;
 
 use super::{Encoding, Signal, proto};
 
-/// Returns the encoded `Export<Signal>ServiceResponse`; in protobuf those of all signals are the same bytes.
-/// `partial_success` is left unset if nothing was rejected and `reason` is empty.
+/// Returns the encoded `Export<Signal>ServiceResponse`. In protobuf the bytes are the same for all signals.
+/// `partial_success` is omitted if `rejected` is zero and `reason` is empty.
 pub fn success(encoding: Encoding, signal: Signal, rejected: u64, reason: &str) -> Vec<u8> {
     let is_whole = rejected == 0 && reason.is_empty();
     match encoding {
@@ -44,9 +44,9 @@ pub fn failure(encoding: Encoding, http_status: u16, message: &str) -> Vec<u8> {
     }
 }
 
-/// Returns the `google.rpc.Code` of an HTTP status, by the table in `google/rpc/code.proto`. Statuses that are not
-/// in it: 405 is an operation that is not implemented, 413 is the code gRPC gives a message over its limit, 408 is
-/// a deadline; other client errors are an invalid argument, and other failures are unknown.
+/// Returns the `google.rpc.Code` of an HTTP status, by the table in `google/rpc/code.proto`. For statuses
+/// outside the table: 405 is an unimplemented operation, 408 is a deadline, and 413 has the code that gRPC
+/// uses for an oversized message. Other client errors are invalid arguments, and other failures are unknown.
 fn rpc_code(http_status: u16) -> i32 {
     match http_status {
         401 => 16,

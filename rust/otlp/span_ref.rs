@@ -1,8 +1,8 @@
-//! A borrowed view of an encoded span: the fields that ingest reads, without decoding the rest.
+//! A borrowed view of an encoded span: the fields that ingest reads, without decoding the others.
 //!
-//! Decoding a span of a kilobyte allocates some twenty objects, of which ingest reads half and keeps five;
-//! allocating and dropping them was a fifth of the work of ingest. Texts are returned as bytes, because only a few
-//! of them are ever read.
+//! Decoding a span of 1 KB allocates about twenty objects. Ingest reads half of them and keeps five.
+//! Allocating and dropping them took a fifth of the work of ingest. Texts are returned as bytes, because only
+//! a few of them are read later.
 
 use prost::encoding::WireType;
 
@@ -23,19 +23,19 @@ pub struct SpanRef<'a> {
     pub start: u64,
     /// Nanoseconds since 1970.
     pub end: u64,
-    /// Its status code: a `StatusCode`, or an unknown number.
+    /// The status code: a `StatusCode`, or an unknown number.
     pub status: i32,
-    /// The message of its status.
+    /// The status message.
     pub status_message: &'a [u8],
-    /// How many events it was sent with.
+    /// The number of sent events.
     pub events: u32,
-    /// How many links it has.
+    /// The number of links.
     pub links: u32,
-    /// Its attributes, in order.
+    /// The attributes, in order.
     pub attributes: Vec<AttributeRef<'a>>,
 }
 
-/// A key and its value.
+/// An attribute: a key and its value.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct AttributeRef<'a> {
     /// The name.
@@ -44,7 +44,7 @@ pub struct AttributeRef<'a> {
     pub value: ValueRef<'a>,
 }
 
-/// An attribute value; only scalars are read.
+/// An attribute value. Only scalars are read.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub enum ValueRef<'a> {
     /// No value.
@@ -62,7 +62,7 @@ pub enum ValueRef<'a> {
     Other,
 }
 
-/// A field of a span that texts may be made of, encoded.
+/// An encoded field of a span that may be a source of texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SourceRef<'a> {
     /// An attribute: its key, and the message with both key and value.
@@ -74,13 +74,13 @@ pub enum SourceRef<'a> {
 }
 
 impl SourceRef<'_> {
-    /// Returns the message.
+    /// Returns the encoded message.
     pub fn bytes(&self) -> &[u8] {
         let (Self::Attribute(_, bytes) | Self::Event(bytes) | Self::Status(bytes)) = self;
         bytes
     }
 
-    /// Whether it has a value of bytes, which is written as base64.
+    /// Returns `true` if the field has a value of type bytes, which is shown as base64.
     pub fn has_bytes_value(&self) -> bool {
         match self {
             Self::Attribute(_, bytes) => has_bytes_value(bytes, 2),
@@ -91,8 +91,9 @@ impl SourceRef<'_> {
     }
 }
 
-/// Whether a value in a field of a message is bytes, or has such a value: of a list in field 5, or of a map in field 6. Values of
-/// what is stored nest at most [`MAX_VALUE_DEPTH`](super::limits::MAX_VALUE_DEPTH) times. Source: `AnyValue` in `common.proto`.
+/// Returns `true` if a field of a message has a value of type bytes, or one nested in a list (field 5) or a
+/// map (field 6). Stored values nest at most [`MAX_VALUE_DEPTH`](super::limits::MAX_VALUE_DEPTH) times.
+/// Source: `AnyValue` in `common.proto`.
 fn has_bytes_value(message: &[u8], value: u32) -> bool {
     contents(message, value).any(|value| {
         value.is_ok_and(|value| {
@@ -107,10 +108,10 @@ fn has_bytes_value(message: &[u8], value: u32) -> bool {
     })
 }
 
-/// Returns the fields of an encoded `Span` message that texts may be made of, in order.
+/// Returns the fields of an encoded `Span` message that may be sources of texts, in order.
 ///
 /// # Errors
-/// What is wrong with a field; iteration must stop there.
+/// The error of a malformed field. Iteration must stop there.
 pub fn sources_of(message: &[u8]) -> impl Iterator<Item = Result<SourceRef<'_>, String>> {
     WireFields::of(message).filter_map(|field| match field {
         Ok(field) => match field.number {
@@ -127,7 +128,7 @@ impl<'a> SpanRef<'a> {
     /// Reads an encoded `Span` message.
     ///
     /// # Errors
-    /// What is wrong with a part that is read; other parts may still be malformed.
+    /// The error of a field that is read. Other fields may also be malformed.
     pub fn of(message: &'a [u8]) -> Result<Self, String> {
         let mut attributes = Vec::with_capacity(12);
         let mut span = Self::walk(message, |message| {
@@ -141,16 +142,16 @@ impl<'a> SpanRef<'a> {
     /// Reads an encoded `Span` message without its attributes.
     ///
     /// # Errors
-    /// As [`SpanRef::of`].
+    /// The errors of [`SpanRef::of`].
     pub fn without_attributes(message: &'a [u8]) -> Result<Self, String> {
         Self::walk(message, |_| Ok(()))
     }
 
-    /// Reads an encoded `Span` message, and calls `visit` with the message of each attribute instead of collecting
-    /// them.
+    /// Reads an encoded `Span` message, and calls `visit` with the message of each attribute instead of
+    /// collecting them.
     ///
     /// # Errors
-    /// As [`SpanRef::of`], or an error of `visit`.
+    /// The errors of [`SpanRef::of`], or an error of `visit`.
     pub(super) fn walk(
         message: &'a [u8],
         mut visit: impl FnMut(&'a [u8]) -> Result<(), String>,
@@ -179,7 +180,7 @@ impl<'a> SpanRef<'a> {
 /// Returns the attributes of an encoded `Resource` message, in order.
 ///
 /// # Errors
-/// What is wrong with an attribute, or with what surrounds it; iteration must stop there.
+/// The error of a malformed attribute or of the message. Iteration must stop there.
 pub fn attributes_of_resource(message: &[u8]) -> impl Iterator<Item = Result<AttributeRef<'_>, String>> {
     contents(message, 1).map(|attribute| read_attribute(attribute.map_err(|error| error.to_string())?))
 }

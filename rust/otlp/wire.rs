@@ -1,8 +1,9 @@
-//! Splits an encoded `TracesData` message into spans, and joins spans into one.
+//! Splits an encoded `TracesData` message into spans, and joins spans into a message.
 //!
-//! An OTLP request, a document and a WAL entry have the same wire format (`TracesData` and
-//! `ExportTraceServiceRequest` have one layout), and only this file reads and writes it. A message is walked in
-//! group: what a hostile sender repeats ten million times in two bytes each must not become ten million objects.
+//! OTLP requests, documents and WAL entries have the same wire format, because `TracesData` and
+//! `ExportTraceServiceRequest` have the same layout. Only this file reads and writes it. A message is walked
+//! without collecting objects. Otherwise a hostile sender could repeat two bytes ten million times and create
+//! ten million objects.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,27 +17,27 @@ use prost::encoding::{
 
 use crate::error::{Error, Result};
 
-/// The resource and instrumentation scope of a span, which it shares with other spans.
+/// The resource and instrumentation scope of spans. Spans share it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Origin {
-    /// An encoded `Resource` message; empty if there was none.
+    /// An encoded `Resource` message; empty if it is missing.
     pub resource: Bytes,
     /// The schema URL of the resource.
     pub resource_schema_url: String,
-    /// An encoded `InstrumentationScope` message; empty if there was none.
+    /// An encoded `InstrumentationScope` message; empty if it is missing.
     pub scope: Bytes,
     /// The schema URL of the scope's spans.
     pub scope_schema_url: String,
 }
 
 impl Origin {
-    /// Returns the name of the instrumentation scope; empty if there is none.
+    /// Returns the name of the instrumentation scope; empty if it is missing.
     pub fn scope_name(&self) -> &[u8] {
         name_of_scope(&self.scope)
     }
 }
 
-/// Returns the name in an encoded `InstrumentationScope` message; empty if it has none.
+/// Returns the name in an encoded `InstrumentationScope` message; empty if it is missing.
 pub fn name_of_scope(scope: &[u8]) -> &[u8] {
     last_content(scope, 1).unwrap_or_default()
 }
@@ -44,9 +45,9 @@ pub fn name_of_scope(scope: &[u8]) -> &[u8] {
 /// A span as it arrived: an encoded `Span` message and its origin.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WireSpan {
-    /// The encoded `Span` message, unknown fields included.
+    /// The encoded `Span` message, including unknown fields.
     pub bytes: Bytes,
-    /// The resource and scope it was sent under.
+    /// The resource and scope of the span.
     pub origin: Arc<Origin>,
 }
 
@@ -54,7 +55,7 @@ pub struct WireSpan {
 pub(super) struct WireField<'a> {
     pub(super) number: u32,
     pub(super) wire_type: WireType,
-    /// The bytes after the key; for a length-delimited field, those after the length.
+    /// The bytes after the key. For a length-delimited field, the bytes after the length.
     pub(super) content: &'a [u8],
 }
 
@@ -64,17 +65,16 @@ pub(super) struct WireFields<'a> {
 }
 
 impl<'a> WireFields<'a> {
-    /// Returns the fields of `message`.
     pub(super) fn of(message: &'a [u8]) -> Self {
         Self { rest: message }
     }
 
-    /// Returns how many bytes of the message are still to be read.
+    /// Returns the number of unread bytes.
     pub(super) fn remaining(&self) -> usize {
         self.rest.len()
     }
 
-    /// Returns the next field if it has the most common form: a number below 16, and either less than 16 KiB of
+    /// Returns the next field if it has the most common form: a number below 16, with less than 16 KiB of
     /// length-delimited content or eight fixed bytes.
     #[inline]
     fn read_common(&mut self) -> Option<WireField<'a>> {
@@ -96,7 +96,7 @@ impl<'a> WireFields<'a> {
         Some(WireField { number: u32::from(key >> 3), wire_type, content })
     }
 
-    /// Returns the next field, whatever its form.
+    /// Returns the next field in any form.
     #[cold]
     fn read_any(&mut self) -> std::result::Result<WireField<'a>, DecodeError> {
         let (number, wire_type) = decode_key(&mut self.rest)?;
@@ -109,7 +109,7 @@ impl<'a> WireFields<'a> {
                 self.rest = rest;
                 return Ok(WireField { number, wire_type, content });
             }
-            // The content is cut short: let prost word the error.
+            // The content is truncated. prost returns the error message.
             self.rest = here;
         }
         skip_field(wire_type, number, &mut self.rest, DecodeContext::default())?;
@@ -129,11 +129,12 @@ impl<'a> Iterator for WireFields<'a> {
     }
 }
 
-/// Calls `visit` with each span of an encoded `TracesData` message, in order; the spans share its memory.
+/// Calls `visit` with each span of an encoded `TracesData` message, in order. The spans share its memory and
+/// are not decoded.
 ///
 /// # Errors
-/// [`Error::Decode`] if the structure around the spans is malformed, or an error of `visit`; either ends the walk.
-/// The spans themselves are not decoded.
+/// [`Error::Decode`] if the structure around the spans is malformed, or an error of `visit`. Both end the
+/// walk.
 pub fn walk(data: &Bytes, mut visit: impl FnMut(WireSpan) -> Result<()>) -> Result<()> {
     for resource_spans in contents(data, 1) {
         walk_resource(data, resource_spans?, &mut visit)?;
@@ -141,10 +142,10 @@ pub fn walk(data: &Bytes, mut visit: impl FnMut(WireSpan) -> Result<()>) -> Resu
     Ok(())
 }
 
-/// Returns the spans of an encoded `TracesData` message, in order; the spans share its memory.
+/// Returns the spans of an encoded `TracesData` message, in order. The spans share its memory.
 ///
 /// # Errors
-/// As for [`walk`].
+/// The errors of [`walk`].
 #[allow(clippy::needless_pass_by_value, reason = "the spans take over the data")]
 pub fn split(data: Bytes) -> Result<Vec<WireSpan>> {
     let mut spans = Vec::new();
@@ -160,14 +161,14 @@ pub fn split(data: Bytes) -> Result<Vec<WireSpan>> {
 pub struct SpanSlice<'a> {
     /// The encoded `Span` message.
     pub bytes: &'a [u8],
-    /// The encoded `InstrumentationScope` message; empty if there is none.
+    /// The encoded `InstrumentationScope` message; empty if it is missing.
     pub scope: &'a [u8],
 }
 
-/// Returns the spans of an encoded `TracesData` message, in order, with nothing copied.
+/// Returns the spans of an encoded `TracesData` message, in order, without copying.
 ///
 /// # Errors
-/// As for [`walk`].
+/// The errors of [`walk`].
 pub fn span_slices(data: &[u8]) -> Result<Vec<SpanSlice<'_>>> {
     let mut slices = Vec::new();
     for resource_spans in contents(data, 1) {
@@ -189,7 +190,7 @@ fn walk_resource(data: &Bytes, message: &[u8], visit: &mut impl FnMut(WireSpan) 
         let scope_spans = scope_spans?;
         let scope_schema_url = text(last_content(scope_spans, 3)?)?;
         let scope = data.slice_ref(last_content(scope_spans, 1)?);
-        // Created with the first span: a scope without spans costs its sender only two bytes.
+        // Created with the first span, because a scope without spans costs its sender only two bytes.
         let mut origin = None;
         for span in contents(scope_spans, 2) {
             let origin = origin.get_or_insert_with(|| {
@@ -206,11 +207,11 @@ fn walk_resource(data: &Bytes, message: &[u8], visit: &mut impl FnMut(WireSpan) 
     Ok(())
 }
 
-/// Calls `visit` with each record of an encoded message of another signal, `LogsData` or `MetricsData`, in order: they
-/// have the layout of `TracesData`.
+/// Calls `visit` with each record of an encoded `LogsData` or `MetricsData` message, in order. Both have the
+/// layout of `TracesData`.
 ///
 /// # Errors
-/// As for [`walk`].
+/// The errors of [`walk`].
 pub(super) fn walk_records(data: &[u8], mut visit: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
     for of_resource in contents(data, 1) {
         for of_scope in contents(of_resource?, 2) {
@@ -234,7 +235,7 @@ pub(super) fn contents(message: &[u8], wanted: u32) -> impl Iterator<Item = Resu
     })
 }
 
-/// Returns the content of the last field with this number, which is the one that counts; empty if there is none.
+/// Returns the content of the last field with this number, which is the valid one; empty if it is missing.
 pub(super) fn last_content(message: &[u8], wanted: u32) -> Result<&[u8]> {
     contents(message, wanted).try_fold([].as_slice(), |_, content| content)
 }
@@ -243,7 +244,6 @@ fn text(content: &[u8]) -> Result<&str> {
     std::str::from_utf8(content).map_err(|error| malformed(format!("text that is not UTF-8: {error}")))
 }
 
-/// Returns the text of a decoding error.
 pub(super) fn describe_error(error: &DecodeError) -> String {
     error.to_string().replacen("failed to decode Protobuf message", "malformed protobuf", 1)
 }
@@ -252,7 +252,7 @@ pub(super) fn malformed(found: impl std::fmt::Display) -> Error {
     Error::Decode(format!("expected OTLP data as protobuf, got {found}"))
 }
 
-/// Copies each of `spans` into memory of its own, so that nothing keeps the original message alive.
+/// Copies each of `spans` into its own memory, so that the original message can be freed.
 pub(super) fn detach<'a>(spans: impl IntoIterator<Item = &'a mut WireSpan>) {
     let mut copies: HashMap<*const Origin, Arc<Origin>> = HashMap::new();
     for span in spans {
@@ -267,8 +267,8 @@ pub(super) fn detach<'a>(spans: impl IntoIterator<Item = &'a mut WireSpan>) {
     }
 }
 
-/// Returns an encoded `TracesData` message of `spans`, grouped by resource and within it by scope, both in order of
-/// first appearance, so that each is encoded once.
+/// Returns an encoded `TracesData` message of `spans`, grouped by resource and then by scope. Both are in
+/// order of first appearance, so that each is encoded once.
 pub fn join<'a>(spans: impl IntoIterator<Item = &'a WireSpan>) -> Vec<u8> {
     let mut groups = OriginGroups::default();
     for span in spans {
@@ -337,13 +337,13 @@ fn present_size(content: &[u8]) -> usize {
     if content.is_empty() { 0 } else { field_size(content.len()) }
 }
 
-/// Writes what stands before the content of a length-delimited field of so many bytes.
+/// Writes the header of a length-delimited field with `content` bytes of content.
 pub(crate) fn open_field(message: &mut Vec<u8>, number: u32, content: usize) {
     encode_key(number, WireType::LengthDelimited, message);
     encode_varint(content as u64, message);
 }
 
-/// Writes a field unless it is empty, which means the same.
+/// Writes a field unless it is empty, which is equivalent.
 fn put_present(message: &mut Vec<u8>, number: u32, content: &[u8]) {
     if !content.is_empty() {
         open_field(message, number, content.len());
@@ -351,15 +351,15 @@ fn put_present(message: &mut Vec<u8>, number: u32, content: &[u8]) {
     }
 }
 
-/// A message being built, and the group of each origin in it.
+/// A message being built, with the group of each of its origins.
 #[derive(Default)]
 struct OriginGroups<'a> {
     message: Vec<ResourceGroup<'a>>,
     resources: HashMap<(&'a [u8], &'a str), usize>,
     scopes: HashMap<(usize, &'a [u8], &'a str), usize>,
-    /// Avoids hashing whole resources: most spans share their origin with others.
+    /// Avoids hashing whole resources, because most spans share their origin with others.
     known: HashMap<*const Origin, (usize, usize)>,
-    /// Avoids even that lookup: most spans share their origin with the one before.
+    /// Avoids this lookup as well, because most spans share their origin with the previous span.
     last: Option<(*const Origin, (usize, usize))>,
 }
 

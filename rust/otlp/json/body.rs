@@ -1,4 +1,4 @@
-//! A JSON request body, read piece by piece; errors name the byte at which they occur.
+//! A JSON request body, which is parsed in parts. Errors have a byte offset.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,27 +12,27 @@ use super::super::check::{Validated, clip};
 use super::value::JsonObject;
 use crate::error::{Error, Result};
 
-/// The whole body; everything read through it is a slice of this text.
+/// The whole body. Parsed parts are slices of this text.
 #[derive(Clone, Copy)]
 pub(super) struct JsonBody<'a> {
     pub(super) text: &'a str,
 }
 
 impl<'a> JsonBody<'a> {
-    /// Returns the message that the object `part` holds.
+    /// Parses the object `part` as a message.
     pub(super) fn read<T: Deserialize<'a>>(self, part: &'a str) -> Validated<T> {
         let object = serde_json::from_str(part).map_err(|error| self.locate(part, &error));
         object.map(|JsonObject(read)| read)
     }
 
-    /// Returns the member `name` of the object `part`, if it has one; null is none.
+    /// Returns the member `name` of the object `part`; `None` if it is missing or null.
     pub(super) fn member(self, part: &'a str, name: &'static str) -> Validated<Option<&'a RawValue>> {
         let mut object = serde_json::Deserializer::from_str(part);
         let member = object.deserialize_map(Member { name, of: PhantomData });
         member.and_then(|member| object.end().map(|()| member)).map_err(|error| self.locate(part, &error))
     }
 
-    /// Calls `visit` with each element of `list`, if there is a list.
+    /// Calls `visit` with each element of `list`, if the list exists.
     pub(super) fn each<T: Deserialize<'a>>(
         self,
         list: Option<&'a RawValue>,
@@ -48,8 +48,8 @@ impl<'a> JsonBody<'a> {
         }
     }
 
-    /// Returns the text of `error`, which occurred in `part`, with its byte offset in the whole body. A line number
-    /// would have to be counted from the start of the body for every bad span.
+    /// Returns the text of `error` in `part`, with its byte offset in the whole body. A line number would
+    /// require counting lines from the start of the body for every bad span.
     fn locate(self, part: &str, error: &serde_json::Error) -> String {
         let text = error.to_string();
         let position = format!(" at line {} column {}", error.line(), error.column());
@@ -66,7 +66,7 @@ pub(super) fn malformed(found: &str) -> Error {
     Error::Decode(format!("expected OTLP data as JSON: {}", clip(found)))
 }
 
-/// Passes the elements of a list to `visit` one by one, without collecting them.
+/// Passes the elements of a list to `visit` one by one without collecting them.
 struct Elements<'s, T, F> {
     visit: F,
     visit_error: &'s mut Option<Error>,

@@ -1,4 +1,4 @@
-//! The OTLP messages that are read as a whole: spans, log records, resources and scopes.
+//! The OTLP messages that are parsed as a whole: spans, log records, resources and scopes.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -18,15 +18,15 @@ use super::value::{Id, Integer, JsonObject};
 pub(super) trait IntoProtobuf<'a> {
     type Protobuf: Message;
 
-    /// Returns the equivalent message; `body` is the request body it was read from.
+    /// Converts the message to protobuf. `body` is its request body.
     fn into_protobuf(self, body: JsonBody<'a>) -> Validated<Self::Protobuf>;
 }
 
-/// A list of objects that stops collecting just past the limit, so that the excess can be reported.
+/// A list of objects that stops collecting after the limit, so that the excess can be reported.
 struct List<T>(Vec<T>);
 
-/// A key and an unparsed value. The value is parsed separately so that it has the parser's full depth to nest in;
-/// then our own nesting limit applies, the same as in protobuf.
+/// A key and an unparsed value. The value is parsed separately with the parser's full depth. Then our own
+/// nesting limit applies, the same as in protobuf.
 #[derive(serde::Deserialize)]
 struct KeyValue<'a> {
     key: Option<String>,

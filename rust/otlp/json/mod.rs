@@ -1,9 +1,10 @@
 //! Converts OTLP/JSON to spans and log records in protobuf.
 //!
-//! The mapping follows <https://opentelemetry.io/docs/specs/otlp/>, "JSON Protobuf Encoding": names in camel case,
-//! ids in hexadecimal, enum values as numbers, 64-bit integers as numbers or decimal text, unknown members ignored,
-//! null the same as absent. The resource and scope lists are read in place; each resource, scope and span is
-//! encoded once, and nothing after that depends on the original encoding.
+//! The mapping follows <https://opentelemetry.io/docs/specs/otlp/>, "JSON Protobuf Encoding". Names are in
+//! camel case, ids are hexadecimal, enum values are numbers, 64-bit integers are numbers or decimal text.
+//! Unknown members are ignored, and null is the same as missing. The resource and scope lists are parsed in
+//! place. Each resource, scope and span is encoded once, and the rest of the engine does not depend on the
+//! original encoding.
 
 mod body;
 mod message;
@@ -51,11 +52,12 @@ struct ScopeSpans<'a> {
     schema_url: Option<String>,
 }
 
-/// Calls `visit` with each span of a JSON `TracesData`, in order: encoded as protobuf, or the reason it cannot be.
+/// Calls `visit` with each span of a JSON `TracesData`, in order. The argument is the span as protobuf, or
+/// the reason why it cannot be converted.
 ///
 /// # Errors
-/// [`crate::error::Error::Decode`] if the body is not JSON or its resource and scope lists are malformed, or the
-/// error of `visit`; either ends the walk.
+/// [`crate::error::Error::Decode`] if the body is not JSON or its resource and scope lists are malformed, or
+/// the error of `visit`. Both end the walk.
 pub(super) fn walk(body: &[u8], mut visit: impl FnMut(Validated<WireSpan>) -> Result<()>) -> Result<()> {
     let text = std::str::from_utf8(body).map_err(|error| malformed(&error.to_string()))?;
     let body = JsonBody { text };
@@ -63,10 +65,11 @@ pub(super) fn walk(body: &[u8], mut visit: impl FnMut(Validated<WireSpan>) -> Re
     body.each(data.resource_spans, |JsonObject(group)| walk_resource(body, &group, &mut visit))
 }
 
-/// Calls `visit` with each log record of a JSON `LogsData`, in order: encoded as protobuf, or the reason it cannot be.
+/// Calls `visit` with each log record of a JSON `LogsData`, in order. The argument is the record as protobuf,
+/// or the reason why it cannot be converted.
 ///
 /// # Errors
-/// As [`walk`].
+/// The errors of [`walk`].
 pub(super) fn walk_logs(body: &[u8], mut visit: impl FnMut(Validated<Bytes>) -> Result<()>) -> Result<()> {
     walk_records(body, ["resourceLogs", "scopeLogs", "logRecords"], |body, record| {
         visit(encode::<message::LogRecord<'_>>(body, record.get()))
@@ -76,7 +79,7 @@ pub(super) fn walk_logs(body: &[u8], mut visit: impl FnMut(Validated<Bytes>) -> 
 /// Calls `visit` for each metric of a JSON `MetricsData`.
 ///
 /// # Errors
-/// As [`walk`]; [`crate::error::Error::Decode`] if a metric is no object.
+/// The errors of [`walk`]; [`crate::error::Error::Decode`] if a metric is not an object.
 pub(super) fn walk_metrics(body: &[u8], mut visit: impl FnMut()) -> Result<()> {
     walk_records(body, ["resourceMetrics", "scopeMetrics", "metrics"], |body, metric| {
         body.member(metric.get(), "name").map_err(|reason| malformed(&reason))?;
@@ -85,8 +88,8 @@ pub(super) fn walk_metrics(body: &[u8], mut visit: impl FnMut()) -> Result<()> {
     })
 }
 
-/// Calls `visit` with each element of the lists that are named last in `names`, in objects of the lists that are named
-/// before it, in order.
+/// Calls `visit` with each record, in order. `names` are the member names of the nested lists; the last one
+/// is the list of records.
 fn walk_records<'a>(
     body: &'a [u8],
     [resources, scopes, records]: [&'static str; 3],
@@ -112,7 +115,7 @@ fn walk_resource<'a>(
     body.each(group.scope_spans, |JsonObject(spans): JsonObject<ScopeSpans<'a>>| {
         let scope = encode_shared::<message::Scope<'a>>(body, spans.scope, "scope");
         let scope_schema_url = spans.schema_url.as_deref().unwrap_or_default();
-        // Created with the first span: a scope without spans costs its sender only three bytes.
+        // Created with the first span, because a scope without spans costs its sender only three bytes.
         let mut origin: Option<Validated<Arc<Origin>>> = None;
         body.each(spans.spans, |span: &'a RawValue| {
             let origin = origin.get_or_insert_with(|| {
@@ -130,7 +133,7 @@ fn walk_resource<'a>(
     })
 }
 
-/// Returns the resource or scope that several spans share as protobuf; empty if there is none.
+/// Returns a shared resource or scope as protobuf; empty if it is missing.
 fn encode_shared<'a, M>(body: JsonBody<'a>, part: Option<&'a RawValue>, name: &str) -> Validated<Bytes>
 where
     M: Deserialize<'a> + IntoProtobuf<'a>,
@@ -151,8 +154,8 @@ where
     Ok(message.encode_to_vec().into())
 }
 
-/// Estimates the memory that `text`, which is valid JSON, takes once decoded, in bytes without its texts: every
-/// object may become a value and every element a text, however short.
+/// Estimates the decoded memory of `text`, which is valid JSON, in bytes without its texts. Every object may
+/// become a value and every element a text, even if it is short.
 fn decoded_bytes(text: &str) -> usize {
     let (mut bytes, mut quoted, mut escaped) = (0, false, false);
     for byte in text.bytes() {

@@ -23,7 +23,7 @@ pub(super) struct Integer<T>(pub(super) T);
 /// A double, from a number, decimal text, or the name of a value that JSON numbers cannot express.
 struct Double(f64);
 
-/// A message read from an object only: by default serde accepts a list of the fields as well.
+/// A message that is only parsed from an object. By default serde also accepts a list of the fields.
 pub(super) struct JsonObject<T>(pub(super) T);
 
 /// Bytes, from base64 of either alphabet, padded or not.
@@ -67,7 +67,7 @@ impl<T: TryFrom<i128> + FromStr> Visitor<'_> for IntegerVisitor<T> {
 }
 
 impl<'de> Deserialize<'de> for Double {
-    // Parsed here because the JSON parser may be off in the last bit, while doubles sent as protobuf are exact.
+    // Parsed here because the JSON parser may be off in the last bit, while doubles in protobuf are exact.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = <&RawValue>::deserialize(deserializer)?;
         let number = match raw.get() {
@@ -114,7 +114,7 @@ impl<'de> Deserialize<'de> for Base64 {
     }
 }
 
-/// The members of an `AnyValue`, of which at most one may have a value.
+/// The members of an `AnyValue`. At most one of them may have a value.
 #[derive(serde::Deserialize)]
 #[serde(field_identifier, rename_all = "camelCase")]
 enum AnyValueMember {

@@ -181,11 +181,11 @@ impl RequestDecoder {
         Self { processors: Semaphore::new(processors), memory: Semaphore::new(max_bytes) }
     }
 
-    /// Waits for permits, then decodes the request. Drop the permits once the memory of the spans is
+    /// Waits for permits, then decodes the request. Drop the permits after the memory of the spans is
     /// accounted for elsewhere.
     ///
     /// # Errors
-    /// As [`otlp::decode`].
+    /// The errors of [`otlp::decode`].
     pub fn decode(
         &self,
         body: &[u8],
@@ -200,10 +200,10 @@ impl RequestDecoder {
         Ok((RequestSpans::new(received, request)?, permits))
     }
 
-    /// Decodes a request with log records, as [`RequestDecoder::decode`] decodes one with spans.
+    /// Decodes a request with log records, like [`RequestDecoder::decode`] for spans.
     ///
     /// # Errors
-    /// As [`otlp::decode`].
+    /// The errors of [`otlp::decode`].
     pub fn decode_logs(
         &self,
         body: &[u8],
@@ -217,11 +217,11 @@ impl RequestDecoder {
         Ok((RequestFragments::new(received, logs), permits))
     }
 
-    /// Decodes the part of a request that another process has decoded and split. Waits for permits as
-    /// [`RequestDecoder::decode`] does.
+    /// Decodes the part of a request that another process has decoded and split. Waits for permits like
+    /// [`RequestDecoder::decode`].
     ///
     /// # Errors
-    /// As [`RequestPart::read`].
+    /// The errors of [`RequestPart::read`].
     pub fn read_part(&self, received: i64, part: &[u8]) -> Result<(RequestPart, DecodePermits<'_>)> {
         let permits = self.acquire(limits::max_decode_bytes(part.len(), None))?;
         Ok((RequestPart::read(received, Bytes::copy_from_slice(part))?, permits))

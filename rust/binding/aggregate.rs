@@ -8,7 +8,7 @@ use super::detach::detached;
 use super::running_call::{PyCancellationToken, token_of};
 use crate::search::{Aggregation, PreparedAggregation};
 
-/// A compiled aggregation: immutable, shared by threads.
+/// A compiled aggregation: immutable, and shared by threads.
 #[pyclass(module = "spanwise._engine", name = "Aggregation", frozen)]
 pub(super) struct PyAggregation {
     pub(super) aggregation: Arc<Aggregation>,
@@ -23,19 +23,20 @@ impl PyAggregation {
         Ok(Self { aggregation: Arc::new(aggregation) })
     }
 
-    /// Returns this aggregation over the traces that also have `value` in `field`, which is evaluated first.
+    /// Returns this aggregation restricted to traces with `value` in `field`. The restriction is evaluated
+    /// first.
     fn restrict(&self, py: Python<'_>, field: &str, value: &str) -> PyResult<Self> {
         let aggregation = detached(py, || self.aggregation.restrict(field, value))?;
         Ok(Self { aggregation: Arc::new(aggregation) })
     }
 
-    /// Returns this aggregation as the question of a caller, to whom is charged what is kept of its results.
+    /// Returns this aggregation for a caller. Its cached results count against that caller's share.
     fn for_tenant(&self, caller: &str) -> Self {
         Self { aggregation: Arc::new(self.aggregation.for_tenant(caller)) }
     }
 }
 
-/// An aggregation whose traces are selected and whose groups are known.
+/// An aggregation with selected traces and known groups.
 #[pyclass(module = "spanwise._engine", name = "PreparedAggregation", frozen)]
 pub(super) struct PyPreparedAggregation {
     pub(super) prepared: PreparedAggregation,
@@ -48,7 +49,7 @@ impl PyPreparedAggregation {
         self.prepared.max_bytes()
     }
 
-    /// Computes the aggregation; returns the response's `data` as JSON, and the number of traces that match.
+    /// Computes the aggregation. Returns the response's `data` as JSON, and the number of matching traces.
     #[pyo3(signature = (cancel = None))]
     fn run(
         &self,

@@ -1,8 +1,9 @@
-//! Arrow data of other libraries, checked before anything of it is read.
+//! Arrow data of other libraries, which is checked before it is read.
 //!
-//! The C data interface does not say how long a buffer is: a receiver derives it from the offsets. A library that read
-//! them from a file does not check them unless it is asked to, so a hostile file could make the engine read memory that
-//! is not its own. `PyArrow` knows its buffers, and validates them here. Any other library answers for its data.
+//! The C data interface does not include the lengths of buffers: a receiver derives them from the offsets. A
+//! library that read the offsets from a file does not check them by default. A hostile file could therefore
+//! make the engine read foreign memory. `PyArrow` knows its buffers, and validates them here. Any other
+//! library is responsible for its data.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -17,20 +18,20 @@ use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader};
 use super::errors;
 use crate::error::{Error, Result};
 
-/// Maximum number of rows of a batch: columns of type `Null` have any number of rows in no bytes.
+/// The maximum number of rows in a batch. Columns of type `Null` have any number of rows in zero bytes.
 const MAX_ROWS: usize = 1 << 32;
 
-/// How much of a batch of `PyArrow` is checked.
+/// The level of validation of a `PyArrow` batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Check {
-    /// The lengths of buffers against the last offsets: enough for a reader that checks every other offset. It takes
-    /// microseconds.
+    /// The lengths of buffers against the last offsets. This takes microseconds and is sufficient for a
+    /// reader that checks all other offsets.
     Lengths,
     /// Every offset, key and text.
     Full,
 }
 
-/// A record batch, or a stream of them.
+/// A record batch, or a stream of record batches.
 pub(super) enum Batches {
     One(RecordBatch),
     Stream(BatchStream),
@@ -38,15 +39,15 @@ pub(super) enum Batches {
 
 /// A stream of record batches.
 pub(super) enum BatchStream {
-    /// A reader of `PyArrow`, whose batches are checked one by one.
+    /// A `PyArrow` reader. Its batches are checked one by one.
     Reader(Py<PyAny>, Check),
     Other(Box<dyn arrow_array::RecordBatchReader + Send>),
 }
 
-/// Returns what speaks the Arrow `PyCapsule` interface as a record batch or as a stream of them.
+/// Returns an object with the Arrow `PyCapsule` interface as a record batch or as a stream of record batches.
 ///
 /// # Errors
-/// `TypeError` for anything else; `BatchError` if `PyArrow` says that its data is invalid.
+/// `TypeError` for anything else; `BatchError` if `PyArrow` reports invalid data.
 pub(super) fn batches_of(data: &Bound<'_, PyAny>, check: Check) -> PyResult<Batches> {
     let py = data.py();
     if !data.hasattr(intern!(py, "__arrow_c_array__"))? && !data.hasattr(intern!(py, "__arrow_c_stream__"))? {
@@ -72,7 +73,7 @@ pub(super) fn batches_of(data: &Bound<'_, PyAny>, check: Check) -> PyResult<Batc
 /// Returns a stream of record batches.
 ///
 /// # Errors
-/// As [`batches_of`].
+/// The errors of [`batches_of`].
 pub(super) fn stream_of(data: &Bound<'_, PyAny>, check: Check) -> PyResult<BatchStream> {
     match batches_of(data, check)? {
         Batches::Stream(stream) => Ok(stream),
@@ -83,10 +84,10 @@ pub(super) fn stream_of(data: &Bound<'_, PyAny>, check: Check) -> PyResult<Batch
     }
 }
 
-/// Runs `read` on a batch. If it panics because the batch is invalid, that is an error of the batch.
+/// Runs `read` on a batch. A panic because of an invalid batch becomes an error of the batch.
 ///
 /// # Errors
-/// Those of `read`; [`Error::Batch`] if the batch is invalid.
+/// The errors of `read`; [`Error::Batch`] if the batch is invalid.
 pub(super) fn read_batch<T>(batch: &RecordBatch, read: impl FnOnce(&RecordBatch) -> Result<T>) -> Result<T> {
     if batch.num_rows() > MAX_ROWS {
         return Err(invalid(format!("a batch of {} rows, expected at most {MAX_ROWS}", batch.num_rows())));
@@ -111,7 +112,7 @@ impl Iterator for BatchStream {
     }
 }
 
-/// Returns the next batch of a reader of `PyArrow`.
+/// Returns the next batch of a `PyArrow` reader.
 fn next_of(reader: &Bound<'_, PyAny>, check: Check) -> PyResult<Option<RecordBatch>> {
     let py = reader.py();
     let batch = match reader.call_method0(intern!(py, "read_next_batch")) {
@@ -127,7 +128,7 @@ fn is_pyarrow(data: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(data.get_type().module()?.to_string_lossy().starts_with("pyarrow"))
 }
 
-/// Has `PyArrow` check a record batch or a table.
+/// Validates a record batch or a table with `PyArrow`.
 fn validate(data: &Bound<'_, PyAny>, check: Check) -> PyResult<()> {
     let py = data.py();
     let options = PyDict::new(py);

@@ -1,4 +1,4 @@
-//! The keys of attributes.
+//! The Python class for attribute keys.
 
 use pyo3::prelude::*;
 

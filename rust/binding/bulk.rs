@@ -22,7 +22,7 @@ use crate::time::now_micros;
 #[pyclass(module = "spanwise._engine", name = "Download", frozen)]
 pub(super) struct PyDownload {
     download: Mutex<Download>,
-    /// As of the last chunk: reading it never waits for the next one.
+    /// The progress at the last chunk. Reading it never waits for the next chunk.
     progress: Mutex<DownloadProgress>,
 }
 
@@ -38,7 +38,8 @@ impl PyDownload {
         this
     }
 
-    /// How many matching traces were read so far, how many traces were read or passed over, and how many there are.
+    /// The number of matching traces read so far, the number of traces read or skipped, and the total number
+    /// of traces.
     #[getter]
     fn progress(&self) -> (u64, u64, u64) {
         let progress = *self.progress.lock().unwrap_or_else(PoisonError::into_inner);
@@ -63,29 +64,29 @@ pub(super) struct PySpanFileJoiner {
 
 #[pymethods]
 impl PySpanFileJoiner {
-    /// Begins a file of a format: `parquet` or `arrow`.
+    /// Starts a file of a format: `parquet` or `arrow`.
     #[new]
     fn new(py: Python<'_>, format: &str) -> PyResult<Self> {
         detached(py, || Ok(Self { joiner: Mutex::new(SpanFileJoiner::new(Format::from_word(format)?)?) }))
     }
 
-    /// Reads a chunk of the present stream; returns what was written of the file, which may be nothing.
+    /// Reads a chunk of the current stream. Returns the next bytes of the file, which may be empty.
     fn add(&self, py: Python<'_>, chunk: &[u8]) -> PyResult<Vec<u8>> {
         detached(py, || self.joiner.lock().unwrap_or_else(PoisonError::into_inner).add(chunk))
     }
 
-    /// Ends the present stream; another one may follow.
+    /// Ends the current stream. Another stream may follow.
     fn end_stream(&self, py: Python<'_>) -> PyResult<()> {
         detached(py, || self.joiner.lock().unwrap_or_else(PoisonError::into_inner).end_stream())
     }
 
-    /// Ends the file; returns the rest of it.
+    /// Ends the file. Returns the rest of it.
     fn finish(&self, py: Python<'_>) -> PyResult<Vec<u8>> {
         detached(py, || self.joiner.lock().unwrap_or_else(PoisonError::into_inner).finish())
     }
 }
 
-/// Decompresses a stream of zstd piece by piece.
+/// Decompresses a zstd stream in chunks.
 #[pyclass(module = "spanwise._engine", name = "ZstdDecoder", frozen)]
 pub(super) struct PyZstdDecoder {
     decoder: Mutex<ZstdDecoder>,
@@ -98,8 +99,8 @@ impl PyZstdDecoder {
         detached(py, || Ok(Self { decoder: Mutex::new(ZstdDecoder::new()?) }))
     }
 
-    /// Returns up to `max_bytes` of content, the number of bytes of `data` that were read for it, and whether a frame ends
-    /// there.
+    /// Returns up to `max_bytes` of content, the number of consumed bytes of `data`, and `True` if a frame
+    /// ends there.
     fn decompress(&self, py: Python<'_>, data: &[u8], max_bytes: usize) -> PyResult<(Vec<u8>, usize, bool)> {
         detached(py, || {
             self.decoder.lock().unwrap_or_else(PoisonError::into_inner).decompress(data, max_bytes)
@@ -107,9 +108,9 @@ impl PyZstdDecoder {
     }
 }
 
-/// Returns the spans of an OTLP message as an import reads them, first received now; the number of spans
-/// that could not be decoded, and the reason for the first of them. Unlike a request, the message may have any
-/// size.
+/// Returns the spans of an OTLP message as an import reads them, with the current receipt time. Also returns
+/// the number of spans that could not be decoded, and the first reason. Unlike a request, the message may
+/// have any size.
 #[pyfunction]
 pub(super) fn otlp_spans(
     py: Python<'_>,
@@ -124,15 +125,15 @@ pub(super) fn otlp_spans(
     Ok((PyRecordBatch::new(batch), rejected, reason))
 }
 
-/// Encoded spans as an Arrow record batch; how many there were, those included that are no spans; and the position and
-/// the reason of each that is none.
+/// Encoded spans as an Arrow record batch, the total number of records, and the position and reason of each
+/// invalid record.
 type PyRecordSpans = (PyRecordBatch, usize, Vec<(usize, String)>);
 
 fn to_python(spans: RecordSpans) -> PyRecordSpans {
     (PyRecordBatch::new(spans.batch), spans.count, spans.rejected)
 }
 
-/// Returns those of the columns `names` that an import reads of spans in columns.
+/// Returns the subset of the column names `names` that an import of columnar spans reads.
 #[pyfunction]
 pub(super) fn columns_read(py: Python<'_>, names: Vec<String>) -> PyResult<Vec<String>> {
     detached(py, move || {
@@ -141,15 +142,15 @@ pub(super) fn columns_read(py: Python<'_>, names: Vec<String>) -> PyResult<Vec<S
     })
 }
 
-/// Returns the spans of the rows of a batch with a column for each property of a span.
+/// Returns the spans of a batch with one column per span property.
 #[pyfunction]
 pub(super) fn spans_of_columns(py: Python<'_>, batch: PyRecordBatch) -> PyResult<PyRecordSpans> {
     let batch = batch.into_inner();
     detached(py, || records::spans_of_columns(&batch)).map(to_python)
 }
 
-/// The parts of a text of JSON: kind, begin and end in the text, lines before it, and the signal or the reason of a
-/// rejection; then the bytes and the lines that were read, and the number of rejections that are not among the parts.
+/// The parts of a JSON text: type, start and end in the text, lines before it, and the signal or the
+/// rejection reason. Then the number of bytes and lines that were read, and the number of further rejections.
 type PyJsonSplit = (Vec<(&'static str, usize, usize, usize, String)>, usize, usize, usize);
 
 /// Returns the parts of a text of JSON.
@@ -169,7 +170,7 @@ pub(super) fn split_json(py: Python<'_>, text: &[u8], is_whole: bool) -> PyResul
     Ok((parts.collect(), split.used, split.lines, split.unlisted))
 }
 
-/// Returns the spans of one JSON document of records, or of a record on each line.
+/// Returns the spans of a JSON document of records, or of one record per line.
 #[pyfunction]
 #[pyo3(signature = (text, *, lines))]
 pub(super) fn spans_of_json(py: Python<'_>, text: &[u8], lines: bool) -> PyResult<PyRecordSpans> {
@@ -177,14 +178,14 @@ pub(super) fn spans_of_json(py: Python<'_>, text: &[u8], lines: bool) -> PyResul
     detached(py, || read(text)).map(to_python)
 }
 
-/// Returns the bytes and the rows of a message of Arrow IPC once it is decompressed.
+/// Returns the decompressed size in bytes and the number of rows of an Arrow IPC message.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value, reason = "pyo3 extracts owned values")]
 pub(super) fn ipc_size(py: Python<'_>, metadata: PyBackedBytes, body: PyBackedBytes) -> PyResult<(u64, u64)> {
     detached(py, || bulk::ipc_size(&metadata, &body)).map(|size| (size.bytes, size.rows))
 }
 
-/// Returns the Arrow schema of the batches that an import reads.
+/// Returns the Arrow schema of import batches.
 #[pyfunction]
 pub(super) fn import_schema() -> PySchema {
     PySchema::new(encoded::import_schema())
@@ -202,7 +203,7 @@ pub(super) fn trace_schema() -> PySchema {
     PySchema::new(schema::trace_schema())
 }
 
-/// Imports all batches of `stream` into the stores of the shards of `map`; returns the report as JSON.
+/// Imports all batches of `stream` into the stores of the shards of `map`. Returns the report as JSON.
 pub(super) fn import_all(
     map: &ShardMap,
     stores: &[&OpenStore],

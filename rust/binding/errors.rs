@@ -1,4 +1,4 @@
-//! Converts the engine's errors to the exceptions of `spanwise.errors`, which are defined in Python.
+//! Converts errors of the engine to the exceptions of `spanwise.errors`, which are defined in Python.
 
 use pyo3::prelude::*;
 
@@ -25,7 +25,6 @@ mod exceptions {
     import_exception!(spanwise.errors, CancelledError);
 }
 
-/// Returns the exception for `error`.
 pub(super) fn to_exception(_py: Python<'_>, error: Error) -> PyErr {
     let text = error.to_string();
     match error {
@@ -47,7 +46,7 @@ pub(super) fn to_exception(_py: Python<'_>, error: Error) -> PyErr {
     }
 }
 
-/// Returns the exception for a panic in the engine; the panic message itself went to standard error.
+/// Returns the exception for a panic in the engine. The panic message was written to standard error.
 pub(super) fn broken_invariant() -> PyErr {
     exceptions::SpanwiseError::new_err("the engine broke one of its own invariants")
 }

@@ -7,10 +7,10 @@ use super::running_call::{PyCancellationToken, token_of};
 use crate::error::Result;
 use crate::search::{FacetPlan, FacetRequest, Facets};
 
-/// Returns the request for facets that Python asks for.
+/// Converts the arguments from Python to a facet request.
 ///
 /// # Errors
-/// As [`FacetRequest::new`] and [`FacetRequest::with_prefix`].
+/// The errors of [`FacetRequest::new`] and [`FacetRequest::with_prefix`].
 pub(super) fn facet_request(
     keys: &[String],
     limit: usize,
@@ -24,7 +24,7 @@ pub(super) fn facet_request(
     }
 }
 
-/// Facets that can be counted in one state of a store.
+/// Facets that are ready to be counted in one state of a store.
 #[pyclass(module = "spanwise._engine", name = "FacetPlan", frozen)]
 pub(super) struct PyFacetPlan {
     pub(super) plan: FacetPlan,
@@ -32,7 +32,7 @@ pub(super) struct PyFacetPlan {
 
 #[pymethods]
 impl PyFacetPlan {
-    /// An upper bound of the memory that `run` takes, in bytes.
+    /// An upper bound of the memory of `run`, in bytes.
     #[getter]
     fn bytes(&self, py: Python<'_>) -> PyResult<u64> {
         detached(py, || self.plan.bytes())

@@ -1,7 +1,8 @@
 //! The FFI boundary between Python and the engine, and the only module that uses pyo3.
 //!
-//! A call converts its arguments, does all its work inside `py.detach`, and converts the result. Bytes go in and
-//! bytes come out; classes are frozen. Rust calls Python only to read and check the Arrow data that a caller hands over.
+//! A call converts its arguments, does all its work inside `py.detach`, and converts the result. Arguments
+//! and results are bytes, and classes are frozen. Rust calls Python only to read and check the Arrow data of
+//! a caller.
 
 mod aggregate;
 mod arrow_input;

@@ -1,4 +1,4 @@
-//! What the Python class `TraceStore` holds: a store that it writes to or follows, or the state of one that it reads.
+//! The store behind the Python class `TraceStore`: written, followed, or opened as a snapshot.
 
 use std::sync::Arc;
 
@@ -9,21 +9,22 @@ use crate::progress::Progress;
 use crate::storage::objects::store_folder::store_at;
 use crate::storage::{Changes, Follower, Options, Snapshot, Stats, TraceStore};
 
-/// How the store is open.
+/// An open store, by access mode.
 pub(super) enum OpenStore {
-    /// As its single writer.
+    /// The single writer.
     Writer(TraceStore),
-    /// As one of its readers.
+    /// A follower.
     Follower(Follower),
-    /// As a snapshot, which another process may have moved past.
+    /// A snapshot, which may be outdated.
     Reader(Arc<Snapshot>),
 }
 
 impl OpenStore {
-    /// Opens the store at `url` as its writer, with options as JSON. `progress` counts the objects that are read.
+    /// Opens the store at `url` as its writer, with options as JSON. `progress` counts the objects that are
+    /// read.
     ///
     /// # Errors
-    /// As [`store_at`], [`TraceStore::open`].
+    /// The errors of [`store_at`] and [`TraceStore::open`].
     pub(super) fn open(url: &str, options: Option<&[u8]>, progress: Progress) -> Result<Self> {
         TraceStore::open(&store_at(url)?, Options { progress, ..options_of(options)? }).map(Self::Writer)
     }
@@ -31,23 +32,24 @@ impl OpenStore {
     /// Follows the store at `url`, with options as JSON.
     ///
     /// # Errors
-    /// As [`store_at`], [`TraceStore::follow`].
+    /// The errors of [`store_at`] and [`TraceStore::follow`].
     pub(super) fn follow(url: &str, options: Option<&[u8]>) -> Result<Self> {
         TraceStore::follow(&store_at(url)?, options_of(options)?).map(Self::Follower)
     }
 
-    /// Opens the present state of the store at `url` for reading. `progress` counts the objects that are read.
+    /// Opens the current state of the store at `url` for reading. `progress` counts the objects that are
+    /// read.
     ///
     /// # Errors
-    /// As [`store_at`], [`TraceStore::open_read_only_watched`].
+    /// The errors of [`store_at`] and [`TraceStore::open_read_only_watched`].
     pub(super) fn read(url: &str, progress: &Progress) -> Result<Self> {
         TraceStore::open_read_only_watched(&store_at(url)?, progress).map(Self::Reader)
     }
 
-    /// Returns the state to answer from.
+    /// Returns the state for searches.
     ///
     /// # Errors
-    /// As [`TraceStore::present`], [`Follower::present`].
+    /// The errors of [`TraceStore::present`] and [`Follower::present`].
     pub(super) fn present(&self) -> Result<Arc<Snapshot>> {
         match self {
             Self::Writer(store) => store.present(),
@@ -56,11 +58,11 @@ impl OpenStore {
         }
     }
 
-    /// Returns the answer of the present state. If it cannot be read because the writer has removed what it merged or
-    /// deleted since, returns that of the newest state.
+    /// Returns the result of `ask` on the current state. If that state is no longer readable because the
+    /// writer has deleted merged or deleted data, the newest state is used.
     ///
     /// # Errors
-    /// Those of `ask`; as [`OpenStore::present`].
+    /// The errors of `ask` and of [`OpenStore::present`].
     pub(super) fn answer<T>(&self, ask: impl Fn(&Snapshot) -> Result<T>) -> Result<T> {
         let snapshot = self.present()?;
         let answer = ask(&snapshot);
@@ -70,10 +72,10 @@ impl OpenStore {
         }
     }
 
-    /// Returns the newest state, if an answer of `snapshot` failed because it cannot be read any more.
+    /// Returns the newest state if an answer failed because `snapshot` is no longer readable.
     ///
     /// # Errors
-    /// As [`OpenStore::present`].
+    /// The errors of [`OpenStore::present`].
     pub(super) fn successor_of<T>(
         &self,
         snapshot: &Snapshot,
@@ -83,14 +85,14 @@ impl OpenStore {
             return Ok(None);
         }
         if let Self::Follower(follower) = self {
-            // What cannot be refreshed cannot be answered better either.
+            // If the refresh fails, the original error is the best answer.
             let _as_it_was = follower.refresh();
         }
         let newest = self.present()?;
         Ok((!newest.has_segments_of(snapshot)).then_some(newest))
     }
 
-    /// Returns the state as it is known, whoever holds the store.
+    /// Returns the state that this process knows, even if another process owns the store.
     pub(super) fn known(&self) -> Arc<Snapshot> {
         match self {
             Self::Writer(store) => store.snapshot(),
@@ -99,7 +101,7 @@ impl OpenStore {
         }
     }
 
-    /// Returns which traces change; none do in a store that is open for reading.
+    /// Returns the changed traces; empty for a store that is open for reading.
     pub(super) fn changes(&self) -> Arc<Changes> {
         match self {
             Self::Writer(store) => store.changes(),
@@ -108,15 +110,15 @@ impl OpenStore {
         }
     }
 
-    /// Returns up to when everything is known, if the store is followed and was read.
+    /// Returns the time through which the state is complete, if the store is followed and was read.
     pub(super) fn as_of(&self) -> Option<i64> {
         if let Self::Follower(follower) = self { follower.as_of() } else { None }
     }
 
-    /// Reads what is new; a store that is not followed has nothing to read.
+    /// Reads new data of a followed store. Does nothing for other stores.
     ///
     /// # Errors
-    /// As [`Follower::refresh`].
+    /// The errors of [`Follower::refresh`].
     pub(super) fn refresh(&self) -> Result<()> {
         if let Self::Follower(follower) = self { follower.refresh() } else { Ok(()) }
     }
@@ -124,7 +126,7 @@ impl OpenStore {
     /// Returns the statistics.
     ///
     /// # Errors
-    /// [`Error::Options`] of a snapshot.
+    /// [`Error::Options`] for a snapshot.
     pub(super) fn stats(&self) -> Result<Stats> {
         if let Self::Follower(follower) = self { Ok(follower.stats()) } else { Ok(self.writer()?.stats()) }
     }
@@ -141,7 +143,7 @@ impl OpenStore {
         }
     }
 
-    /// Returns the store.
+    /// Returns the store for writing.
     ///
     /// # Errors
     /// [`Error::Options`] if it is open for reading only.
@@ -158,7 +160,7 @@ impl OpenStore {
 /// Returns a report about `object` as JSON.
 ///
 /// # Errors
-/// None for reports that can be written as JSON.
+/// [`Error::Storage`] if the report cannot be written as JSON.
 pub(super) fn as_json(object: &str, report: &impl Serialize) -> Result<Vec<u8>> {
     serde_json::to_vec(report).map_err(|error| Error::storage(object, error))
 }

@@ -1,4 +1,4 @@
-//! What has to do with OTLP and no store: reports of requests, and responses without one.
+//! OTLP results that need no open store: request reports, dropped metrics, and error responses.
 
 use bytes::Bytes;
 use pyo3::prelude::*;
@@ -18,7 +18,7 @@ pub(super) struct PyIngestReport {
 }
 
 impl PyIngestReport {
-    /// Returns the report on the spans of a request.
+    /// Returns the report for the spans of a request.
     pub(super) fn new(encoding: Encoding, stored: IngestReport) -> Self {
         let IngestReport { accepted: accepted_spans, rejected: rejected_spans, reason } = stored;
         let response = response::success(encoding, Signal::Traces, rejected_spans, &reason);
@@ -38,7 +38,8 @@ pub(super) struct PyLogIngestReport {
 }
 
 impl PyLogIngestReport {
-    /// Returns the report on the log records of a request, of which `dropped_records` carry no content of a span.
+    /// Returns the report for the log records of a request. `dropped_records` of them have no content for a
+    /// span.
     pub(super) fn new(encoding: Encoding, stored: IngestReport, dropped_records: u64) -> Self {
         let IngestReport { accepted: kept_records, rejected: rejected_records, reason } = stored;
         let response = response::success(encoding, Signal::Logs, rejected_records, &reason);
@@ -55,7 +56,7 @@ pub(super) struct PyMetricDropReport {
     pub(super) content_type: &'static str,
 }
 
-/// Counts the metrics of one OTLP request, of which nothing is stored.
+/// Counts the metrics of one OTLP request, which are not stored.
 #[pyfunction]
 #[pyo3(signature = (body, content_type, content_encoding = None))]
 pub(super) fn drop_metrics(

@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 
 use crate::search::Page;
 
-/// One page of a search: a JSON array, and the number of items on all pages.
+/// One page of a search: a JSON array, and the total number of items.
 #[pyclass(module = "spanwise._engine", name = "Page", frozen)]
 pub(super) struct PyPage {
     page: Page,

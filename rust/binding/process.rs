@@ -1,4 +1,4 @@
-//! What holds for all stores of this process.
+//! Process-wide settings for all stores.
 
 use pyo3::prelude::*;
 
@@ -7,7 +7,7 @@ use crate::caller;
 use crate::search;
 use crate::trace::{conventions, cost};
 
-/// Sets the process-wide limit on decoded document bytes held by concurrent pages.
+/// Sets the process-wide limit on decoded document bytes of concurrent pages.
 #[pyfunction]
 pub(super) fn set_page_memory_limit(py: Python<'_>, bytes: u64) -> PyResult<()> {
     detached(py, || {
@@ -16,14 +16,14 @@ pub(super) fn set_page_memory_limit(py: Python<'_>, bytes: u64) -> PyResult<()> 
     })
 }
 
-/// Puts names of the user's own before those of the built-in conventions, in this process.
+/// Puts the user's attribute names before the built-in conventions, in this process.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value, reason = "pyo3 extracts owned values")]
 pub(super) fn set_conventions(py: Python<'_>, lines: Vec<(String, String)>) -> PyResult<()> {
     detached(py, || conventions::set_conventions(&lines))
 }
 
-/// Puts a user's prices of models before the built-in ones, in this process.
+/// Puts the user's model prices before the built-in ones, in this process.
 #[pyfunction]
 #[pyo3(signature = (source))]
 pub(super) fn set_prices(py: Python<'_>, source: Option<&[u8]>) -> PyResult<()> {

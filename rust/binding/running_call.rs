@@ -1,4 +1,4 @@
-//! What a caller holds of a call that runs: the Python classes `CancellationToken` and `Progress`.
+//! Handles of a running call: the Python classes `CancellationToken` and `Progress`.
 
 use std::sync::Arc;
 
@@ -21,12 +21,12 @@ impl PyCancellationToken {
         Self::default()
     }
 
-    /// Cancels the search; it soon ends with `CancelledError`.
+    /// Cancels the search, which soon ends with `CancelledError`.
     fn cancel(&self) {
         self.token.cancel();
     }
 
-    /// Whether it was cancelled.
+    /// Returns `True` if the search was cancelled.
     #[getter]
     fn is_cancelled(&self) -> bool {
         self.token.is_cancelled()
@@ -38,7 +38,7 @@ pub(super) fn token_of(cancel: Option<Bound<'_, PyCancellationToken>>) -> Arc<Ca
     cancel.map_or_else(Arc::default, |cancel| cancel.get().token.clone())
 }
 
-/// How far a long operation on a store has come.
+/// The progress of a long operation on a store.
 #[pyclass(module = "spanwise._engine", name = "Progress", frozen)]
 #[derive(Default)]
 pub(super) struct PyProgress {
@@ -52,14 +52,14 @@ impl PyProgress {
         Self::default()
     }
 
-    /// How many units are done, and how many there are; 0 if that is not known.
+    /// The number of completed units and the total; 0 if the total is unknown.
     #[getter]
     fn done_of_total(&self) -> (u64, u64) {
         self.progress.done_of_total()
     }
 }
 
-/// Returns the progress that a caller watches, or one that nobody does.
+/// Returns the progress of `watched`, or a progress without a watcher.
 pub(super) fn progress_of(watched: Option<Bound<'_, PyProgress>>) -> Progress {
     watched.map_or_else(Progress::default, |watched| watched.get().progress.clone())
 }

@@ -1,4 +1,4 @@
-//! The Python classes of searches over shards, and of requests that are divided among them.
+//! The Python classes for searches over shards, and for requests that are split among shards.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -24,7 +24,7 @@ use crate::search::{Detail, Found, Gathering, PageRequest, PinnedSearch, RunView
 use crate::storage::IngestReport;
 use crate::trace::values::ValuePart;
 
-/// One search over all shards: what to ask them, and what they answered.
+/// One search over all shards: the requests to the shards, and their responses.
 #[pyclass(module = "spanwise._engine", name = "Gathering", frozen)]
 pub(super) struct PyGathering {
     search: Mutex<Gathering>,
@@ -42,7 +42,7 @@ impl PyGathering {
 
 #[pymethods]
 impl PyGathering {
-    /// Searches for one page of traces, as `TraceStore.search_runs`.
+    /// Searches for one page of traces, like `TraceStore.search_runs`.
     #[staticmethod]
     #[pyo3(signature = (shards, filter, page, limit, detail, sort, ends_when_full, matches))]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments of Python")]
@@ -64,14 +64,14 @@ impl PyGathering {
         })
     }
 
-    /// Searches for one page of sessions, as `TraceStore.search_sessions`.
+    /// Searches for one page of sessions, like `TraceStore.search_sessions`.
     #[staticmethod]
     fn sessions(py: Python<'_>, shards: usize, filter: &PyFilter, page: u64, limit: usize) -> PyResult<Self> {
         let request = || PageRequest::new(page, limit);
         detached(py, || Ok(Self::new(Gathering::sessions(shards, &filter.filter, request()?))))
     }
 
-    /// Searches for one page of spans, as `TraceStore.search_spans`.
+    /// Searches for one page of spans, like `TraceStore.search_spans`.
     #[staticmethod]
     #[allow(clippy::needless_pass_by_value, reason = "pyo3 extracts owned values")]
     fn spans(
@@ -90,13 +90,13 @@ impl PyGathering {
         })
     }
 
-    /// Counts and measures, as `Aggregation.prepare` and `PreparedAggregation.run`.
+    /// Aggregates, like `Aggregation.prepare` and `PreparedAggregation.run`.
     #[staticmethod]
     fn aggregate(py: Python<'_>, shards: usize, aggregation: &PyAggregation) -> PyResult<Self> {
         detached(py, || Ok(Self::new(Gathering::aggregate(shards, &aggregation.aggregation))))
     }
 
-    /// Counts facets, as `FacetPlan`.
+    /// Counts facets, like `FacetPlan`.
     #[staticmethod]
     #[pyo3(signature = (shards, filter, keys, limit, prefix, exclude_own))]
     #[allow(clippy::needless_pass_by_value, reason = "pyo3 extracts owned values")]
@@ -115,7 +115,7 @@ impl PyGathering {
         })
     }
 
-    /// Counts the keys of attributes, as `attribute_keys`.
+    /// Counts attribute keys, like `attribute_keys`.
     #[staticmethod]
     fn attribute_keys(
         py: Python<'_>,
@@ -127,49 +127,50 @@ impl PyGathering {
         detached(py, || Ok(Self::new(Gathering::attribute_keys(shards, &filter.filter, (prefix, limit))?)))
     }
 
-    /// Looks up one trace on one shard, as `TraceStore.trace`, or as `TraceStore.damaged_trace`.
+    /// Looks up one trace on one shard, like `TraceStore.trace`, or like `TraceStore.damaged_trace`.
     #[staticmethod]
     fn trace(trace_id: &str, filter: &PyFilter, detail: &str, is_damaged: bool) -> Self {
         Self::new(Gathering::trace(trace_id, &filter.filter, detail, is_damaged))
     }
 
-    /// Looks up one span on one shard, as `TraceStore.span`.
+    /// Looks up one span on one shard, like `TraceStore.span`.
     #[staticmethod]
     fn span(trace_id: &str, span_id: &str, filter: &PyFilter, max_bytes: Option<usize>) -> Self {
         Self::new(Gathering::span(trace_id, span_id, &filter.filter, max_bytes))
     }
 
-    /// Looks up a part of a value on one shard, as `TraceStore.value`.
+    /// Looks up a part of a value on one shard, like `TraceStore.value`.
     #[staticmethod]
     fn value(trace_id: &str, span_id: &str, filter: &PyFilter, part: (&str, usize, Option<usize>)) -> Self {
         let wanted = ValuePart { path: part.0, from: part.1, max_bytes: part.2 };
         Self::new(Gathering::value(trace_id, span_id, &filter.filter, &wanted))
     }
 
-    /// What the search is, for `PinnedSearch`.
+    /// Returns the description of the search for `PinnedSearch`.
     #[getter]
     fn query(&self) -> Vec<u8> {
         self.search.lock().unwrap_or_else(PoisonError::into_inner).query().to_vec()
     }
 
-    /// Returns a question for every shard that is asked something; `None` once everything is known.
+    /// Returns one request per shard, or `None` for shards without a request; `None` after the search is
+    /// finished.
     fn questions(&self, py: Python<'_>) -> PyResult<Option<Vec<Option<Vec<u8>>>>> {
         detached(py, || self.search.lock().unwrap_or_else(PoisonError::into_inner).questions())
     }
 
-    /// Takes the answers to `questions`, in that order.
+    /// Takes the responses to `questions`, in the same order.
     #[allow(clippy::needless_pass_by_value, reason = "pyo3 extracts owned values")]
     fn take(&self, py: Python<'_>, answers: Vec<Option<Vec<u8>>>) -> PyResult<()> {
         detached(py, || self.search.lock().unwrap_or_else(PoisonError::into_inner).take(&answers))
     }
 
-    /// How much memory all shards together take at most from now on, in bytes; `None` while that is not known.
+    /// The maximum memory of all shards together from now on, in bytes; `None` while it is unknown.
     #[getter]
     fn max_bytes(&self) -> Option<u64> {
         self.search.lock().unwrap_or_else(PoisonError::into_inner).max_bytes()
     }
 
-    /// Returns the response's `data` of an aggregation as JSON, and the number of traces that match.
+    /// Returns the response's `data` of an aggregation as JSON, and the number of matching traces.
     fn numbers(&self, py: Python<'_>) -> PyResult<(Vec<u8>, u64)> {
         match self.found(py)? {
             Found::Aggregate(result) => Ok((result.data, result.matched)),
@@ -177,7 +178,7 @@ impl PyGathering {
         }
     }
 
-    /// Returns the facets that were counted.
+    /// Returns the counted facets.
     fn counted_facets(&self, py: Python<'_>) -> PyResult<PyFacets> {
         match self.found(py)? {
             Found::Facets(facets) => Ok(PyFacets { facets }),
@@ -185,7 +186,7 @@ impl PyGathering {
         }
     }
 
-    /// Returns the keys of attributes that were counted.
+    /// Returns the counted attribute keys.
     fn counted_keys(&self, py: Python<'_>) -> PyResult<PyAttributeKeys> {
         match self.found(py)? {
             Found::AttributeKeys(keys) => Ok(PyAttributeKeys(keys)),
@@ -193,7 +194,7 @@ impl PyGathering {
         }
     }
 
-    /// Returns the page that was searched for.
+    /// Returns the page of the search.
     fn page(&self, py: Python<'_>) -> PyResult<PyPage> {
         match self.found(py)? {
             Found::Page(page) => Ok(PyPage::new(page)),
@@ -201,7 +202,7 @@ impl PyGathering {
         }
     }
 
-    /// Returns what was looked up as JSON; `None` if there is no such, or the filter does not match the trace.
+    /// Returns the found item as JSON; `None` if it does not exist, or the filter does not match the trace.
     fn json(&self, py: Python<'_>) -> PyResult<Option<Vec<u8>>> {
         match self.found(py)? {
             Found::Trace(found) => Ok(found),
@@ -214,7 +215,7 @@ fn another_kind(wanted: &str) -> Error {
     Error::Options(format!("expected a search for {wanted}, got another one"))
 }
 
-/// One search in the present state of one shard.
+/// One search in a pinned state of one shard.
 #[pyclass(module = "spanwise._engine", name = "PinnedSearch", frozen)]
 pub(super) struct PyPinnedSearch {
     search: PinnedSearch,
@@ -223,14 +224,14 @@ pub(super) struct PyPinnedSearch {
 
 #[pymethods]
 impl PyPinnedSearch {
-    /// Pins the present state of `store` for the search that `Gathering.query` describes.
+    /// Pins the current state of `store` for the search that `Gathering.query` describes.
     #[new]
     fn new(py: Python<'_>, store: &PyTraceStore, query: &[u8]) -> PyResult<Self> {
         let store = store.opened.clone();
         detached(py, || Ok(Self { search: PinnedSearch::new(store.present()?, query)?, store }))
     }
 
-    /// Answers one question of a `Gathering`.
+    /// Answers one request of a `Gathering`.
     #[pyo3(signature = (question, cancel = None))]
     fn answer(
         &self,
@@ -242,13 +243,13 @@ impl PyPinnedSearch {
         detached(py, || {
             let answer = self.search.answer(question, &token);
             let successor = self.store.successor_of(self.search.snapshot(), &answer)?;
-            // What was answered before is of a state that cannot be read any more.
+            // The earlier answers came from a state that is no longer readable.
             if successor.is_some() { Err(Error::PinLost) } else { answer }
         })
     }
 }
 
-/// Divides OTLP requests among shards by trace.
+/// Splits OTLP requests among shards by trace.
 #[pyclass(module = "spanwise._engine", name = "RequestSplitter", frozen)]
 pub(super) struct PyRequestSplitter {
     shards: ShardMap,
@@ -257,7 +258,7 @@ pub(super) struct PyRequestSplitter {
 
 #[pymethods]
 impl PyRequestSplitter {
-    /// Divides by the prefixes of shards; requests are decoded in about `max_decoding_bytes` bytes of memory.
+    /// Splits by the prefixes of shards. Decoding requests takes about `max_decoding_bytes` bytes of memory.
     #[new]
     #[allow(clippy::needless_pass_by_value, reason = "pyo3 extracts owned values")]
     fn new(py: Python<'_>, prefixes: Vec<String>, max_decoding_bytes: u64) -> PyResult<Self> {
@@ -267,12 +268,12 @@ impl PyRequestSplitter {
         })
     }
 
-    /// Returns the number of the shard of a trace, given by its id in hexadecimal digits; `None` if it is no id.
+    /// Returns the shard number of a trace, given by its hexadecimal id; `None` if the id is malformed.
     fn shard_of(&self, trace_id: &str) -> Option<usize> {
         TraceId::from_hex(trace_id).map(|trace_id| self.shards.shard_of(trace_id))
     }
 
-    /// Imports a stream of spans into the stores of the shards, as `TraceStore.import_spans` does into one.
+    /// Imports a stream of spans into the stores of the shards, like `TraceStore.import_spans` for one store.
     #[allow(clippy::needless_pass_by_value, reason = "pyo3 extracts owned values")]
     fn import_spans(
         &self,
@@ -284,7 +285,7 @@ impl PyRequestSplitter {
         import_all(&self.shards, &opened, stream, source)
     }
 
-    /// Decodes, checks and divides the spans of one OTLP request.
+    /// Decodes, checks and splits the spans of one OTLP request.
     #[pyo3(signature = (body, content_type, content_encoding = None))]
     fn split(
         &self,
@@ -300,7 +301,7 @@ impl PyRequestSplitter {
         })
     }
 
-    /// Decodes, checks and divides the log records of one OTLP request that carry content of a span.
+    /// Decodes, checks and splits the log records of one OTLP request that have content for a span.
     #[pyo3(signature = (body, content_type, content_encoding = None))]
     fn split_logs(
         &self,
@@ -317,10 +318,10 @@ impl PyRequestSplitter {
     }
 }
 
-/// What a shard says of its part of a request: accepted, rejected, and why the first of these was.
+/// A shard's result for its part of a request: accepted, rejected, and the first rejection reason.
 type Outcome = (u64, u64, String);
 
-/// One OTLP request, divided among shards.
+/// One OTLP request, split among shards.
 #[pyclass(module = "spanwise._engine", name = "SplitRequest", frozen)]
 pub(super) struct PySplitRequest {
     request: SplitRequest,
@@ -328,7 +329,7 @@ pub(super) struct PySplitRequest {
 }
 
 impl PySplitRequest {
-    /// Returns the sums of outcomes, with what was rejected before.
+    /// Returns the sums of the outcomes, including earlier rejections.
     fn sum(&self, outcomes: Vec<Outcome>) -> IngestReport {
         let start = IngestReport {
             accepted: 0,
@@ -345,32 +346,33 @@ impl PySplitRequest {
 
 #[pymethods]
 impl PySplitRequest {
-    /// When the request was received, in microseconds since 1970.
+    /// The time when the request was received, in microseconds since 1970.
     #[getter]
     fn received(&self) -> i64 {
         self.request.received
     }
 
-    /// The parts of the shards that get one, in the order of arrival: the number of the shard, and the part.
+    /// The non-empty parts in the order of arrival: the shard number and the part.
     #[getter]
     fn parts(&self) -> Vec<(usize, Vec<u8>)> {
         let part = |(shard, part): &(usize, Bytes)| (*shard, part.to_vec());
         self.request.parts.iter().map(part).collect()
     }
 
-    /// Returns the report on the spans, from what every shard says of its part, in the order of `parts`.
+    /// Returns the report for the spans from the outcomes of all parts, in the order of `parts`.
     fn report(&self, outcomes: Vec<Outcome>) -> PyIngestReport {
         PyIngestReport::new(self.encoding, self.sum(outcomes))
     }
 
-    /// Returns the report on the log records, as `report` does of spans.
+    /// Returns the report for the log records, like `report` for spans.
     fn log_report(&self, outcomes: Vec<Outcome>) -> PyLogIngestReport {
         PyLogIngestReport::new(self.encoding, self.sum(outcomes), self.request.dropped)
     }
 }
 
-/// Stores a shard's part of a request that was received at `received`, microseconds since 1970, and returns once it is
-/// durable: how many spans and log records were accepted, how many rejected, and why the first of these was.
+/// Stores a shard's part of a request that was received at `received`, microseconds since 1970. Returns after
+/// it is durable: the number of accepted spans and log records, the number of rejected ones, and the first
+/// rejection reason.
 #[pyfunction]
 pub(super) fn ingest_part(
     py: Python<'_>,

@@ -1,4 +1,4 @@
-//! The Python class `TraceStore`, and the functions about its requests.
+//! The Python class `TraceStore`, and functions for its requests.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ impl PyTraceStore {
         Self { opened: Arc::new(opened) }
     }
 
-    /// Returns the page that `search` finds in the present state.
+    /// Returns the page that `search` finds in the current state.
     fn search(
         &self,
         py: Python<'_>,
@@ -52,7 +52,7 @@ impl PyTraceStore {
 
 #[pymethods]
 impl PyTraceStore {
-    /// Opens the store at `url`, creating it if there is none.
+    /// Opens the store at `url`, and creates it if it does not exist.
     #[staticmethod]
     #[pyo3(signature = (url, options = None, progress = None))]
     fn open(
@@ -65,25 +65,26 @@ impl PyTraceStore {
         detached(py, || OpenStore::open(url, options, progress)).map(Self::of)
     }
 
-    /// Follows the store at `url`, which another process writes to. If there is none yet, waits for it in the background.
+    /// Follows the store at `url`, which another process writes to. If it does not exist yet, waits for it in
+    /// the background.
     #[staticmethod]
     #[pyo3(signature = (url, options = None))]
     fn follow(py: Python<'_>, url: &str, options: Option<&[u8]>) -> PyResult<Self> {
         detached(py, || OpenStore::follow(url, options)).map(Self::of)
     }
 
-    /// Returns up to when everything is known, in microseconds since 1970, of a store that is followed.
+    /// Followers only: returns the time through which the state is complete, in microseconds since 1970.
     #[getter]
     fn as_of(&self, py: Python<'_>) -> PyResult<Option<i64>> {
         detached(py, || Ok(self.opened.as_of()))
     }
 
-    /// Reads what was acknowledged before the call, of a store that is followed.
+    /// Followers only: reads everything acknowledged before the call.
     fn refresh(&self, py: Python<'_>) -> PyResult<()> {
         detached(py, || self.opened.refresh())
     }
 
-    /// Opens the current state of the store at `url` for reading; another process may be writing to it.
+    /// Opens the current state of the store at `url` for reading. Another process may be writing to it.
     #[staticmethod]
     #[pyo3(signature = (url, progress = None))]
     fn open_read_only(py: Python<'_>, url: &str, progress: Option<Bound<'_, PyProgress>>) -> PyResult<Self> {
@@ -91,7 +92,7 @@ impl PyTraceStore {
         detached(py, || OpenStore::read(url, &progress)).map(Self::of)
     }
 
-    /// Verifies every object of a store that is not open; returns a report as JSON.
+    /// Verifies every object of a store. Returns a report as JSON.
     #[staticmethod]
     #[pyo3(signature = (url, progress = None))]
     fn check(py: Python<'_>, url: &str, progress: Option<Bound<'_, PyProgress>>) -> PyResult<Vec<u8>> {
@@ -99,7 +100,8 @@ impl PyTraceStore {
         detached(py, || as_json(url, &TraceStore::check_watched(&store_at(url)?, &progress)?))
     }
 
-    /// Copies the store at `url` to `target`, also while another process writes to it; returns a report as JSON.
+    /// Copies the store at `url` to `target`, even while another process writes to it. Returns a report as
+    /// JSON.
     #[staticmethod]
     #[pyo3(signature = (url, target, progress = None, indexes = true))]
     fn backup(
@@ -115,7 +117,7 @@ impl PyTraceStore {
         })
     }
 
-    /// Stores the spans of one OTLP request; returns once they are durable.
+    /// Stores the spans of one OTLP request. Returns after they are durable.
     #[pyo3(signature = (body, content_type, content_encoding = None))]
     fn ingest(
         &self,
@@ -131,7 +133,7 @@ impl PyTraceStore {
         })
     }
 
-    /// Stores what the log records of one OTLP request say of spans; returns once it is durable.
+    /// Stores the span content in the log records of one OTLP request. Returns after it is durable.
     #[pyo3(signature = (body, content_type, content_encoding = None))]
     fn ingest_logs(
         &self,
@@ -147,7 +149,8 @@ impl PyTraceStore {
         })
     }
 
-    /// Returns one page of traces, in the order of `sort`; with `matches` each says what made the filter match.
+    /// Returns one page of traces, in the order of `sort`. With `matches`, each has the reason why the filter
+    /// matched.
     #[pyo3(signature = (
         filter, page, limit, detail = "full", sort = ("start_time", false), ends_when_full = false,
         matches = false, cancel = None,
@@ -190,7 +193,7 @@ impl PyTraceStore {
         })
     }
 
-    /// Returns one page of sessions, the one with the newest last trace first.
+    /// Returns one page of sessions, sorted by their newest trace, newest first.
     #[pyo3(signature = (filter, page, limit, cancel = None))]
     fn search_sessions(
         &self,
@@ -205,7 +208,7 @@ impl PyTraceStore {
         })
     }
 
-    /// Returns one page of the spans that match, of matching traces: newest trace first, then in the order of the tree.
+    /// Returns one page of the matching spans of matching traces: newest trace first, then in tree order.
     #[pyo3(signature = (filter, spans, page, limit, ends_when_full = false, with_matches = false, cancel = None))]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     fn search_spans(
@@ -227,7 +230,7 @@ impl PyTraceStore {
         })
     }
 
-    /// Selects the traces of an aggregation in the present state, and finds their groups.
+    /// Selects the traces of an aggregation in the current state, and finds their groups.
     #[pyo3(signature = (aggregation, cancel = None))]
     fn prepare(
         &self,
@@ -240,7 +243,7 @@ impl PyTraceStore {
         detached(py, || self.opened.answer(prepare)).map(|prepared| PyPreparedAggregation { prepared })
     }
 
-    /// Plans the facets of the fields `keys` among the traces that match.
+    /// Plans the facets of the fields `keys` among the matching traces.
     #[pyo3(signature = (filter, keys, limit, prefix = None, exclude_own = false))]
     #[allow(clippy::needless_pass_by_value, reason = "pyo3 extracts owned values")]
     fn plan_facets(
@@ -259,7 +262,7 @@ impl PyTraceStore {
         .map(|plan| PyFacetPlan { plan })
     }
 
-    /// Counts the keys of attributes among the traces that match.
+    /// Counts the attribute keys among the matching traces.
     #[pyo3(signature = (filter, limit, prefix = "", cancel = None))]
     fn attribute_keys(
         &self,
@@ -274,12 +277,12 @@ impl PyTraceStore {
         detached(py, || self.opened.answer(count)).map(PyAttributeKeys)
     }
 
-    /// Returns what follows the store for all readers.
+    /// Returns the feed that follows the store for all readers.
     fn tail_feed(&self) -> PyTailFeed {
         PyTailFeed::new(self.opened.clone())
     }
 
-    /// Returns one trace as JSON; `None` if there is none or the filter does not match it.
+    /// Returns one trace as JSON; `None` if it does not exist or the filter does not match it.
     #[pyo3(signature = (trace_id, filter, detail = "full"))]
     fn trace(
         &self,
@@ -295,7 +298,7 @@ impl PyTraceStore {
         })
     }
 
-    /// Returns a trace whose document is damaged as JSON: what its row holds, marked as damaged.
+    /// Returns a trace with a damaged document as JSON: the fields of its row, marked as damaged.
     #[pyo3(signature = (trace_id, filter, detail = "full"))]
     fn damaged_trace(
         &self,
@@ -311,7 +314,8 @@ impl PyTraceStore {
         })
     }
 
-    /// Returns one span as JSON, without its children; `None` as [`Self::trace`]. Values longer than `max_bytes` are cut.
+    /// Returns one span as JSON, without its children; `None` in the same cases as [`Self::trace`]. Values
+    /// longer than `max_bytes` are truncated.
     #[pyo3(signature = (trace_id, span_id, filter, max_bytes = None))]
     fn span(
         &self,
@@ -329,7 +333,8 @@ impl PyTraceStore {
         })
     }
 
-    /// Returns a part of one value of a span as JSON: of the value at a path, from a byte on, at most so many bytes.
+    /// Returns a part of one value of a span as JSON, given by its path, start byte and maximum size in
+    /// bytes.
     fn value(
         &self,
         py: Python<'_>,
@@ -367,24 +372,24 @@ impl PyTraceStore {
         .map(PyDownload::new)
     }
 
-    /// Imports the spans of a stream of Arrow batches; returns a report as JSON.
+    /// Imports the spans of a stream of Arrow batches. Returns a report as JSON.
     #[pyo3(signature = (stream, source = ""))]
     fn import_spans(&self, stream: &Bound<'_, PyAny>, source: &str) -> PyResult<Vec<u8>> {
         import_all(&ShardMap::whole(), &[&self.opened], stream, source)
     }
 
-    /// Deletes the matching traces and returns their number; a dry run only counts them.
+    /// Deletes the matching traces and returns their number. A dry run only counts them.
     #[pyo3(signature = (filter, dry_run = false))]
     fn delete(&self, py: Python<'_>, filter: &PyFilter, dry_run: bool) -> PyResult<u64> {
         detached(py, || self.opened.writer()?.delete(&filter.filter, dry_run))
     }
 
-    /// Seals the head.
+    /// Flushes the head.
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
         detached(py, || self.opened.writer()?.flush())
     }
 
-    /// Seals the head and compacts all segments; a purge also removes everything deleted from disk.
+    /// Flushes the head and compacts all segments. A purge also removes all deleted data from disk.
     #[pyo3(signature = (purge = false))]
     fn compact(&self, py: Python<'_>, purge: bool) -> PyResult<()> {
         detached(py, || self.opened.writer()?.compact(purge))
@@ -395,7 +400,7 @@ impl PyTraceStore {
         detached(py, || as_json("stats", &self.opened.stats()?))
     }
 
-    /// Closes the store and releases it to the next opener.
+    /// Closes the store, so that another process can open it.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         detached(py, || self.opened.close())
     }

@@ -11,7 +11,7 @@ use super::open_store::OpenStore;
 use crate::search::tail::{self, Polled, Tail};
 use crate::storage::Changes;
 
-/// A reader of the traces that a filter matches.
+/// A reader of the traces that match a filter.
 #[pyclass(module = "spanwise._engine", name = "Tail", frozen)]
 pub(super) struct PyTail {
     tail: Tail,
@@ -25,13 +25,14 @@ impl PyTail {
         detached(py, || Ok(self.tail.last()))
     }
 
-    /// Goes back to where event `number` was the last one. Returns whether that was possible.
+    /// Rewinds to the position where event `number` was the last one. Returns `False` if that is not
+    /// possible.
     fn rewind(&self, py: Python<'_>, number: u64) -> PyResult<bool> {
         detached(py, || Ok(self.tail.rewind(number)))
     }
 }
 
-/// A number, a name and a JSON object.
+/// An event: a number, a name and a JSON object.
 type PyTailEvent = (u64, &'static str, Vec<u8>);
 
 /// Follows one store for all its readers.
@@ -50,21 +51,21 @@ impl PyTailFeed {
 
 #[pymethods]
 impl PyTailFeed {
-    /// Returns a number that grows when a trace changes.
+    /// Returns a number that grows with each change of a trace.
     #[getter]
     fn position(&self, py: Python<'_>) -> PyResult<u64> {
         detached(py, || Ok(self.store.known().changes()))
     }
 
-    /// Returns a reader of what is committed from now on.
+    /// Returns a reader of future commits.
     fn open(&self, py: Python<'_>, filter: &PyFilter) -> PyResult<PyTail> {
         let tail =
             detached(py, || Ok(Tail::new(filter.filter.as_ref().clone(), self.store.present()?.changes())))?;
         Ok(PyTail { tail })
     }
 
-    /// Brings distinct readers up to date, and takes the next events of each: at most the number beside it. Returns
-    /// them, whether something is due later, and what is wrong with traces that were read.
+    /// Updates distinct readers, and takes the next events of each, up to its given maximum. Returns the
+    /// events, a flag for later events, and the errors of traces that were read.
     #[allow(clippy::needless_pass_by_value, reason = "pyo3 extracts owned values")]
     fn poll(
         &self,

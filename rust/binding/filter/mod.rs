@@ -19,7 +19,7 @@ use crate::filter::{Filter, SpanFilter};
 use crate::search::{encode_filter, filter_of};
 use source::json_of;
 
-/// A compiled filter expression: immutable, shared by threads.
+/// A compiled filter expression: immutable, and shared by threads.
 #[pyclass(module = "spanwise._engine", name = "Filter", frozen)]
 pub(super) struct PyFilter {
     pub(super) filter: Arc<Filter>,
@@ -27,7 +27,7 @@ pub(super) struct PyFilter {
 
 #[pymethods]
 impl PyFilter {
-    /// Compiles a filter expression given as JSON, or as the values of JSON.
+    /// Compiles a filter expression from JSON text, or from the Python values of JSON.
     #[staticmethod]
     fn compile(py: Python<'_>, source: &Bound<'_, PyAny>) -> PyResult<Self> {
         let json = json_of(source)?;
@@ -35,30 +35,31 @@ impl PyFilter {
         Ok(Self { filter: Arc::new(filter) })
     }
 
-    /// Returns this filter AND-ed with `field EQ value`, which is evaluated first.
+    /// Returns this filter AND `field EQ value`, which is evaluated first.
     fn restrict(&self, py: Python<'_>, field: &str, value: &str) -> PyResult<Self> {
         let filter = detached(py, || Ok(self.filter.restrict(field, value)?))?;
         Ok(Self { filter: Arc::new(filter) })
     }
 
-    /// Returns this filter as the question of a caller, to whom is charged what is kept of its results.
+    /// Returns this filter for a caller. Its cached results count against that caller's share.
     fn for_tenant(&self, caller: &str) -> Self {
         Self { filter: Arc::new(self.filter.for_tenant(caller)) }
     }
 
-    /// Returns this filter with its restrictions as a message, for `of_query`.
+    /// Returns this filter and its restrictions as a message for `of_query`.
     fn to_query(&self, py: Python<'_>) -> PyResult<Vec<u8>> {
         detached(py, || Ok(encode_filter(&self.filter)))
     }
 
-    /// Returns the filter of a message, restricted before all else.
+    /// Returns the filter of a message. Its restrictions are evaluated first.
     #[staticmethod]
     fn of_query(py: Python<'_>, query: &[u8]) -> PyResult<Self> {
         let filter = detached(py, || filter_of(query))?;
         Ok(Self { filter: Arc::new(filter) })
     }
 
-    /// Returns one boolean per row of an Arrow record batch, or of each batch of a table or stream; never null.
+    /// Returns one boolean per row of an Arrow record batch, or of each batch of a table or stream. The
+    /// result has no nulls.
     fn mask<'py>(&self, data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = data.py();
         match batches_of(&self.only_read(data)?, Check::Lengths)? {
@@ -85,9 +86,9 @@ impl PyFilter {
 }
 
 impl PyFilter {
-    /// Returns a record batch with only the columns that the filter reads, if its library can select them by name, as `PyArrow` can: to
-    /// hand over a column takes about a microsecond, and some masks take no more than a few. A batch of which they cannot be selected is
-    /// returned as it is: what it lacks is said as of any other data.
+    /// Returns a record batch with only the columns that the filter reads, if the library can select them by
+    /// name, like `PyArrow`. Transferring a column takes about 1 µs, and some masks take only a few µs. Other
+    /// batches are returned unchanged, so that missing columns give the usual error.
     fn only_read<'py>(&self, data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = data.py();
         let columns: Vec<&str> = self.filter.columns().into_iter().collect();
@@ -111,7 +112,7 @@ fn masks_of(filter: &Filter, batches: BatchStream) -> Result<Vec<ArrayRef>> {
     batches.map(|batch| read_batch(&batch.map_err(read)?, mask)).collect()
 }
 
-/// A compiled condition on one span: immutable, shared by threads.
+/// A compiled condition on one span: immutable, and shared by threads.
 #[pyclass(module = "spanwise._engine", name = "SpanFilter", frozen)]
 pub(super) struct PySpanFilter {
     pub(super) filter: SpanFilter,
@@ -119,7 +120,7 @@ pub(super) struct PySpanFilter {
 
 #[pymethods]
 impl PySpanFilter {
-    /// Compiles a condition on a span given as JSON.
+    /// Compiles a condition on a span from JSON.
     #[staticmethod]
     fn compile(py: Python<'_>, source: &[u8]) -> PyResult<Self> {
         detached(py, || Ok(Self { filter: SpanFilter::compile(source)? }))

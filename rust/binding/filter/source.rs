@@ -1,4 +1,4 @@
-//! Reads the source of a filter from Python: JSON as text or bytes, or the values that JSON stands for.
+//! Reads the source of a filter from Python: JSON as text or bytes, or the Python values of JSON.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -7,13 +7,13 @@ use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyList, PyMapping, PyString, 
 use crate::binding::errors::to_exception;
 use crate::error::FilterError;
 
-/// The nesting that the reader of JSON takes.
+/// The maximum nesting depth of the JSON parser.
 const MAX_DEPTH: usize = 127;
 
 /// Returns the JSON of a filter that is given as `str`, `bytes`, or a mapping.
 ///
 /// # Errors
-/// `FilterError` if a value of a mapping is none that JSON has; `TypeError` for anything else.
+/// `FilterError` if a value of a mapping has no JSON type; `TypeError` for anything else.
 pub(super) fn json_of(source: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     if let Ok(bytes) = source.cast::<PyBytes>() {
         Ok(bytes.as_bytes().to_vec())
@@ -29,7 +29,7 @@ pub(super) fn json_of(source: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     }
 }
 
-/// Returns text in UTF-8; that of a lone surrogate is invalid, which the parser reports with its place.
+/// Returns text in UTF-8. A lone surrogate becomes invalid UTF-8, which the parser reports with its position.
 fn encoded(text: &Bound<'_, PyString>) -> PyResult<Vec<u8>> {
     let bytes = text.call_method1("encode", ("utf-8", "surrogatepass"))?;
     Ok(bytes.cast::<PyBytes>()?.as_bytes().to_vec())
@@ -41,7 +41,7 @@ fn type_name(value: &Bound<'_, PyAny>) -> String {
 
 struct Writer {
     json: Vec<u8>,
-    /// The steps to the present value, each as it is spelled in a path.
+    /// The steps of the path to the current value.
     path: Vec<String>,
 }
 

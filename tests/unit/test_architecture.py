@@ -1,4 +1,4 @@
-"""The architecture of the package: the order of imports, and the sizes of files and folders."""
+"""The architecture of the package: import order, and the sizes of files and folders."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def qualified_name(path: Path) -> str:
 
 
 def imported_modules(path: Path, modules: set[str]) -> set[str]:
-    """Returns those of `modules` that a file imports, for type checking only or not."""
+    """Returns the subset of `modules` that a file imports, including imports for type checking."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         match node:

@@ -25,7 +25,7 @@ CODES = {
 """The published table of statuses and codes."""
 
 DAMAGED: dict[type[SpanwiseError], str] = {errors.RecordDamagedError: "DAMAGED"}
-"""Errors of status 500 whose cause callers are told."""
+"""Errors of status 500 whose cause is reported to callers."""
 
 ERRORS = [found for _, found in inspect.getmembers(errors, inspect.isclass) if issubclass(found, SpanwiseError)]
 

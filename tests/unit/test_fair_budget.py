@@ -16,7 +16,7 @@ CALLERS = st.integers(1, 12)
 
 
 def greedy(budget: FairBudget, caller: str, amount: int = 1) -> list[Holding]:
-    """Takes until the budget refuses."""
+    """Takes amounts until the budget refuses."""
     taken = []
     with suppress(UnavailableError):
         while True:
@@ -27,7 +27,7 @@ def greedy(budget: FairBudget, caller: str, amount: int = 1) -> list[Holding]:
 
 
 def in_turns(budget: FairBudget, callers: int) -> None:
-    """Lets callers that each want everything take one after the other until all are refused."""
+    """Lets several greedy callers take in turn until all are refused."""
     wanting = {str(number) for number in range(callers)}
     while wanting:
         for caller in sorted(wanting):

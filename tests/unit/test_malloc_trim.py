@@ -1,4 +1,4 @@
-"""Freed heap is returned to the operating system, fragmented or not."""
+"""Freed heap memory is returned to the operating system, even if it is fragmented."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No token or password of a caller is in the log, wherever in a path, a query or an address it is."""
+"""The log contains no token or password of a caller, from any path, query or address."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from spanwise.masking import MASK, MAX_CHARACTERS, masked, masked_request_text
 from support.clients.forged_tokens import forge
 
-SECRET = "hunter2-Zk9"  # noqa: S105  # of a test
+SECRET = "hunter2-Zk9"  # noqa: S105  # a test value
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 MEBIBYTE = 1024 * 1024
 MACHINE = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 NONE = "9223372036854771712"
-"""What version 1 of control groups reports for a group without a limit."""
+"""The value that control groups of version 1 report without a limit."""
 
 
 @pytest.mark.parametrize(

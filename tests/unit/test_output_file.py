@@ -1,4 +1,4 @@
-"""Files that commands write to: regular ones are replaced when complete, links stay, and others are written to."""
+"""Output files of commands: regular files are replaced when complete, links stay, and other files are written to."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_the_reader_of_a_fifo_gets_everything(tmp_path: Path, *, is_linked: bool
 
 
 def test_a_listening_socket_gets_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)  # addresses of sockets are short
+    monkeypatch.chdir(tmp_path)  # socket paths must be short
     content = b"x" * 300_000
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind("socket")

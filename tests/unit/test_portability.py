@@ -1,4 +1,4 @@
-"""The package without what Windows lacks: it can be imported as a whole, and says that it has no service there."""
+"""The package on Windows: all of it can be imported, and it reports that the service is not supported."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 
 from support.paths import SOURCES
 
-# Everything else is imported first: only this package is to meet the other system.
+# Other packages are imported first, so that only this package sees the other system.
 PROGRAM = """
 import os, pkgutil, sys
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Everything that a program needs to host components is imported from `spanwise`."""
+"""Everything that a program needs to host components can be imported from `spanwise`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The laws of the strict JSON parser: what is nested too deeply is known before it is parsed."""
+"""The laws of the strict JSON parser: excessive nesting is detected before parsing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ VALUES = st.recursive(
 
 
 def depth_of(value: Any) -> int:  # any JSON value
-    """Returns how many objects and arrays stand within each other."""
+    """Returns the nesting depth of objects and arrays."""
     match value:
         case dict():
             return 1 + max(map(depth_of, value.values()), default=0)
@@ -41,7 +41,7 @@ def depth_of(value: Any) -> int:  # any JSON value
 
 
 def nested(depth: int, innermost: str = "[]") -> str:
-    """Returns the JSON of an object that contains arrays, `depth` of both within each other."""
+    """Returns the JSON of an object that contains arrays, with a total nesting of `depth`."""
     return '{"a":' + "[" * (depth - 2) + innermost + "]" * (depth - 2) + "}"
 
 
@@ -70,7 +70,7 @@ def test_32_levels_are_read_and_33_are_not(innermost: str) -> None:
 
 @pytest.mark.parametrize("brackets", [("[", "]"), ('{"a":', "}"), ("[", ""), ("[{", "")])
 def test_deep_nesting_never_reaches_the_parser(brackets: tuple[str, str]) -> None:
-    """The parser recurses, so it would say that it is no JSON."""
+    """The parser is recursive, so it would report invalid JSON."""
     begin, end = brackets
     with pytest.raises(ValueError, match="nested deeper than 32 levels"):
         read_object((begin * 100_000 + "1" + end * 100_000).encode())
@@ -95,7 +95,7 @@ def test_a_token_full_of_brackets_is_no_token() -> None:
 
 
 class CountedName(str):
-    """A name that counts how often it is compared or hashed."""
+    """A name that counts its comparisons and hashes."""
 
     __slots__ = ()
     looks = 0

@@ -1,4 +1,4 @@
-"""The audit log: one line per decision, and never a token."""
+"""The audit log: one line per decision, without any token."""
 
 from __future__ import annotations
 

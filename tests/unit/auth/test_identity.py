@@ -1,4 +1,4 @@
-"""The identity of a caller, and whose data it sees."""
+"""The identity of a caller, and the data that it may see."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A JWKS at a URL: unknown keys, a provider that is down, and responses that are not a JWKS."""
+"""A JWKS at a URL: unknown keys, an unavailable provider, and responses that are not a JWKS."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_the_age_of_the_keys_is_known_and_the_thread_ends() -> None:
     assert source.age_seconds == 5
     source.close()
     source.close()
-    source._thread.join(10)  # noqa: SLF001  # that it ends is what is shown
+    source._thread.join(10)  # noqa: SLF001  # the test shows that it ends
     assert not source._thread.is_alive()  # noqa: SLF001
     assert source.refetch() is None
 
@@ -125,7 +125,7 @@ def test_nobody_waits_for_what_is_closed() -> None:
     published, clock = PublishedJwks(jwks("old")), Clock()
     source = JwksUrl("`jwks_url`", "https://id.test/jwks", "RS256", published, clock)
     clock.now += 1
-    with source._changed:  # noqa: SLF001  # the thread does not get between the two
+    with source._changed:  # noqa: SLF001  # the thread must not run between the two
         waiting = source.refetch()
         source.close()
     assert waiting
@@ -231,7 +231,7 @@ def test_what_is_no_jwks_is_not_fetched(provider: str, endpoint: str, why: str) 
 
 
 def test_a_redirect_keeps_its_protection() -> None:
-    redirects = jwks_url._SafeRedirect()  # noqa: SLF001  # a server with a certificate would show no more
+    redirects = jwks_url._SafeRedirect()  # noqa: SLF001  # a server with a certificate would not show more
     response = (BytesIO(), 302, "Found", Message())
     assert redirects.redirect_request(Request("https://id.test/a"), *response, "https://id.test/b")
     with pytest.raises(FetchError, match=r"^redirects to a different URL scheme$"):

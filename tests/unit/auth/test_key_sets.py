@@ -1,4 +1,4 @@
-"""Which key a token is verified with, from a JWKS file that may change."""
+"""The choice of a token's verification key, from a JWKS file that may change."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_only_the_key_that_is_named_passes(path: Path, monkeypatch: pytest.Monke
 
 def count_reads(monkeypatch: pytest.MonkeyPatch) -> list[None]:
     reads: list[None] = []
-    read = JwksFile._read  # noqa: SLF001  # how often the file is opened is the figure
+    read = JwksFile._read  # noqa: SLF001  # the test counts opens of the file
 
     def counted(self: JwksFile) -> bytes:
         reads.append(None)

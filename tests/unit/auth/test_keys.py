@@ -1,4 +1,4 @@
-"""Keys: one that does not fit its algorithm prevents the start, and no message contains a key."""
+"""Keys: a key that does not match its algorithm prevents the start, and no message contains a key."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def pem_of(private: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey | ed448.Ed448
 
 
 def without_frame(pem: str) -> str:
-    """Returns the base64 of a PEM: its lines without the first and the last."""
+    """Returns the base64 of a PEM, without its first and last lines."""
     return "\n".join(pem.strip().splitlines()[1:-1])
 
 
@@ -42,7 +42,7 @@ def rsa_pem(bits: int) -> str:
 
 
 def rejected(environ: dict[str, str] | None = None, /, **config: object) -> str:
-    """Returns why the start is rejected, and asserts that the message contains no line of a key."""
+    """Returns the reason of a rejected start, and asserts that the message contains no line of a key."""
     with pytest.raises(ConfigurationError) as error:
         key_ring(environ, **config)
     text = str(error.value)

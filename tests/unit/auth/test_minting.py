@@ -138,7 +138,7 @@ def test_a_key_survives_writing_and_reading(algorithm: str) -> None:
 
 
 def test_the_name_of_a_key_is_its_thumbprint() -> None:
-    """The example of RFC 7638, 3.1."""
+    """The example in section 3.1 of RFC 7638."""
     modulus = (
         "0vx7agoebGcQSuuPiLJXZptN9nndrQmbXEps2aiAFbWhM78LhWx4cbbfAAtVT86zwu1RK7aPFFxuhDR1L6tSoc_BJECPebWKRXjBZCiFV4n3"
         "oknjhMstn64tZ_2W-5JsGY4Hc5n9yBXArwl93lqt7_RN5w6Cf0h4QyQ5v-65YGjQR0_FDW2QvzqY368QQMicAtaSqzs8KJZgnYb9c7d0zgdA"
@@ -152,6 +152,6 @@ def test_the_name_of_a_key_is_its_thumbprint() -> None:
         def public_key(self) -> object:
             return public
 
-    made = SigningKey("RS256", Private()).jwk  # type: ignore[arg-type]  # the public half is enough for a name
+    made = SigningKey("RS256", Private()).jwk  # type: ignore[arg-type]  # a name needs only the public half
     assert made
     assert made["kid"] == "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs"

@@ -28,11 +28,11 @@ SHARES = st.sampled_from([0.05, 0.1, 0.5, 1.0])
 
 
 def ask(budget: ProcessorBudget, caller: str, cost: int) -> bool:
-    """Takes processor time if the budget allows it; returns whether it did."""
+    """Takes processor time if the budget allows it. Returns True if it did."""
     admission = budget.admit(caller, 1000)
     try:
         while True:
-            admission.send(None)  # nobody else waits for a turn
+            admission.send(None)  # no other caller waits for a turn
     except StopIteration:
         budget.count(caller, cost)
         return True
@@ -42,7 +42,7 @@ def ask(budget: ProcessorBudget, caller: str, cost: int) -> bool:
 
 @given(SHARES, st.lists(st.tuples(st.sampled_from("abc"), COSTS, st.integers(0, 40)), min_size=1, max_size=200))
 def test_all_callers_together_take_a_share_of_one_core(share: float, asked: list[tuple[str, int, int]]) -> None:
-    """Plus one burst, and the request by which each caller may exceed its share."""
+    """The limit adds one burst, and the request by which each caller may exceed its share."""
     clock = Clock(0)
     budget = ProcessorBudget(share, clock)
     used = 0
@@ -81,7 +81,7 @@ def test_one_address_gets_most_of_it_and_all_of_it_comes_back(share: float) -> N
 
 
 class Recording(ProcessorBudget):
-    """A budget that records what is counted."""
+    """A budget that records its charges."""
 
     def __init__(self) -> None:
         super().__init__(1.0, Clock(0))
@@ -192,7 +192,7 @@ def test_a_rejection_is_counted() -> None:
 
 @given(st.lists(st.integers(0, 64 * 1024), min_size=1, max_size=600))
 def test_requests_that_wait_take_a_bounded_memory_and_leave_some_to_others(heads: list[int]) -> None:
-    """Turns come one by one; a queue of 3,000 heads of 30 KB had taken 200 MiB."""
+    """Turns come one by one. A queue of 3,000 heads of 30 KB once took 200 MiB."""
     budget = ProcessorBudget(1.0, Clock(0))
 
     async def request(caller: str, head: int) -> int:
@@ -287,7 +287,7 @@ def test_no_more_is_given_back_than_is_left() -> None:
 
 
 def busy(error: Exception | None = None) -> None:
-    """Takes a millisecond of processor time, and raises `error` then."""
+    """Takes a millisecond of processor time, then raises `error`."""
     until = time.thread_time_ns() + MILLISECOND
     while time.thread_time_ns() < until:
         pass

@@ -30,14 +30,14 @@ CURVES = {"ES384": ec.SECP384R1(), "ES512": ec.SECP521R1()}
 
 
 def signer(name: str, algorithm: str) -> SigningKey:
-    """Returns the signing key with this name, for any algorithm of public keys."""
+    """Returns the signing key with this name, for any asymmetric algorithm."""
     if algorithm in CURVES:
         return SigningKey(algorithm, ec.generate_private_key(CURVES[algorithm]))
     return key(name, algorithm)
 
 
 def jwk_of(signing: SigningKey, **members: object) -> dict[str, Any]:
-    """Returns the JWK of a key with these members instead of its own; one that is `...` is left out."""
+    """Returns the JWK of a key with some members replaced. A member of `...` is omitted."""
     merged = {**(signing.jwk or {}), **members}
     return {name: value for name, value in merged.items() if value is not ...}
 

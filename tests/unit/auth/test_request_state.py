@@ -1,4 +1,4 @@
-"""Who the caller is if middleware of the surrounding program said so."""
+"""The caller as set by middleware of the surrounding program."""
 
 from __future__ import annotations
 

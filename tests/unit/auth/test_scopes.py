@@ -1,4 +1,4 @@
-"""What scopes grant, compared with a naive implementation that checks scope by scope."""
+"""The permissions of scopes, compared with a naive implementation that checks scope by scope."""
 
 from __future__ import annotations
 

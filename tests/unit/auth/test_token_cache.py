@@ -53,14 +53,14 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     given = [forge(claims={**CLAIMS, "sub": f"user {each}"}, signing=key("own", "HS256")) for each in range(20)]
     for each in given:
         verifying.verify(each)
-        assert len(verifying._cache) <= 8  # noqa: SLF001  # its size is what is bounded
+        assert len(verifying._cache) <= 8  # noqa: SLF001  # the test checks its size
     for bad in range(20):
         assert not is_accepted(verifying, given[0][:-4] + f"{bad:04}")
     assert verifying.verify(given[-1]) is verifying.verify(given[-1])
 
 
 def test_the_cache_never_changes_a_result() -> None:
-    """For any order of tokens and times, the result is that of a verifier without a cache."""
+    """For any order of tokens and times, the result equals that without a cache."""
     rng = random.Random(7)
     clock = Clock()
     keys = verifier()._keys  # noqa: SLF001

@@ -1,4 +1,4 @@
-"""Fuzzed tokens: each is verified or rejected, and a verified one has a subject, an expiry and a genuine signature."""
+"""Fuzzed tokens. Each is verified or rejected; a verified one has a subject, an expiry and a genuine signature."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ NAMES = ("sub", "exp", "nbf", "iat", "scopes", "scope", "session_id", "aud", "is
 
 
 def change_text(rng: random.Random) -> str:
-    """Returns a genuine token with characters changed, deleted, inserted, or its tail replaced."""
+    """Returns a genuine token with characters changed, deleted or inserted, or with its tail replaced."""
     token = list(rng.choice(GENUINE))
     for _ in range(rng.randrange(1, 4)):
         index = rng.randrange(len(token))
@@ -133,7 +133,7 @@ def change_text(rng: random.Random) -> str:
 
 
 def change_meaning(rng: random.Random) -> str:
-    """Returns a token with another payload, with a genuine signature, one of another key, or none."""
+    """Returns a token with another payload, and with a genuine signature, another key's signature, or no signature."""
     header: dict[str, Any] = {"alg": "HS256", "typ": "JWT"}
     claims = dict(CLAIMS)
     for _ in range(rng.randrange(1, 4)):

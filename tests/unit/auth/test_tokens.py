@@ -1,4 +1,4 @@
-"""Tokens as attackers send them: each table is one kind of attack, beside a genuine token."""
+"""Attacks with tokens: each table is one kind of attack, beside a genuine token."""
 
 from __future__ import annotations
 
@@ -260,7 +260,7 @@ ADMIN = {**CLAIMS, "sub": "administrator", "scopes": ["agent_os:admin"]}
 
 
 def exploits() -> dict[str, str]:
-    """Returns the known exploits of careless verifiers: tokens that would make their sender an administrator."""
+    """Returns the known exploits of careless verifiers. Each token would make its sender an administrator."""
     theirs = key("other")
     header, _, signature = forge().split(".")
     pem = public_pem(key("own")).encode()
@@ -293,7 +293,7 @@ def test_a_forged_expired_token_learns_nothing_about_time() -> None:
 
 @pytest.mark.parametrize("algorithm", ["RS256", "ES256"])
 def test_a_signature_has_one_spelling(algorithm: str) -> None:
-    """The unused bits of the last base64 character must be zero, or one token would have many texts."""
+    """The unused bits of the last base64 character must be zero. Otherwise one token would have many spellings."""
     verifying = verifier(verification_keys=[public_pem(key("own", algorithm))], algorithm=algorithm)
     token = forge(signing=key("own", algorithm))
     verifying.verify(token)
@@ -304,7 +304,7 @@ def test_a_signature_has_one_spelling(algorithm: str) -> None:
 
 
 def test_the_header_of_a_good_token_opens_no_way_for_a_bad_one() -> None:
-    """A parsed header is cached, but every signature under it is verified."""
+    """A parsed header is cached, but every signature is verified."""
     verifying = verifier()
     verifying.verify(forge())
     assert rejection(forge(signing=key("other")), verifying) == SIGNATURE

@@ -173,7 +173,7 @@ def test_an_attribute() -> None:
     assert attribute("a", 5, 1).hex() == "0a070a01611202" + "1805"
 
 
-# The questions
+# The queries
 
 
 def test_every_query_compiles_and_has_literals_of_its_own(table: pa.Table) -> None:
@@ -332,7 +332,7 @@ def test_a_disk_that_is_too_full_is_named_before_anything_is_written(
         build.run(plan)
 
 
-# The figures
+# The measurements
 
 
 def test_a_percentile_is_one_of_the_times() -> None:

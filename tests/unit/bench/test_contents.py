@@ -1,4 +1,4 @@
-"""The texts and spans that are generated, and the questions that are asked about them."""
+"""The generated texts and spans, and the queries over them."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def test_the_places_of_spans_are_those_of_their_tree(tables: Tables) -> None:
             assert below == set(range(span["place"], span["last"] + 1))
 
 
-# The questions
+# The queries
 
 
 def test_every_question_compiles_and_has_a_name_of_its_own(tables: Tables) -> None:

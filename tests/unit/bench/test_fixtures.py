@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 def run(folder: Path, *flags: str) -> subprocess.CompletedProcess[str]:
-    """Runs the benchmark in a folder of its own, as somebody else would."""
+    """Runs the benchmark in its own folder, as a user would."""
     command = [sys.executable, "-m", "pytest", "test_question.py", "-p", "no:cacheprovider", *flags]
     return subprocess.run(command, cwd=folder, env=_environment(), capture_output=True, text=True, check=False)
 
 
 def _environment() -> dict[str, str]:
-    """Returns the environment without what tells pytest that it runs in parallel, where it refuses to measure."""
+    """Returns the environment without the variables of parallel pytest, under which it refuses to measure."""
     return {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COV"))}
 
 
@@ -52,7 +52,7 @@ def test_the_question_of_the_guide_is_measured_saved_and_compared(tmp_path: Path
 
 
 def _scaled(stats: dict[str, Any], factor: float) -> dict[str, Any]:
-    """Returns the figures of a run that took so many times as long."""
+    """Returns the figures of a run that took `factor` times as long."""
     return {name: value * factor if isinstance(value, float) else value for name, value in stats.items()}
 
 

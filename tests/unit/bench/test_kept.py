@@ -1,4 +1,4 @@
-"""A report keeps what is not measured anew, and the page of the documentation is that of its figures."""
+"""A report keeps figures that are not measured again, and the documentation page shows the same figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory: what is mapped of a file."""
+"""Memory: the mapped part of a file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def mapped(file: Path) -> Iterator[mmap.mmap]:
 
 
 def resident_bytes(file: Path) -> int:
-    """Returns how much of a file this process has resident in its mappings."""
+    """Returns the bytes of a file that are resident in this process's mappings."""
     whole = Path("/proc/self/smaps").read_text("utf-8")
     found = re.findall(rf"{re.escape(str(file))}\n(?:.*\n)*?Rss: +(\d+) kB", whole)
     return sum(map(int, found)) * 1024

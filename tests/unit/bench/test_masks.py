@@ -1,4 +1,7 @@
-"""Masks beside PyArrow and Polars: all agree on every operator and type, and the report says where we are slower."""
+"""Masks of Spanwise, PyArrow and Polars.
+
+All agree on every operator and type, and the report says where we are slower.
+"""
 
 from __future__ import annotations
 

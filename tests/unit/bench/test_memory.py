@@ -1,4 +1,4 @@
-"""The speed of the memory is that of a machine."""
+"""The measured memory speed is plausible for a machine."""
 
 from __future__ import annotations
 

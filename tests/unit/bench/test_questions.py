@@ -1,4 +1,4 @@
-"""Generated questions: they cover what they should, and all engines give the same answers."""
+"""Generated queries: they cover every operator and type, and all engines give the same results."""
 
 from __future__ import annotations
 
@@ -127,12 +127,12 @@ def test_every_question_compiles_and_has_new_literals_in_every_round(table: pa.T
         found = set(leaves(drawn[0]))
         if question.conditions > 1 and not all(pair in without_literals or pair[1] == "EXISTS" for pair in found):
             are_new.append(any(first != second for first, second in pairwise(drawn)))
-    # Of few values there may be no other that matches as much.
+    # A column with few values may have no other value that matches as many rows.
     assert are_new.count(True) > 0.9 * len(are_new) > 0
 
 
 def test_every_round_of_a_question_finds_about_as_much(table: pa.Table, engines: dict[str, Engine]) -> None:
-    """Whether an engine may be the fastest is judged by one round."""
+    """A single round decides whether an engine is among the fastest."""
     rng = np.random.default_rng(9)
     spread = Counter[bool]()
     for question in generate(300, table, 7):

@@ -1,4 +1,4 @@
-"""What a scan takes at least: the bytes of the columns that a query reads."""
+"""The lower bound of a scan: the bytes of the columns that a query reads."""
 
 from __future__ import annotations
 

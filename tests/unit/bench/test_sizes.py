@@ -1,4 +1,4 @@
-"""The spans that are written in other formats, to compare their sizes."""
+"""Spans written in other formats, to compare sizes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_row_has_what_its_span_has() -> None:
     ids = {span["SpanId"] for span in spans}
     assert all(span["ParentSpanId"] in ids or span["ParentSpanId"] == "" for span in spans)
     assert {span["ServiceName"] for span in spans} == {"agents"}
-    attributes = [dict(span["SpanAttributes"]) for span in spans]  # type: ignore[call-overload]  # a row is of any type
+    attributes = [dict(span["SpanAttributes"]) for span in spans]  # type: ignore[call-overload]  # a row has any type
     assert all("openinference.span.kind" in own for own in attributes)
     models = [own for own in attributes if own["openinference.span.kind"] == "LLM"]
     assert models

@@ -1,4 +1,4 @@
-"""Where a browser is opened."""
+"""The choice of a browser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`F` and `S` have exactly the fields that the engine has, and build exactly what it compiles."""
+"""`F` and `S` have exactly the fields of the engine, and build exactly the expressions that it compiles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Adapters: which objects of other frameworks are adapted, which are rejected, and that the rest of us import none."""
+"""Adapters: which foreign objects are adapted or rejected, and that no other module imports a framework."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_a_db_that_is_not_agnos_is_rejected() -> None:
     [(AgentFactory, agno_agent("x")), (TeamFactory, agno_team("x")), (WorkflowFactory, agno_workflow("x"))],
 )
 def test_a_factory_that_returns_an_object_of_agno_twice_is_rejected(kind: Any, product: object) -> None:
-    db = InMemoryDb()  # type: ignore[no-untyped-call]  # theirs
+    db = InMemoryDb()  # type: ignore[no-untyped-call]  # the library has no types
     factory = kind("x", db, lambda _context: product)
     factory.resolve(RequestContext())
     with pytest.raises(FactoryError, match="returned before"):

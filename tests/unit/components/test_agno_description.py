@@ -1,4 +1,4 @@
-"""The descriptions of agno's components are those of agno's own service."""
+"""The descriptions of agno's components equal those of agno's own service."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ELSEWHERE = {"tool_choice": "auto", "tool_call_limit": 3}
 
 
 def described(own: Any) -> dict[str, Any]:
-    """Returns what a listing here shows of an object, as a client reads it."""
+    """Returns the listing of an object as a client reads it."""
     component = as_component(own)
     component.initialize()
     found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(describe_component(component)))
@@ -49,7 +49,7 @@ def described_by_agno(own: Any) -> dict[str, Any]:
 
 
 def assert_contained(ours: Any, theirs: Any, place: str = "$") -> None:
-    """Checks that everything in `ours` stands in `theirs`."""
+    """Checks that `theirs` contains everything in `ours`."""
     match ours:
         case dict():
             for name, value in ours.items():

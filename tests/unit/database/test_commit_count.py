@@ -1,4 +1,4 @@
-"""After a kill, damage in SQLite's write-ahead file is not taken for its end without a word."""
+"""After a kill, damage in SQLite's write-ahead file is reported and not mistaken for the end of the file."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def session(number: int) -> SessionRecord:
 
 
 def names(database: SqliteDatabase) -> dict[int, str]:
-    """Returns the name of each session that is there."""
+    """Returns the names of the existing sessions."""
     found = {number: database.session(SessionKey("ann", f"s{number}")) for number in range(SESSIONS)}
     return {number: each.name or "" for number, each in found.items() if each is not None}
 
@@ -73,7 +73,7 @@ def add_in_vain(database: SqliteDatabase, added: SessionRecord) -> None:
 
 
 def read(path: Path, caplog: pytest.LogCaptureFixture) -> tuple[dict[int, str] | None, str]:
-    """Returns what a database holds, and what its log says is wrong."""
+    """Returns the contents of a database, and the problem that its log reports."""
     caplog.clear()
     database, reason = SqliteDatabase(path), ""
     try:

@@ -1,4 +1,4 @@
-"""A damaged row is marked where it is read, alone or in a list, and everything beside it is served."""
+"""A damaged row is marked in single reads and in lists, and every other row is served."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def run(run_id: str, session_id: str, status: str = "COMPLETED") -> RunRecord:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A file with two sessions, of which the first has two runs with three events each."""
+    """A file with two sessions. The first session has two runs with three events each."""
     path = tmp_path / "runs.db"
     database = SqliteDatabase(path)
     database.open()
@@ -62,11 +62,11 @@ def opened(path: Path) -> Iterator[SqliteDatabase]:
 
 
 def damage(path: Path, place: tuple[str, str], column: str, value: object, *, is_sealed: bool) -> None:
-    """Changes one column of a row, given by its table and condition; `is_sealed` gives it a checksum that fits."""
+    """Changes one column of a row, given by its table and condition. `is_sealed` adds a matching checksum."""
     table, where = place
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.row_factory = sqlite3.Row
-        connection.execute(f"UPDATE {table} SET {column} = ? WHERE {where}", [value])  # noqa: S608  # of this test
+        connection.execute(f"UPDATE {table} SET {column} = ? WHERE {where}", [value])  # noqa: S608  # the test builds it
         if is_sealed:
             row = dict(connection.execute(f"SELECT * FROM {table} WHERE {where}").fetchone())  # noqa: S608
             del row["checksum"]
@@ -81,11 +81,11 @@ FITTING: dict[str, tuple[object, ...]] = {
     "paused": (b"[]", b'"text"'),
     "state": (b"null",),
 }
-"""Values of columns that a program could have stored, so that only the checksum can say that it did not."""
+"""Values that a program could have stored, so that only the checksum can detect the change."""
 
 
 def cases(*columns: str) -> list[tuple[str, object, bool]]:
-    """Returns columns with values that damage makes of them, with a wrong checksum and with one that fits."""
+    """Returns columns with damaged values, with a wrong and with a matching checksum."""
     pairs = [(column, value) for column in columns for value in DAMAGE if (column, value) != ("paused", b"null")]
     unsealed = [(column, value, False) for column, value in pairs]
     return unsealed + [(column, value, True) for column, value in pairs if value not in FITTING.get(column, ())]

@@ -55,7 +55,7 @@ def opener(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture(scope="session")
 def shared(opener: New) -> Iterator[Database]:
-    """A database that tests share; each reads only its own records."""
+    """A database that tests share. Each test reads only its own records."""
     database = opener()()
     database.open()
     yield database
@@ -184,7 +184,7 @@ USERS = st.sampled_from(["ann", "eve", "ann\u0001eve", None])
 def test_no_two_users_share_the_id_of_a_kept_session(
     shared: Database, calls: list[tuple[str | None, str, str | None]]
 ) -> None:
-    """A session id may be the derived one of somebody else, and a user may run in the session of another."""
+    """A session id may equal the derived id of another user, and a user may run in another user's session."""
     rows: list[tuple[SessionRecord, str | None]] = []
     with shared.together():
         for number, (owner, session_id, caller) in enumerate(calls):
@@ -233,7 +233,7 @@ QUERIES = st.builds(
 
 
 def page_of(kept: list[SessionRecord], query: SessionPageQuery) -> tuple[list[SessionRecord], int]:
-    """The naive implementation that a page is compared with."""
+    """A naive implementation that pages are compared with."""
     found = [
         each
         for each in kept
@@ -258,7 +258,7 @@ def test_a_page_is_what_the_naive_implementation_finds(
     ]
     with shared.together():
         added = [shared.add_session(each) for each in given]
-        kept = [each for each in added if each is not None]  # a user has an id once
+        kept = [each for each in added if each is not None]  # a user has each id once
         for query in questions:
             assert shared.sessions(query) == page_of(kept, query)
         for each in kept:

@@ -1,4 +1,4 @@
-"""Database errors: every kind is 503 with what to do, or names damage; the database is used again afterwards."""
+"""Database errors: each kind is a 503 with advice, or names the damage. The database is usable again afterwards."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def opened(database: SqliteDatabase | PostgresqlDatabase) -> Iterator[SqliteData
 
 
 def execute(database: SqliteDatabase | PostgresqlDatabase, statement: str) -> None:
-    """Executes a statement in the database's own connection."""
-    with database._begun() as connection:  # noqa: SLF001  # faults are of the connection
+    """Executes a statement on the database's own connection."""
+    with database._begun() as connection:  # noqa: SLF001  # the connection injects faults
         connection.exec_driver_sql(statement)
 
 
@@ -204,7 +204,7 @@ def test_a_file_without_write_permission_says_what_to_do_at_the_start(tmp_path: 
     (path if is_file else path.parent).chmod(0o555)
     (path.parent / "runs.db.lock").unlink()
     command = [sys.executable, "-c", OPENS, str(path)]
-    # root writes whatever the mode is, unless it gives that up
+    # root can write regardless of the mode unless it drops this capability
     unprivileged = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
     done = subprocess.run([*unprivileged, *command], capture_output=True, text=True, check=False)
     path.parent.chmod(0o755)

@@ -1,4 +1,4 @@
-"""Damage in the file of sessions and runs: it is named, never silent, and everything else is read as it was stored."""
+"""Damage in the file of sessions and runs is always reported, and all other data is read as it was stored."""
 
 from __future__ import annotations
 
@@ -80,13 +80,13 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 def execute(path: Path, statement: str, *values: object) -> list[Any]:
-    """Executes a statement in a file that nobody has open, and returns its rows."""
+    """Executes a statement in a closed file, and returns its rows."""
     with closing(sqlite3.connect(path)) as connection, connection:
         return connection.execute(statement, values).fetchall()
 
 
 def outcome_of(read: Callable[[], object], named: list[str]) -> object:
-    """Returns what a read returns; None if it names damage, which is added to `named`."""
+    """Returns the result of a read; None if it reports damage, which is added to `named`."""
     try:
         return read()
     except RecordDamagedError as error:
@@ -95,7 +95,7 @@ def outcome_of(read: Callable[[], object], named: list[str]) -> object:
 
 
 def all_reads(database: SqliteDatabase, named: list[str]) -> list[object]:
-    """Returns the outcome of every kind of read for every row."""
+    """Returns the result of every kind of read for every row."""
     reads: list[Callable[[], object]] = [
         lambda query=query: database.sessions(query)  # type: ignore[misc]
         for query in (
@@ -114,7 +114,7 @@ def all_reads(database: SqliteDatabase, named: list[str]) -> list[object]:
 
 
 def read_all(path: Path, caplog: pytest.LogCaptureFixture) -> tuple[list[object] | None, list[str]]:
-    """Returns the outcomes of all reads of a file, None if it is rejected, and every text that names damage."""
+    """Returns the results of all reads of a file, or None if it is rejected, and every report of damage."""
     caplog.clear()
     named: list[str] = []
     database = SqliteDatabase(path)

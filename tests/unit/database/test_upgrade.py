@@ -1,4 +1,4 @@
-"""A database of version 2 is upgraded, and keeps what it has."""
+"""A database of version 2 is upgraded without a loss of data."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Database, Engine]:
-    """A database of version 2, closed, and what connects to it."""
+    """A closed database of version 2, and an engine that connects to it."""
     if request.param == "sqlite":
         path = tmp_path / "runs.db"
         engine = create_engine(f"sqlite:///{path}")

@@ -1,4 +1,4 @@
-"""The page about agno's client names every method of it once, and says truly whether a route serves it."""
+"""The page about agno's client names each of its methods once, and is right about which routes serve it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OF_SOME_VERSIONS = {
     "aget_session_run_previews",
 }
 WITH_ANOTHER_MEANING = {"get_metrics"}
-"""Methods whose path is another thing here."""
+"""Methods whose path has another meaning here."""
 
 METHODS = {
     name: inspect.getsource(method)
@@ -45,7 +45,7 @@ def without_names(path: str) -> str:
 
 
 def requested(source: str) -> set[str]:
-    """Returns the requests that a method makes, such as `GET /agents/{}`."""
+    """Returns the requests of a method, such as `GET /agents/{}`."""
     direct = re.findall(r'self\._a?(\w+)\(\s*f?"(/[^"]*)"', source)
     paths = re.findall(r'endpoint\s*=\s*f?"(/[^"]*)"', source)
     verbs = re.findall(r"self\._a?(?:stream_)?(\w+?)(?:_form_data)?\(\s*endpoint", source)

@@ -1,4 +1,4 @@
-"""The reference of the API lists every route with its scope, and the description of the API explains every member."""
+"""The API reference lists every route with its scope, and the API description explains every member."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ OPERATIONS = [operation for operations in DOCUMENT["paths"].values() for operati
 
 
 def as_written(text: str) -> str:
-    """Returns a path or scope as the page has it, once for agents, teams and workflows."""
+    """Returns a path or scope as the page writes it, once for agents, teams and workflows."""
     return re.sub(r"(?<![a-z_])(agent|team|workflow)s(?=[/:]|$)", "{kind}s", text)
 
 
 def is_described(shape: dict[str, Any]) -> bool:
-    """Returns whether a member has a description, its own or that of its type."""
+    """Returns True if a member or its type has a description."""
     types = [shape, shape.get("items", {}), shape.get("additionalProperties") or {}, *shape.get("anyOf", ())]
     names = [each["$ref"].rpartition("/")[2] for each in types if isinstance(each, dict) and "$ref" in each]
     return bool(shape.get("description")) or any(SCHEMAS[name].get("description") for name in names)

@@ -36,7 +36,7 @@ COMMANDS = dict(leaves(commands))
 
 
 def rows(heading: str) -> dict[str, str]:
-    """Returns the second cells of the first table below a heading, by each name in code of the first cells."""
+    """Returns the second cells of the first table below a heading, by each code name in the first cells."""
     table = PAGE.partition(f"\n{heading}\n")[2].partition("\n| --- | --- |\n")[2].partition("\n\n")[0]
     cells = [line.strip("| ").split(" | ", 1) for line in table.splitlines()]
     return {name: cell for names, cell in cells for name in re.findall("`([^`]+)`", names)}

@@ -25,7 +25,7 @@ SEARCH = (ROOT / "docs" / "search.md").read_text("utf-8")
 def filters_of(text: str) -> list[str]:
     """Returns the filters in the code of a page, inline or in a block, but not shapes such as `{"op", "key"}`.
 
-    What a search for spans asks of one span is returned as the `SPAN` that it stands for.
+    A condition of a span search is returned as the `SPAN` expression that it means.
     """
     blocks = re.findall(r"```json\n(.*?)```", text, re.DOTALL)
     inline = re.findall(r"`(\{\"op\": [^`]*\})`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
@@ -75,9 +75,9 @@ def test_a_documented_variable_is_a_setting(path: Path) -> None:
 )
 def test_a_documented_service_can_be_hosted(source: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     vendors = ModuleType("agno.models.openai")
-    vars(vendors)["OpenAIChat"] = ScriptedModel  # the real one needs the vendor's library
+    vars(vendors)["OpenAIChat"] = ScriptedModel  # the real model needs the vendor's library
     monkeypatch.setitem(sys.modules, "agno.models.openai", vendors)
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
-    exec(source, names)  # noqa: S102  # as a reader runs it
+    exec(source, names)  # noqa: S102  # a reader runs it too
     assert isinstance(names["service"], Service)

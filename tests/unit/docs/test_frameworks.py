@@ -1,4 +1,4 @@
-"""Replays what frameworks sent (`tests/frameworks`) and compares what is read from it with what is expected."""
+"""Replays the exports of frameworks (`tests/frameworks`) and compares the facts with the expected ones."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SENT_AS = {
     "user_id": {"user.id", "enduser.id", "langfuse.user.id"},
     "tool_name": {"tool.name", "gen_ai.tool.name", "ai.toolCall.name"},
 }
-"""Facts, and attributes that carry them: where one is sent, it is stated."""
+"""Facts, and the attributes that carry them. A fact whose attribute is sent must be stated."""
 AGENTS = {"gen_ai.agent.name", "gen_ai.agent.id", "agent.name", "agno.agent.id"}
 
 
@@ -75,7 +75,7 @@ def test_a_dash_of_the_matrix_means_that_nothing_is_sent(name: str) -> None:
     sent = [attributes for case in read(name).cases for attributes in spans_sent(name, case).values()]
     found = marks(name)
     for column, keys in SENT_AS.items():
-        # A model call may name the tool that it asks for, which its output shows.
+        # A model call may name the tool that it requests, which its output shows.
         spans = [span for span in sent if column != "tool_name" or span.get("gen_ai.operation.name") != "chat"]
         values = {str(attributes[key]) for attributes in spans for key in keys & attributes.keys()} - {"", "0"}
         assert found[column] != NOT_SENT or not values, f"{column} is sent: {values}"

@@ -32,7 +32,7 @@ KIBIBYTE, MEBIBYTE = 1024, 1024 * 1024
 
 
 def messages() -> Iterator[str]:
-    """Yields the fixed parts of the messages of all budgets in the sources."""
+    """Yields the constant parts of the messages of all budgets in the sources."""
     for path in SOURCES.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "FairBudget":
@@ -66,7 +66,7 @@ def test_every_budget_that_is_divided_is_listed_as_one_and_no_other() -> None:
 
 @pytest.mark.parametrize("name", [name for name in TABLE if LIMITING.fullmatch(name)])
 def test_every_setting_of_a_limit_is_listed_and_it_is_said_whose_it_is(name: str) -> None:
-    """As the budget of one row: divided among callers, or among clients that nobody knows, or not divided."""
+    """Each is the budget of one row: divided among callers or unknown clients, or undivided."""
     listed = [section for section in (DIVIDED, UNKNOWN, UNDIVIDED) for row in rows(section) if f"`{name}`" in row[1]]
     named_as_a_deadline = [row for row in rows(DIVIDED) if f"`{name}`" in row[2]]
     assert len(listed) == 1 or (name.endswith("deadline_seconds") and named_as_a_deadline), (name, listed)

@@ -1,7 +1,7 @@
-"""The manifests of `deploy` are in themselves right: what they name is there, and what they set and start exists.
+"""The manifests in `deploy` are consistent: the objects, settings and commands that they name exist.
 
-`KUBERAY_CRDS` names a folder with KubeRay's definitions of its kinds, as its chart has them; with it, the manifest of a
-cluster is compared with them, too.
+`KUBERAY_CRDS` names a folder with KubeRay's custom resource definitions from its chart. If it is set, the cluster
+manifest is validated against them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NAMES_OF_KINDS = {"configMap": "name", "secret": "secretName", "persistentVolume
 HEALTH = {"/health", "/health?ready=true"}
 CLUSTER = ROOT / "deploy" / "cluster" / "kubernetes.yaml"
 OLDEST_KUBERNETES = "1.29.0"
-"""Where `ReadWriteOncePod` became stable."""
+"""The version that made `ReadWriteOncePod` stable."""
 CRDS = os.environ.get("KUBERAY_CRDS")
 
 
@@ -47,7 +47,7 @@ def pods(objects: list[Values]) -> Iterator[tuple[Values, Values]]:
     for item in objects:
         spec = item.get("spec", {})
         if item["kind"] == "RayCluster":
-            # KubeRay labels what it makes.
+            # KubeRay labels the objects that it creates.
             groups = {"headgroup": spec["headGroupSpec"]} | {own["groupName"]: own for own in spec["workerGroupSpecs"]}
             for name, group in groups.items():
                 labels = {"ray.io/cluster": item["metadata"]["name"], "ray.io/group": name}
@@ -129,7 +129,7 @@ def test_volumes_and_variables_come_from_what_is_there(objects: list[Values]) ->
                     assert source[member]["name"] in named(objects, kind)
         for variable in container.get("env", ()):
             if (key := variable.get("valueFrom", {}).get("secretKeyRef")) is not None:
-                # The token of a Ray cluster is in a secret that KubeRay makes, and names after it.
+                # KubeRay creates the secret with the token of a Ray cluster, and names it after the cluster.
                 assert key["name"] in named(objects, "Secret") or (
                     key["name"] in clusters and key["key"] == "auth_token"
                 )
@@ -171,14 +171,14 @@ def test_the_cluster_is_one_to_kuberay() -> None:
     (version,) = (own for own in definition["spec"]["versions"] if own["name"] == "v1")
     schema = version["schema"]["openAPIV3Schema"]
     close(schema)
-    # Kubernetes says what is in it.
+    # Kubernetes defines its members.
     schema["properties"]["metadata"] = {"type": "object"}
     (cluster,) = named(list(yaml.safe_load_all(CLUSTER.read_text("utf-8"))), "RayCluster").values()
     jsonschema.validate(cluster, schema, jsonschema.Draft7Validator)
 
 
 def close(schema: object) -> None:
-    """Has a schema reject members that it does not know, as a misspelt one."""
+    """Makes a schema reject unknown members, such as misspelt ones."""
     if isinstance(schema, list):
         for own in schema:
             close(own)

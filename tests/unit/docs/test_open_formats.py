@@ -37,6 +37,6 @@ def test_a_tool_reads_the_rows_of_a_store(tool: str, tmp_path: Path, monkeypatch
     names: dict[str, object] = {}
     *lines, last = ast.parse(EXAMPLES[tool]).body
     assert isinstance(last, ast.Expr)
-    exec(compile(ast.Module(lines, []), tool, "exec"), names)  # noqa: S102  # what a reader would run
+    exec(compile(ast.Module(lines, []), tool, "exec"), names)  # noqa: S102  # a reader runs it too
     found = eval(compile(ast.Expression(last.value), tool, "eval"), names)  # noqa: S307  # likewise
     assert found == ([("a", 2, 3000), ("b", 1, 2000)] if tool == "duckdb" else [("a", 2), ("b", 1)])

@@ -1,4 +1,4 @@
-"""Every citation of a page leads to a page that exists, and to one of its headings."""
+"""Every reference to a page leads to an existing page and heading."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SOURCES = sorted(
 CITATION = re.compile(r"\bdocs/(?P<page>[\w./-]+\.md)(?:#(?P<anchor>[\w-]+))?")
 LINK = re.compile(r"\]\((?!\w+:)(?P<page>[^)#\s]*)(?:#(?P<anchor>[^)\s]+))?\)")
 FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
-# What the sources cited before the repository held it. The words are taken apart, or this file would cite it too.
+# Citations from before the repository contained their sources. The words are split, or this file would match.
 UNKNOWN_SOURCE = re.compile(
     "|".join(("design, " + "section", 'specification, ["`]', r"\bcompat" + r" \d")), re.IGNORECASE
 )
@@ -33,7 +33,7 @@ UNKNOWN_SOURCE = re.compile(
 
 @cache
 def anchors_of(page: Path) -> frozenset[str]:
-    """Returns the anchors that GitHub gives to the headings of a page."""
+    """Returns the GitHub anchors of the headings of a page."""
     found: list[str] = []
     for heading in re.findall(r"^#+ +(.+?) *$", FENCE.sub("", page.read_text("utf-8")), re.MULTILINE):
         text = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).lower()
@@ -44,7 +44,7 @@ def anchors_of(page: Path) -> frozenset[str]:
 
 
 def missing(text: str, pattern: re.Pattern[str], folder: Path, own: Path) -> Iterator[str]:
-    """Yields the references in a text that lead nowhere; those without a path are about the page itself."""
+    """Yields the broken references in a text. A reference without a path is to the page itself."""
     for reference in pattern.finditer(text):
         page = (folder / reference["page"]).resolve() if reference["page"] else own
         is_plain = not reference["anchor"] or page.suffix != ".md"

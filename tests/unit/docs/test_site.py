@@ -1,4 +1,4 @@
-"""The documentation site: it is built without a warning, complete, and every link of every page leads somewhere."""
+"""The documentation site builds without warnings, is complete, and has no broken links."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BASE = "http://site/"
 
 
 class Page(HTMLParser):
-    """What a page of the site links to, loads, and can be linked to by."""
+    """The links, resources and anchors of a page of the site."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site, built as `make docs` does, but in a folder of its own."""
+    """The site, built like `make docs` but in another folder."""
     folder = tmp_path_factory.mktemp("site")
     shutil.copytree(DOCS, folder / "docs")
     shutil.copy(CONFIG, folder)
@@ -70,7 +70,7 @@ def file_of(site: Path, url: str) -> Path:
 
 
 def pages_of(site: Path) -> list[Path]:
-    """Returns the pages, without the one for unknown addresses, whose links begin at the address of the site."""
+    """Returns the pages without the 404 page, whose links start at the site's address."""
     return [path for path in sorted(site.rglob("*.html")) if path.name != "404.html"]
 
 

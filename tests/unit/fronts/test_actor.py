@@ -1,4 +1,4 @@
-"""What runs in the process of a front door, in this process."""
+"""The code of a gateway process, run in this process."""
 
 from __future__ import annotations
 
@@ -69,7 +69,8 @@ def test_it_says_why_it_does_not_serve_and_tries_again(tmp_path: Path) -> None:
 
 
 def test_no_method_is_asynchronous() -> None:
-    # Of an actor with one, Ray runs all methods in one event loop: what waits would hold up the others.
+    # If an actor has a coroutine method, Ray runs all of its methods in one event loop. A waiting method would block
+    # the others.
     assert not any(inspect.iscoroutinefunction(member) for member in vars(FrontActor).values())
 
 

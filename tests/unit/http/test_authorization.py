@@ -19,7 +19,7 @@ ON = Settings(authorization=True)
 KEYS = AuthorizationConfig(verification_keys=[signing_key().public_text or ""])
 
 
-def admitted(to: Authorizer, headers: dict[str, str], row: Route | None = SEARCH) -> Any:  # a bag
+def admitted(to: Authorizer, headers: dict[str, str], row: Route | None = SEARCH) -> Any:  # the state has any members
     """Returns the state of an authorized request."""
     raw = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
     scope = {"type": "http", "method": "POST", "path": "/traces/search", "headers": raw, "state": {"request_id": "1"}}

@@ -35,13 +35,13 @@ NO_IDENTITY: list[dict[str, Any]] = [
     {"scopes": ["agent_os:admin"]},
     {"identity": "alice", "user": "alice", "is_known": True},
 ]
-"""States that say nothing about the user."""
+"""States without information about the user."""
 FORGED = {"Authorization": "Bearer x.y.z", "X-User-Id": "alice", "Cookie": "user_id=alice"}
 GUARDED = [row for row in TABLE if not row.is_public]
 
 
 class Stating:
-    """A surrounding program that says the same about every caller."""
+    """A surrounding program that reports the same caller for every request."""
 
     def __init__(self, app: ASGIApp, state: MutableMapping[str, Any]) -> None:
         self.app = app
@@ -137,7 +137,7 @@ def test_the_apps_of_the_ports_for_otlp_reject_too(tmp_path: Path) -> None:
 
 
 async def status_of(app: ASGIApp, row: Route) -> int:
-    """Returns the HTTP status of a response; that of gRPC is translated."""
+    """Returns the HTTP status of a response. A gRPC status is translated."""
     sent: list[Message] = []
     kind = b"application/grpc" if row in GRPC_TABLE else b"application/json"
     headers = [(b"content-type", kind), (b"host", b"localhost")]
@@ -226,7 +226,7 @@ def test_the_log_names_the_mode(tmp_path: Path, caplog: pytest.LogCaptureFixture
         options = {"data_dir": str(tmp_path), "jwt_verification_key": signing_key().public_text}
         service = Service(callers=callers, settings=options)
         await service.open()
-        shown: dict[str, Any] = dict(service._backend.settings)  # noqa: SLF001  # what `/settings` shows
+        shown: dict[str, Any] = dict(service._backend.settings)  # noqa: SLF001  # the values of `/settings`
         await service.close()
         return shown
 

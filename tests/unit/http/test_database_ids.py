@@ -1,4 +1,4 @@
-"""What a `db_id` names: every id that a description shows, and no other."""
+"""The values of `db_id`: every id that a description shows, and no other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A rejected request leaves no body behind that only the garbage collector would free."""
+"""A rejected request leaves no body that only the garbage collector would free."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def left_behind() -> list[int]:
 
 
 async def ask(app: ASGIApp, path: str, headers: dict[str, str], begins: bytes) -> int:
-    """Returns the status of the response to a large body that nothing but the service references."""
+    """Returns the status of the response to a large body that only the service references."""
     sent: list[Message] = []
     scope = {
         "type": "http",

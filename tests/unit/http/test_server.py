@@ -1,4 +1,4 @@
-"""What the server sees of the application."""
+"""The application as the server sees it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A service inside a program whose own middleware verifies callers: HTTP and WebSocket, with authorization off here."""
+"""A service inside a program whose middleware verifies callers: HTTP and WebSocket, with our authorization off."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ VERIFIED = {"alice": {"claims": {"sub": "alice", "roles": ["a"]}, "scopes": ["x:
 
 
 class Verifier:
-    """Middleware of a program: takes the user of a header as verified."""
+    """Middleware of a program that treats the user in a header as verified."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -176,7 +176,7 @@ def test_mounted_in_an_application_it_is_the_same(tmp_path: Path) -> None:
 
 
 class Sharing:
-    """A program whose lifespan shares state with all requests, some of it under the names of an identity."""
+    """A program whose lifespan shares state with all requests, including members that look like an identity."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -1,4 +1,4 @@
-"""Approvals over the databases of agno: several, the same twice, sync and async, and those that keep none."""
+"""Approvals over agno's databases: several, one twice, sync and async, and those without approvals."""
 
 from __future__ import annotations
 

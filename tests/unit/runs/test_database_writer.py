@@ -1,4 +1,4 @@
-"""The database writer: a database that fails for a while leaves no gap, and memory is bounded."""
+"""The database writer: a temporary failure of the database leaves no gap, and memory is limited."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_events_that_could_not_be_stored_are_stored_with_the_next_one(tmp_path: 
 
 
 class Clock:
-    """Sleeps as long as a test lets it, and notes for how long it was asked to."""
+    """Sleeps as long as a test allows, and records the requested durations."""
 
     def __init__(self) -> None:
         self.asked: list[float] = []
@@ -94,7 +94,7 @@ class Clock:
 
 
 class Away(SqliteDatabase):
-    """A database whose server is away at times."""
+    """A database whose server is unavailable at times."""
 
     is_away = False
     attempts = 0
@@ -158,7 +158,7 @@ def test_one_success_ends_the_pauses_of_all_runs(tmp_path: Path) -> None:
 
 
 class Slow(SqliteDatabase):
-    """A database that stores events once a test lets it."""
+    """A database that stores events once a test allows it."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -319,7 +319,7 @@ def test_a_full_budget_keeps_little_starts_nothing_and_loses_nothing(tmp_path: P
         assert budget.used > MAX_TAIL_BYTES
         assert [first.index] + [entry.index async for entry in following] == list(range(3000))
         del active, following
-        # The thread of the database holds what it was asked last until it is asked again.
+        # The database thread references its last work item until it gets another one.
         await writer.transact(lambda _: None)
         assert budget.used == 0
         await writer.close()
@@ -342,7 +342,8 @@ def test_one_caller_s_events_keep_no_other_caller_out(tmp_path: Path) -> None:
         for caller in ("greedy", "modest"):
             current_caller.set(caller)
             runs[caller] = ActiveRun((caller, SessionKey("", "s")), 0, writer, keeps_events=False)
-        current_caller.set("modest")  # whoever emits or reads, the bytes are those of the caller that started the run
+        # bytes count for the caller that started the run, regardless of who emits or reads
+        current_caller.set("modest")
         while writer.budget.allows("greedy"):
             runs["greedy"].emit({"event": "RunContent", "content": "x" * 1000})
         assert 3 * MEBIBYTE // 4 <= writer.budget.held("greedy") < MEBIBYTE

@@ -1,4 +1,4 @@
-"""The end of a run that the database does not take: kept within the budget, else stored as an error that says why."""
+"""The end of a run that the database rejects is kept within the budget, or stored as an error with the reason."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ LARGE = "x" * 100_000
 
 
 class Faulty(SqliteDatabase):
-    """A database that fails as a test says.
+    """A database that fails as a test specifies.
 
     Attributes:
-        fault: what every change raises.
-        breaks_commits: whether the connection breaks after a commit was sent.
-        rejects: whether results with `LARGE` are rejected.
+        fault: the error that every change raises.
+        breaks_commits: True if the connection breaks after a commit was sent.
+        rejects: True if results with `LARGE` are rejected.
     """
 
     fault: Exception | None = None
@@ -80,7 +80,7 @@ SESSION = SessionRecord(
 
 
 class Scene:
-    """One run whose end is to be stored."""
+    """One run with an end to store."""
 
     def __init__(self, folder: Path, max_bytes: int = 1024 * 1024, *, ticks: int = 1000) -> None:
         self.database = Faulty(folder / "runs.db")
@@ -89,7 +89,7 @@ class Scene:
         self.on_tick: Callable[[], None] = lambda: None
 
     async def _sleep(self, _seconds: float) -> None:
-        """Passes at once, a number of times; from then on the database is back."""
+        """Returns at once, a limited number of times; after that the database is back."""
         self._ticks -= 1
         if self._ticks == 0:
             self.database.fault = None

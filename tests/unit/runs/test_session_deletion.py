@@ -1,4 +1,4 @@
-"""Sessions that are deleted while runs begin in them, in an order that chance decides."""
+"""Sessions are deleted while runs start in them, in random order."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ MEBIBYTE = 1024 * 1024
 
 @contextmanager
 def measured_anew() -> Iterator[None]:
-    """Forgets, before and after, what is derived from the memory once per process."""
+    """Clears the values derived from the memory, before and after the test."""
     derived = (memory_budget, max_segment_traces)
     for each in derived:
         each.cache_clear()
@@ -53,7 +53,10 @@ def test_budgets_follow_from_the_allowed_memory(
 
 @pytest.mark.parametrize("allowed", [1, 1.5, 2, 8, 64])
 def test_all_budgets_together_fit_into_the_allowed_memory(monkeypatch: pytest.MonkeyPatch, allowed: float) -> None:
-    """Counts each budget as often as it can be held at once. Spans waiting for a commit add up to a quarter."""
+    """Counts each budget as often as it can be held at the same time.
+
+    Spans waiting for a commit add up to a quarter.
+    """
     bytes_allowed = int(allowed * 1024 * MEBIBYTE)
     monkeypatch.setattr("spanwise.memory.memory_limit", lambda: bytes_allowed)
     monkeypatch.setattr("spanwise.settings.budgets.memory_limit", lambda: bytes_allowed)

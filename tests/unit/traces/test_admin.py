@@ -23,11 +23,11 @@ EVERYTHING = Filter.compile(b"null")
 
 @pytest.fixture
 def data_dir(tmp_path: Path) -> Path:
-    """Returns a data folder with three traces, two of them failed, in two segments and the write-ahead log."""
+    """Returns a data folder with three traces, in two segments and the write-ahead log. Two of them failed."""
     store = TraceStore.open(str(tmp_path / "traces"))
     for number, code in ((1, 2), (2, 0), (3, 2)):
         store.ingest(_export(number, code), "application/json")
-        if number < 3:  # the third stays in the write-ahead
+        if number < 3:  # the third stays in the write-ahead log
             store.flush()
     store.close()
     return tmp_path

@@ -1,4 +1,4 @@
-"""Import of traces from a database that agno filled itself, with a scripted model."""
+"""Import of traces from databases that agno filled with a scripted model."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_what_agno_2_7_2_stored_is_imported_whole(tmp_path: Path) -> None:
 
 
 def test_what_the_newest_agno_stores_is_imported_whole(newest: Path, tmp_path: Path) -> None:
-    for _ in range(2):  # the second time changes nothing
+    for _ in range(2):  # the second import changes nothing
         imported = run("import", tmp_path, newest)
         assert imported.exit_code == 0, imported.output
         traces = traces_in(tmp_path)
@@ -167,7 +167,7 @@ def test_a_database_in_postgresql_is_imported(
 
 
 _ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=9)
-_NUMBERS = st.floats(allow_nan=False) | st.just(math.nan)  # JSON does not tell one NaN from another
+_NUMBERS = st.floats(allow_nan=False) | st.just(math.nan)  # JSON does not distinguish NaN values
 _VALUES = (st.booleans(), st.integers(-(2**63), 2**63 - 1), _NUMBERS, _ANY_TEXT)
 _IDS = st.integers(1, 2**64 - 1).map("{:016x}".format)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -209,7 +209,7 @@ def encoded(value: Any) -> AnyValue:
 
 
 def as_sent(row: dict[str, Any]) -> bytes:
-    """Returns a row as the span that OpenTelemetry sends."""
+    """Returns a row as the span that OpenTelemetry exports."""
 
     def nanos(at: datetime) -> int:
         return (at - _EPOCH) // timedelta(microseconds=1) * 1000
@@ -235,7 +235,7 @@ def as_sent(row: dict[str, Any]) -> bytes:
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.fixed_dictionaries(_SPANS), max_size=8, unique_by=lambda row: str(row["span_id"])))
 def test_a_row_is_the_span_that_was_sent(rows: list[dict[str, Any]]) -> None:
-    """Byte for byte, numbers that are not finite and halves of surrogates included, which Python writes in JSON."""
+    """Compares bytes, including the non-finite numbers and lone surrogates that Python writes in JSON."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "traced.db"
         database = sqlite3.connect(file)

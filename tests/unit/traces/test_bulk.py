@@ -33,7 +33,7 @@ AGENTS = '{"op": "EXISTS", "key": "agent_id"}'
 
 @pytest.fixture(scope="module")
 def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns a data folder with every captured export, partly sealed."""
+    """Returns a data folder with every captured export, partly in segments."""
     folder = tmp_path_factory.mktemp("filled")
     store = TraceStore.open(str(folder / "traces"))
     for number, capture in enumerate(captures()):
@@ -82,11 +82,11 @@ def test_every_search_returns_the_same_after_export_and_import(
         file.write_bytes(gzip.compress(file.read_bytes()))
     if wrap == "zstd":
         file.write_bytes(pa.Codec("zstd").compress(file.read_bytes(), asbytes=True))
-    for _ in range(2):  # the second time changes nothing
+    for _ in range(2):  # the second import changes nothing
         imported = run("import", tmp_path / "copy", file)
         assert imported.exit_code == 0, imported.output
         assert "rejected" not in imported.output
-        # An OTLP message has no place for when its spans were received.
+        # An OTLP message has no field for the time of receipt.
         has_received = form != "otlp"
         assert answers(tmp_path / "copy", received=has_received) == answers(data_dir, received=has_received)
 
@@ -118,7 +118,7 @@ def test_documents_are_indexed_by_whoever_opens_the_store_after_an_import(data_d
 
 def test_a_folder_of_exports_is_imported_as_it_would_be_ingested(data_dir: Path, tmp_path: Path) -> None:
     imported = run("import", tmp_path / "copy", OTLP)
-    # Two pages of prose stand beside them, and what the captures are.
+    # The folder also contains two Markdown pages and the index of the captures.
     assert imported.exit_code == 1
     prose = [
         f"rejected: {OTLP / name}: expected spans as OTLP, JSON, Parquet or Arrow, found something else"

@@ -1,4 +1,4 @@
-"""Counting traces before a deletion is a search: it has a deadline and leaves the ingest threads alone."""
+"""The count before a deletion is a search. It has a deadline and uses no ingest thread."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class SlowStore:
     """A store whose searches wait for an event, or until they are cancelled.
 
     Attributes:
-        begun: set if a search has begun.
-        may_end: set if searches may end.
+        begun: set once a search has started.
+        may_end: set to let searches end.
         deletions: the number of calls of `delete`.
     """
 
@@ -69,7 +69,7 @@ def test_counting_takes_no_thread_of_those_that_ingest(store: SlowStore, dry_run
     async def scenario() -> None:
         traces = Traces({"default": cast("Store", store)}, Settings(ingest_threads=1, search_threads=1))
         store.may_end.set()
-        # The log names the first trace, which it searches for.
+        # The log names the first trace, which takes a search.
         await traces.ingest(export_request("4" * 32, "a" * 16), "application/json", None, None)
         store.may_end.clear()
         store.begun.clear()

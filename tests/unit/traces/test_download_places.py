@@ -1,4 +1,4 @@
-"""The laws of the places of downloads."""
+"""The laws of download slots."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A reader is slow from its first chunk on, and nobody waits in vain for long."""
+    """A reader is slow from its first chunk on, and waits end early."""
     monkeypatch.setattr(download_places, "UNUSED_SECONDS", 0.0)
     monkeypatch.setattr(download_places, "WAIT_SECONDS", 0.0)
 
 
 async def begin(places: DownloadPlaces, opened: AsyncExitStack, caller: str, waits_since: float) -> RunningDownload:
-    """Begins a download whose reader got its last chunk at some time."""
+    """Starts a download whose reader got its last chunk at `waits_since`."""
     current_caller.set(caller)
     running = await opened.enter_async_context(places.place())
     running.waits_since = waits_since
@@ -36,7 +36,7 @@ async def begin(places: DownloadPlaces, opened: AsyncExitStack, caller: str, wai
 
 
 async def fill(places: DownloadPlaces, opened: AsyncExitStack, waits_since: float) -> list[RunningDownload]:
-    """Takes six places for one caller, and one each for two others."""
+    """Takes six slots for one caller, and one each for two others."""
     greedy = [await begin(places, opened, "greedy", waits_since) for _ in range(6)]
     return [*greedy, *[await begin(places, opened, caller, waits_since) for caller in ("other", "another")]]
 
@@ -52,7 +52,7 @@ def test_whoever_has_fewest_gets_places_of_whoever_has_most() -> None:
             left = Counter(each.place.caller for each in running if not each.is_cut)
             assert left == {"greedy": 1, "other": 1, "another": 1}
             with pytest.raises(UnavailableError, match="more than 8 exports at once"):
-                await begin(places, opened, "latest", 0.0)  # everybody has one
+                await begin(places, opened, "latest", 0.0)  # every caller has one
 
     asyncio.run(scenario())
 
@@ -85,7 +85,7 @@ def test_a_caller_with_half_of_the_places_is_rejected_at_once() -> None:
 
 
 def test_a_slow_reader_is_cut_once_somebody_has_waited(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A reader that takes a chunk now and then would keep its places for ever."""
+    """A reader that takes a chunk now and then would otherwise keep its slots forever."""
     monkeypatch.setattr(download_places, "UNUSED_SECONDS", 0.5)
 
     async def scenario() -> None:

@@ -1,4 +1,4 @@
-"""Facets of stores of several segments equal those that DuckDB counts in the files of these segments."""
+"""Facets of stores with several segments equal those that DuckDB counts in the same segment files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that lie about their content end no process, and take neither more memory nor more time than their content."""
+"""Files with false metadata crash no process, and take only the memory and time of their actual content."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LIMIT = 4 * 2**30
-"""The address space of the process: its threads and libraries take a third of it."""
+"""The address space of the process. Its threads and libraries take a third of it."""
 
 
 def outcomes(how: str, folder: Path, files: dict[str, bytes]) -> dict[str, str]:
-    """Reads files in a process of its own, and returns what came of each."""
+    """Reads files in a separate process, and returns the outcome of each."""
     paths = []
     for number, content in enumerate(files.values()):
         path = folder / f"{number}"
@@ -80,7 +80,7 @@ def test_damaged_parquet_ends_no_process(tmp_path: Path, columns_of: object) -> 
 
 
 def repeated(piece: bytes, head: bytes = b"") -> bytes:
-    """Returns 4 MB of gzip, which become 4 GB: `head`, and `piece` over and over."""
+    """Returns 4 MB of gzip that expand to 4 GB: `head`, then `piece` repeated."""
     compressor = zlib.compressobj(9, zlib.DEFLATED, 31)
     begin = compressor.compress(head) + compressor.flush(zlib.Z_FULL_FLUSH)
     block = compressor.compress(piece * (64 * 2**20 // len(piece))) + compressor.flush(zlib.Z_FULL_FLUSH)

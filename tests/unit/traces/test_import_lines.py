@@ -1,4 +1,4 @@
-"""Files that are read by lines: each line is judged by itself."""
+"""Files that are read by lines: each line is accepted or rejected by itself."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ def test_of_a_damaged_compressed_file_the_whole_lines_arrive(
     assert "everything before that was read" in done.output
     found = numbers(tmp_path / "data")
     assert found == list(range(len(found)))
-    # A block of zstd is decompressed as a whole.
+    # A zstd block is decompressed as a whole.
     if compression != "zstd" or damage == "followed by something else":
         assert len(found) > 20
 

@@ -1,4 +1,4 @@
-"""Import of what other programs exported: every span of a file is a span of the store, and says the same."""
+"""Import of exports from other programs: every span of a file becomes an equal span of the store."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_a_trace_of_langfuse_lends_its_observations_what_is_said_of_it(tmp_path:
 
 
 def test_traces_of_jaeger_equal_what_it_received(tmp_path: Path) -> None:
-    """Jaeger keeps microseconds and no schemas; all else comes back."""
+    """Jaeger keeps only microseconds and drops schema URLs; all other data comes back."""
     found = imported(JAEGER, tmp_path, 30)
     store = TraceStore.open(str(tmp_path / "sent" / "traces"))
     store.ingest((OTLP / "collector-json-01.json").read_bytes(), "application/json")
@@ -132,7 +132,7 @@ def test_traces_of_jaeger_equal_what_it_received(tmp_path: Path) -> None:
 
 
 def shapes(tree: list[dict[str, Any]]) -> list[Any]:
-    """Returns a tree without durations, and with the times that spans of Jaeger have."""
+    """Returns a tree without durations, and with times in Jaeger's precision."""
     names = ("id", "name", "type", "status", "error", "input", "output", "metadata")
     return sorted(
         (

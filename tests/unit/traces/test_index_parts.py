@@ -1,4 +1,4 @@
-"""Indexes of a segment whose documents are read in several parts answer as the documents do."""
+"""Indexes built from a segment in several parts give the same results as its documents."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 TRACES = 2_000
-"""Documents of more than two mebibytes, which are what two parts need."""
+"""Their documents take more than two mebibytes, which makes two parts."""
 INDEXES = ("spans", "texts", "attributes")
 TOOL = {"op": "EQ", "key": "type", "value": "TOOL"}
 QUESTIONS: list[dict[str, Any]] = [

@@ -1,6 +1,6 @@
 """For any traces, caller and request, the response is a subset of the caller's own traces.
 
-The oracle is an admin's answer, cut down to the caller by its user id: rows, order, totals, sessions, single reads.
+The oracle is an admin's response reduced to the caller's user id: rows, order, totals, sessions, single reads.
 """
 
 from __future__ import annotations
@@ -223,7 +223,7 @@ def test_every_response_is_a_subset_of_the_callers_own(
         store = stores()
         spans = [export_of(number, *row) for number, row in enumerate(rows, 1)]
         store.ingest(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}).encode(), "application/json")
-        # Messages of the spans, and of spans that never come, change nothing.
+        # Messages change nothing, including messages of spans that never arrive.
         records = [message_of(number) for number in range(1, len(rows) + 3)]
         store.ingest_logs(
             json.dumps({"resourceLogs": [{"scopeLogs": [{"logRecords": records}]}]}).encode(), "application/json"

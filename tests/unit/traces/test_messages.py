@@ -52,7 +52,7 @@ def test_protobuf_is_split_between_fields_and_nothing_is_lost(
 ) -> None:
     fields = [field(SCOPE_SPANS_TAG + content) for content in contents]
     joined = b"".join(fields)
-    # The tags, by which a file is known to be protobuf, are not cut off.
+    # The tags that identify a file as protobuf are never cut off.
     whole = joined[: max(3, len(joined) - cut)] + other
     file.write_bytes(whole)
     with pytest.MonkeyPatch.context() as patch:
@@ -63,13 +63,13 @@ def test_protobuf_is_split_between_fields_and_nothing_is_lost(
     assert b"".join(parts) == whole
     ends = {sum(map(len, fields[:count])) for count in range(len(fields) + 1)}
     begins = [sum(map(len, parts[:count])) for count in range(len(parts))]
-    # Behind the last field that is whole, anything may look like another one.
+    # After the last complete field, any bytes may look like another field.
     assert all(begin in ends for begin in begins if begin <= len(whole) - len(other) - len(fields[-1]))
     assert all(len(part) <= chunk_bytes + max(map(len, fields)) for part in parts[:-1])
 
 
 def resource_spans(length: int) -> bytes:
-    """Returns the `resource_spans` of one span, which are `length` bytes."""
+    """Returns the `resource_spans` of one span with a length of `length` bytes."""
     name = length - len(ResourceSpans(scope_spans=[ScopeSpans(spans=[SPAN])]).SerializeToString())
     named = Span(trace_id=SPAN.trace_id, span_id=SPAN.span_id, name="{" * (name - len(b"\x2a?")))
     encoded: bytes = ResourceSpans(scope_spans=[ScopeSpans(spans=[named])]).SerializeToString()

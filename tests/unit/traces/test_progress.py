@@ -1,4 +1,4 @@
-"""How far a long operation is: it ends where all is done, and begins anew for the next one."""
+"""The progress of a long operation ends at the total, and restarts for the next operation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SEGMENTS = 4
 
 @pytest.fixture
 def url(tmp_path: Path) -> str:
-    """Returns a store of several segments, and some traces in the write-ahead log."""
+    """Returns a store with several segments and with traces in the write-ahead log."""
     url = str(tmp_path / "traces")
     store = TraceStore.open(url)
     for number in range(1, TRACES + 1):

@@ -1,4 +1,4 @@
-"""The service's metrics of its stores, and whose its views are."""
+"""The service's metrics of its stores, and the owners of its views."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def gauges(traces: Traces) -> dict[str, float]:
 
 
 def test_a_merge_that_fails_is_a_metric(tmp_path: Path) -> None:
-    store = TraceStore.open(str(tmp_path / "traces"), b'{"indexes": []}')  # nothing else changes meanwhile
+    # without indexes, the metrics stay constant during the test
+    store = TraceStore.open(str(tmp_path / "traces"), b'{"indexes": []}')
     for number in (1, 2):
         store.ingest(export_request(f"{number:032x}", "00000000000000a1"), "application/json")
         store.flush()
@@ -75,6 +76,6 @@ def test_each_shard_has_metrics_of_its_own_and_one_that_is_away_says_so(
     after = shown()
     assert [after[f'spanwise_shard_is_up{{db_id="default",shard="{prefix}"}}'] for prefix in "01"] == [1, 0]
     assert 'spanwise_shard_traces{db_id="default",shard="0"}' in after
-    # A sum without it would be a smaller one.
+    # A sum without the missing store would be too small.
     assert 'spanwise_store_traces{db_id="default"}' not in after
     store.close()

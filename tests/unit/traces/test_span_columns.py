@@ -57,7 +57,7 @@ def attributes(encoded: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def requests() -> Iterator[ExportTraceServiceRequest]:
-    """Yields the captured requests without what columns cannot express."""
+    """Yields the captured requests without the parts that columns cannot express."""
     for capture in captures():
         if capture.content_encoding == "identity" and capture.content_type == PROTOBUF:
             request = ExportTraceServiceRequest.FromString(capture.body)

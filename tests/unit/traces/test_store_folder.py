@@ -1,4 +1,4 @@
-"""A folder of a store and a data folder are told apart, and a folder that holds something else is refused."""
+"""Store folders and data folders are told apart, and folders with other contents are refused."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ COMMANDS: dict[str, Callable[[Path, Path], list[object]]] = {
     "delete": lambda folder, _: ["delete", folder, "{}", "--dry-run"],
     "backup": lambda folder, target: ["backup", folder, target],
 }
-"""How each command is called, with a target if it has one."""
+"""The arguments of each command, with a target if it has one."""
 
 
 def fill(folder: Path) -> Path:
-    """Makes a store with the spans of one request in a folder, and returns the folder."""
+    """Creates a store with the spans of one request in a folder, and returns the folder."""
     store = TraceStore.open(str(folder))
     capture = next(iter(captures()))
     store.ingest(capture.body, capture.content_type, capture.content_encoding)
@@ -42,14 +42,14 @@ def fill(folder: Path) -> Path:
 
 
 def data_folder(folder: Path) -> Path:
-    """Makes a data folder with a store, and returns it."""
+    """Creates a data folder with a store, and returns it."""
     fill(folder / "traces")
     (folder / "demo.json").touch()
     return folder
 
 
 def divided_data_folder(folder: Path) -> Path:
-    """Makes a data folder with a store of two shards, and returns it."""
+    """Creates a data folder with a store of two shards, and returns it."""
     settings = load_settings(code={"data_dir": str(folder), "shards": 2}, environ={})
     store = open_store(settings.trace_store, settings)
     capture = next(iter(captures()))

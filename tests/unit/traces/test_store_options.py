@@ -1,4 +1,4 @@
-"""Opening a store warns of what is wrong with it."""
+"""Opening a store logs warnings about its problems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tails in one process: what callers see adds up, positions are held for a while, and ends are told."""
+"""Tails in one process: events are complete, positions are held for a while, and ends are reported."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ async def followed(
 
 
 async def until_quiet(events: list[TailEvent]) -> None:
-    """Returns once nothing has come for some polls."""
+    """Returns once several polls have brought no event."""
     count = -1
     while len(events) != count:
         count = len(events)
@@ -97,7 +97,7 @@ def test_what_each_caller_sees_is_its_part_of_what_an_administrator_sees(
 
 
 def test_positions_are_held_for_some_time_and_for_some_streams(traces: Traces, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The caller that left most loses its oldest ones."""
+    """The caller with the most held streams loses its oldest ones."""
 
     async def left(caller: str) -> str:
         current_caller.set(caller)

@@ -1,4 +1,4 @@
-"""The committed build is the one of the sources beside it. None of this needs Node: `make ui` builds it anew."""
+"""The committed build matches the sources beside it. These tests need no Node; `make ui` rebuilds it."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ SOURCES = [
     "tsconfig.json",
     "vite.config.ts",
 ]
-"""What a build is made from, as `ui/build/manifest.ts` lists it."""
+"""The inputs of a build, as listed in `ui/build/manifest.ts`."""
 MAX_BYTES = 1_000_000
 MAX_FIRST_LOAD_BYTES = 90_000
 LICENSES = {"MIT", "ISC", "0BSD", "BSD-2-Clause", "BSD-3-Clause", "Apache-2.0"}
 
 
 class Loaded(HTMLParser):
-    """Collects the elements of the page and what they load."""
+    """Collects the elements of the page and their resources."""
 
     def __init__(self) -> None:
         super().__init__()

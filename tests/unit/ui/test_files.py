@@ -1,4 +1,4 @@
-"""A build is served only as its manifest lists it."""
+"""Only the files in its manifest are served from a build."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the user interface is built from agrees with the service."""
+"""The sources of the user interface agree with the service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commit-msg hook accepts subjects of the form `area: verb object` and tells how to correct others."""
+"""The commit-msg hook accepts subjects of the form `area: verb object` and explains how to correct others."""
 
 from __future__ import annotations
 

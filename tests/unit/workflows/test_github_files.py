@@ -1,4 +1,4 @@
-"""The forms, templates and update rules under `.github` are valid and name things that exist."""
+"""The forms, templates and update rules under `.github` are valid and refer only to existing things."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MANIFESTS = {
     "npm": "package.json",
     "pip": "pyproject.toml",
 }
-"""What each ecosystem of the update rules reads in its directory."""
+"""The manifest that each ecosystem of the update rules reads in its directory."""
 
 
 def form(name: str) -> dict[str, Any]:

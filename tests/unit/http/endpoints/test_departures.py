@@ -1,4 +1,4 @@
-"""Clients that leave while their answer is made."""
+"""Clients that disconnect before their response is ready."""
 
 from __future__ import annotations
 

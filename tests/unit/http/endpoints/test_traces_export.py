@@ -29,7 +29,7 @@ EVERYTHING = Filter.compile(b"null")
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
-    """Yields a store with six traces, half of which are Ann's and a third failed."""
+    """Yields a store with six traces. Half of them are Ann's, and a third failed."""
     opened = TraceStore.open(str(tmp_path_factory.mktemp("exported") / "traces"))
     opened.ingest(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [*map(span, range(6))]}]}]}).encode(), JSON)
     yield opened
@@ -152,7 +152,7 @@ def test_an_export_that_lost_its_place_fails_when_its_reader_asks_for_more(
 
 
 def test_an_export_that_began_is_never_rejected_in_the_middle(store: TraceStore) -> None:
-    """Whatever begins meanwhile: a rejected one is rejected at its begin."""
+    """Even if others start in the meantime: an export is rejected only at its start."""
 
     async def scenario() -> None:
         downloads = Downloads()

@@ -1,4 +1,4 @@
-"""Connections of unknown callers: what they cost is measured, and bounded before it is parsed."""
+"""Connections of unknown callers: their cost is measured, and limited before parsing."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ BEGIN = PREFACE + frame(SETTINGS, 0)
 
 
 def requests(count: int, *, first: int = 0, ends: bool = True) -> list[bytes]:
-    """Returns the frames of requests, each with a header block that changes no table."""
+    """Returns the frames of requests, each with a header block that leaves the table unchanged."""
     block = b"".join(
         b"\x00" + bytes([len(name)]) + name + bytes([len(value)]) + value for name, value in [*BLOCK, (b"a", b"b")]
     )
@@ -99,7 +99,7 @@ class Transport:
 
 
 class Scene:
-    """A connection, and the requests that reach the application."""
+    """A connection, and its requests that reach the application."""
 
     def __init__(self, budget: ProcessorBudget, respond: Callable[..., Awaitable[None]] | None = None) -> None:
         self.begun = 0
@@ -117,12 +117,12 @@ class Scene:
             await self._respond(scope, receive, send)
 
     async def settle(self) -> None:
-        """Lets everything that is ready run."""
+        """Lets all ready tasks run."""
         for _ in range(200):
             await asyncio.sleep(0)
 
     async def close(self) -> None:
-        """Ends the connection, and the requests that still run."""
+        """Ends the connection and its running requests."""
         self.connection.connection_lost(None)
         running = asyncio.all_tasks() - {asyncio.current_task()}
         for task in running:
@@ -131,7 +131,7 @@ class Scene:
 
 
 async def reject(scope: Scope, _receive: Receive, send: Send) -> None:
-    """Rejects a request as one of a caller over its share."""
+    """Rejects a request of a caller over its share."""
     scope["state"]["ends_connection"] = True
     await accept(scope, _receive, send)
 
@@ -152,7 +152,7 @@ async def _in_time(scenario: Awaitable[None]) -> None:
 
 @pytest.mark.parametrize("piece", [requests(90), [frame(PING, 0, bytes(8)) * 32] * 28], ids=["headers", "pings"])
 def test_an_address_over_its_share_is_disconnected(piece: list[bytes]) -> None:
-    """37 pieces of a millisecond are three quarters of 50 ms; one goes to the beginning of the connection."""
+    """37 pieces of a millisecond are three quarters of 50 ms; one is charged for the start of the connection."""
     budget = Counted()
 
     async def scenario() -> None:

@@ -33,7 +33,7 @@ def frame(kind: int, size: int = 0, flags: int = 0) -> bytes:
 
 
 def empty_frames_allowed(meter: FrameMeter, piece: bytes) -> int:
-    """Returns how many times a piece passes."""
+    """Returns the number of times that a piece passes."""
     for count in range(10 * BURST):
         try:
             meter.count(piece)
@@ -85,7 +85,7 @@ def test_a_long_silence_allows_no_more_than_a_burst() -> None:
 
 
 def passed(pieces: Iterable[bytes]) -> tuple[int, int]:
-    """Returns how many bytes arrived before the piece that was rejected, and with it."""
+    """Returns the bytes received before the rejected piece, and including it."""
     meter, before, after = FrameMeter(lambda: 0.0), 0, 0
     for piece in pieces:
         before, after = after, after + len(piece)
@@ -98,7 +98,7 @@ def passed(pieces: Iterable[bytes]) -> tuple[int, int]:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_it_does_not_matter_where_the_bytes_are_cut(seed: int) -> None:
-    """A law: however a stream arrives, it is rejected with the piece that ends the head of the same frame."""
+    """A stream is rejected at the piece that ends the head of the same frame, however it is split."""
     draw = random.Random(seed)
     frames = [frame(draw.choice([DATA, HEADERS, PING]), draw.choice([0, 5, 20, 2000])) for _ in range(3000)]
     stream = PREFACE + b"".join(frames)

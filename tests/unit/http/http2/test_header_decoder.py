@@ -1,4 +1,4 @@
-"""Headers of HTTP/2: their number is bounded before they are decoded."""
+"""HTTP/2 headers: their number is limited before they are decoded."""
 
 from __future__ import annotations
 

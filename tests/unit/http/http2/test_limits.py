@@ -5,7 +5,7 @@ from spanwise.http.http2.limits import MAX_UNKNOWN_CONNECTIONS, ConnectionLimits
 
 
 class Open:
-    """A connection that only notes how it ended."""
+    """A connection that only records its end."""
 
     def __init__(self, address: str) -> None:
         self.address = address

@@ -1,4 +1,4 @@
-"""Where authorization is off, pages of other sites start no run and read nothing."""
+"""Without authorization, pages of other sites start no run and read no data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Weights of what a client accepts."""
+"""The weights in `Accept` headers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading bodies: memory taken from the budget is always returned."""
+"""Reading bodies: memory taken from the budget is always released."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def a_reader(deadline_seconds: float = 60.0) -> BodyReader:
 
 
 @given(st.lists(st.binary(max_size=60), max_size=5), st.booleans())
-def test_a_body_is_its_chunks_or_rejected_and_its_memory_is_returned(chunks: list[bytes], ends_early: bool) -> None:  # noqa: FBT001  # drawn
+def test_a_body_is_its_chunks_or_rejected_and_its_memory_is_returned(chunks: list[bytes], ends_early: bool) -> None:  # noqa: FBT001  # Hypothesis draws it
     async def scenario() -> None:
         reader = a_reader()
         last = DISCONNECT if ends_early else chunk(b"", more=False)

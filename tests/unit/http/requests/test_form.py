@@ -1,4 +1,4 @@
-"""URL-encoded forms: what they hold, and that large ones leave the event loop to others."""
+"""URL-encoded forms: their values, and that large ones do not block the event loop."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_large_form_is_decoded_in_a_thread(monkeypatch: pytest.MonkeyPatch) ->
     threaded: list[str] = []
     to_thread = asyncio.to_thread
 
-    def record(work: Callable[..., Any], *arguments: Any) -> Any:  # what `asyncio.to_thread` takes and returns
+    def record(work: Callable[..., Any], *arguments: Any) -> Any:  # the signature of `asyncio.to_thread`
         threaded.append(work.__name__)
         return to_thread(work, *arguments)
 

@@ -1,4 +1,4 @@
-"""Queries are bounded before they are parsed."""
+"""Queries are limited before they are parsed."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def test_a_stream_cancelled_at_any_time_releases_its_slot(steps: int) -> None:
         await asyncio.gather(task, return_exceptions=True)
 
     asyncio.run(scene())
-    assert streams.open == (1 if steps == 0 else 0)  # a task that never began has run nothing of the answer
+    assert streams.open == (1 if steps == 0 else 0)  # a task that never started has run no part of the response
 
 
 def test_an_idle_stream_is_kept_alive(monkeypatch: pytest.MonkeyPatch) -> None:

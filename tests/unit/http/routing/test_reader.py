@@ -1,4 +1,4 @@
-"""What a reader does not serve: everything that would change something, and nothing that only reads traces."""
+"""A reader rejects every route that changes data, and serves every route that only reads traces."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 WRITER = "https://writer.example"
 READS = {"/traces/search", "/spans/search", "/traces/aggregate", "/traces/facets", "/traces/tail"}
-"""The routes that take a body and change nothing."""
+"""The routes that take a body and change no data."""
 
 
 def rejection_of(route: Route, writer_url: str = WRITER) -> SpanwiseError | None:

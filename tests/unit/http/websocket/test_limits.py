@@ -1,4 +1,4 @@
-"""The places of sockets: unknown ones take none of known ones, and the oldest of the busiest address is shed."""
+"""Socket slots: unknown sockets take none from known ones, and the oldest of the busiest address is shed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from spanwise.http.websocket.protocol import GOING_AWAY, MAX_UNKNOWN_SOCKETS, TR
 
 
 class Socket:
-    """An open socket, as the limits see one."""
+    """An open socket as the limits use it."""
 
     def __init__(self, limits: SocketLimits, address: str) -> None:
         self.address = address

@@ -1,4 +1,4 @@
-"""Frames over a pair of sockets: messages arrive whole and in order, however they are cut."""
+"""Frames over a socket pair: messages arrive complete and in order, however they are split."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CUTS = st.lists(st.integers(1, 400), min_size=1, max_size=20)
 
 
 def frames_of(text: str, sizes: Sequence[int]) -> bytes:
-    """Returns a text message in fragments of the given sizes, with a ping between each two."""
+    """Returns a text message in fragments of the given sizes, with a ping between fragments."""
     data, pieces = text.encode(), []
     for size in sizes:
         pieces.append(data[:size])
@@ -88,13 +88,13 @@ def test_arbitrary_bytes_end_in_messages_or_a_disconnect(sent: bytes) -> None:
 
 
 def test_a_client_with_too_large_a_message_sends_all_of_it_and_learns_why_it_is_closed() -> None:
-    """Over TCP, where a connection that is closed before all was read is reset, and sending fails."""
+    """Over TCP, closing a connection with unread data resets it, and sending fails."""
     too_large = Frame(Opcode.TEXT, b"x" * (MAX_MESSAGE_BYTES + 1)).serialize(mask=True)
 
     async def scene() -> bytes:
         wire = Wire()
         with socket.create_server(("127.0.0.1", 0)) as server, socket.socket() as client:
-            # The kernel takes a part of it only, so that the client still sends when it is answered.
+            # The kernel buffers only a part, so that the client is still sending when the response arrives.
             client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, READ_BYTES)
             client.connect(server.getsockname())
             ours, _ = server.accept()
@@ -136,7 +136,7 @@ FRAMES_WITHOUT_MESSAGES = {
 
 
 def many(case: str, count: int) -> bytes:
-    """Returns `count` frames of a case; the last of its frames is repeated."""
+    """Returns `count` frames of a case, repeating its last frame."""
     *begin, again = FRAMES_WITHOUT_MESSAGES[case]
     return b"".join(frame.serialize(mask=True) for frame in begin) + again.serialize(mask=True) * count
 
@@ -155,7 +155,7 @@ class Counted(ProcessorBudget):
 
 
 async def flooded(wire: Wire, sent: bytes) -> list[dict[str, Any]]:
-    """Returns the messages that were received of a client that sends until it is cut off, and then leaves."""
+    """Returns the messages received from a client that sends until it is cut off, and then disconnects."""
     ours, theirs = socket.socketpair()
     with theirs:
         ours.setblocking(False)  # noqa: FBT003  # its only parameter
@@ -258,7 +258,7 @@ def test_other_work_comes_between_pieces_of_many_frames() -> None:
 
 
 def test_what_is_waiting_is_accounted_once_for_each_message() -> None:
-    """It was added up again for each message that was taken, which is quadratic for a read full of tiny ones."""
+    """Earlier, the sum was computed again for each message, which is quadratic for a read with many tiny ones."""
     sizes: list[int] = []
     wire = Wire()
     wire.on_buffered = sizes.append

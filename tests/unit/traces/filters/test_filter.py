@@ -43,7 +43,7 @@ def batch(text: pa.DataType) -> pa.RecordBatch:
         elif isinstance(values[0], int):
             columns[key] = pa.array(values, pa.int64())
         else:
-            # Older versions of pyarrow make an array of views by a cast that they then cannot export.
+            # A cast in older versions of pyarrow produces an array of views that they cannot export.
             is_view = text == pa.string_view()
             columns[key] = pa.array(values, text) if is_view else pa.array(values, pa.string()).cast(text)
     return pa.record_batch(columns)

@@ -1,4 +1,4 @@
-"""Masks over what other libraries hold: batches, tables and streams of the Arrow PyCapsule interface."""
+"""Masks over data of other libraries: batches, tables and streams of the Arrow PyCapsule interface."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_columns_that_a_filter_does_not_read_may_be_of_any_type(
 
 
 class Watched:
-    """A record batch that says which columns were selected of it."""
+    """A record batch that records which of its columns were selected."""
 
     def __init__(self, batch: pa.RecordBatch) -> None:
         self._batch = batch

@@ -1,4 +1,4 @@
-"""Traces are found by any piece of their ids, and by none that is in no id."""
+"""Traces are found by any substring of their ids, and only by such substrings."""
 
 from __future__ import annotations
 

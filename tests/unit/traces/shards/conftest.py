@@ -1,4 +1,4 @@
-"""A plain store with all captured exports: what shards of the same are compared with."""
+"""A single store with all captured exports, to compare sharded stores with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs in the process of a shard, in this process."""
+"""The code of a shard process, run in this process."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_an_export_is_read_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyP
         piece, progress, is_last = shard.read_export(number)
         pieces.append(piece)
     assert len(pieces) > 1
-    # The order is that in which a store has read its traces.
+    # A store returns traces in the order in which it read them.
     assert sorted(b"".join(pieces).splitlines()) == sorted(expected.splitlines())
     assert progress[0] == len(expected.splitlines())
     with pytest.raises(UnavailableError, match="start it again"):

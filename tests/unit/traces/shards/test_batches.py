@@ -1,4 +1,4 @@
-"""What is to be stored on a shard of another process is sent together, and every part gets its own outcome."""
+"""Writes to a shard in another process are sent together, and every part gets its own outcome."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def part(number: int, size: int = 8) -> Part:
 
 
 class Sent:
-    """Takes batches one by one, each only once it is let through."""
+    """Accepts batches one by one, each only after the test allows it."""
 
     def __init__(self) -> None:
         self.numbers: list[list[int]] = []
@@ -84,7 +84,7 @@ def test_a_part_waits_for_those_that_follow_it() -> None:
     sent = Sent()
     sent.may_end.release(9)
     batches = Batches(sent, "batches")
-    # Nobody has to follow in the end.
+    # No other part has to follow.
     assert batches.add(part(1), followed()).result(5) == (1, 0, "")
     following = threading.Event()
     following.set()
@@ -112,7 +112,7 @@ def test_what_waits_is_bounded() -> None:
     batches = Batches(sent, "batches")
     calls = [batches.add(part(0), alone())]
     sent.has_begun.acquire()
-    # What is alone may be larger.
+    # A single part may be larger.
     calls.append(batches.add(part(1, MAX_WAITING_BYTES + 1), alone()))
     with pytest.raises(ShardFullError, match="bytes wait to be stored on a shard already"):
         batches.add(part(2), alone())
@@ -136,5 +136,5 @@ def test_what_nobody_waits_for_any_more_is_not_sent() -> None:
     with pytest.raises(UnavailableError, match="in time"):
         late.result(0)
     assert sent.numbers == [[0], [2, 3]]
-    # A call is waited for as long as any of its parts is.
+    # A call waits as long as the latest deadline of its parts.
     assert 30 < sent.seconds[1] <= 40

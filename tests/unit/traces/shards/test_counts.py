@@ -1,4 +1,4 @@
-"""Aggregations, facets and keys of attributes over shards are those of one store."""
+"""Aggregations, facets and attribute keys over shards equal a single store's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A shard that fails is left alone until it answers; its follower answers meanwhile, with all that was acknowledged."""
+"""A failed shard gets no requests until it responds. Its follower serves all acknowledged data in the meantime."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ HEDGE_SECONDS = 0.05
 
 
 class Failing(LocalShard):
-    """A shard of this process that can be lost, and can hang, as one of another process."""
+    """A shard of this process that can be lost or hang, like one in another process."""
 
     is_lost = False
     hangs = False
@@ -55,7 +55,7 @@ class Failing(LocalShard):
         self._fail()
         return super().begin_answer(ask, question, is_first=is_first, run=run)
 
-    def answer(self, ask: Ask, question: bytes, is_first: bool) -> bytes:  # noqa: FBT001  # that of the shard
+    def answer(self, ask: Ask, question: bytes, is_first: bool) -> bytes:  # noqa: FBT001  # the signature of the shard
         self.asked += 1
         if self.hangs:
             self._resumed.wait(20)
@@ -87,7 +87,7 @@ class Failing(LocalShard):
 
 @pytest.fixture
 def pair(tmp_path: Path) -> Iterator[Opening]:
-    """Returns what opens a store of two shards, with followers or without them."""
+    """Returns a function that opens a store of two shards, with or without followers."""
     opened = []
 
     def opening(*, followed: bool) -> Opened:
@@ -96,7 +96,7 @@ def pair(tmp_path: Path) -> Iterator[Opening]:
         for placed in layout.shards:
             folder = str(tmp_path / placed.store)
             writers.append(Failing(TraceStore.open(folder), layout.number))
-            # It looks by itself only every minute: what it knows, it has read because it was asked.
+            # It polls only every minute, so it reads fresh data only because of a request.
             follower = TraceStore.follow(folder, b'{"follow_milliseconds": 60000}') if followed else None
             beside = follower and LocalShard(follower, layout.number, catches_up=True)
             guards.append(GuardedShard(placed.prefix, writers[-1], beside, HEDGE_SECONDS))
@@ -122,7 +122,7 @@ def test_a_follower_answers_for_a_shard_that_is_lost(pair: Opening) -> None:
     store, writers, guards = pair(followed=True)
     for number in range(1, 21):
         ingest(store, number)
-        # Each search knows what was acknowledged before it, whoever answers.
+        # Each search sees all previously acknowledged data, from either shard.
         writers[0].is_lost = number % 2 == 0
         assert found_traces(store) == set(range(1, number + 1))
         writers[0].resume()
@@ -134,8 +134,8 @@ def test_a_follower_answers_for_a_shard_that_is_lost(pair: Opening) -> None:
     assert len(b"".join(store.export(EVERYTHING, "ndjson")).splitlines()) == 20
     assert b'"traces":20' in store.stats()
     assert store.stats_of_shards()["0"] is None
-    # What is written waits for the shard itself.
-    store._ingest_seconds = 0.3  # noqa: SLF001  # it does not come back
+    # Writes wait for the shard itself.
+    store._ingest_seconds = 0.3  # noqa: SLF001  # the shard does not come back
     with pytest.raises(PartialWriteError):
         store.ingest(request_of_traces({number: {} for number in range(21, 60)}), "application/json")
 
@@ -150,7 +150,7 @@ def test_a_question_that_takes_long_is_asked_of_the_follower_too(pair: Opening) 
     assert HEDGE_SECONDS <= time.monotonic() - began < 5
     counters = guards[1].counters
     assert (counters.hedges, counters.followed, counters.is_broken) == (1, 1, False)
-    # The one that lost is told, soon, so that it does not go on for nothing.
+    # The slower shard is told soon, so that it stops its work.
     wait_until(lambda: len(writers[1].ended) == 2)
 
 
@@ -179,7 +179,7 @@ def test_a_shard_that_hangs_is_an_error_before_the_deadline(pair: Opening, monke
     for _ in range(5):
         with pytest.raises(UnavailableError, match="shard `0` does not answer"):
             store.search_runs(EVERYTHING, 1, 20)
-    # It is not asked any more.
+    # The shard gets no more requests.
     assert writers[0].asked == asked
     assert guards[0].counters.breaks == 1
     writers[0].resume()
@@ -196,7 +196,7 @@ def test_a_shard_that_fails_several_times_is_left_alone(pair: Opening) -> None:
         with pytest.raises(UnavailableError):
             store.search_runs(EVERYTHING, 1, 20)
     assert guards[1].counters.is_broken
-    # A write waits for it, and is stored once it is back.
+    # A write waits for the shard, and is stored once it is back.
     threading.Timer(0.2, writers[1].resume).start()
     ingest(store, *range(21, 41))
     assert found_traces(store) == set(range(1, 41))
@@ -254,13 +254,13 @@ def test_a_search_goes_on_at_the_follower_if_its_shard_is_lost_meanwhile(pair: O
     ingest(store, *range(1, 21))
     shard, answer = writers[0], writers[0].answer
 
-    def once(ask: Ask, question: bytes, is_first: bool) -> bytes:  # noqa: FBT001  # that of the shard
+    def once(ask: Ask, question: bytes, is_first: bool) -> bytes:  # noqa: FBT001  # the signature of the shard
         shard.is_lost = True
         shard.answer = answer  # type: ignore[method-assign]
         return LocalShard.answer(shard, ask, question, is_first)
 
     shard.answer = once  # type: ignore[method-assign]
-    # Keys first, then documents: the second question finds the shard gone.
+    # The search fetches keys first, then documents. The second request finds the shard gone.
     assert found_traces(store) == set(range(1, 21))
     assert shard.is_lost
 
@@ -284,7 +284,7 @@ def test_a_breaker_probes_until_one_succeeds() -> None:
     assert breaker.openings == 1
     wait_until(lambda: not breaker.is_open)
     assert (len(probes), breaker.openings) == (3, 1)
-    # One that answers its probe is asked, however long a call takes.
+    # A shard that answers its probe gets requests, even if a call is slow.
     breaker.suspect()
     wait_until(lambda: len(probes) == 4)
     assert breaker.openings == 1

@@ -1,4 +1,4 @@
-"""The folder of a local Ray: closed to others, and removed once its process is gone, however that ended."""
+"""The folder of a local Ray: private, and removed after any end of its process."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ sys.stdin.read()
 
 @pytest.fixture(autouse=True)
 def parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of temporary files, of this test and the processes that it starts."""
+    """The folder of temporary files for this test and its child processes."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     return tmp_path

@@ -1,4 +1,4 @@
-"""Stores that are divided among shards, as services and commands open them."""
+"""Sharded stores as services and commands open them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def settings_of(folder: Path, shards: int = 1) -> Settings:
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    """Returns the settings of a store of four shards that has 20 traces and is closed."""
+    """Returns the settings of a closed store of four shards with 20 traces."""
     settings = settings_of(tmp_path / "data", 4)
     store = open_store(settings.trace_store, settings)
     ingest(store, *range(1, 21))
@@ -144,7 +144,7 @@ def test_shards_in_processes_need_an_extra(settings: Settings, monkeypatch: pyte
     own = Settings(data_dir=settings.data_dir, cluster="local")
     with pytest.raises(ConfigurationError, match=r"`cluster` is `local`, which needs .* 'spanwise\[cluster\]'"):
         open_store(own.trace_store, own)
-    # A command has the store to itself, and no other processes.
+    # A command has the store to itself, and starts no other processes.
     with ExistingStore(own) as store:
         assert store.count(b"null") == 20
 

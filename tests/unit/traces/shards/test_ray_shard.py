@@ -1,4 +1,4 @@
-"""What a shard is told while it takes no more calls, without Ray: an actor that refuses them."""
+"""Notices to a shard that accepts no more calls, without Ray: an actor that refuses them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = with_ray
 
 
 class FullActor:
-    """An actor that takes what is asked as its store is opened, and refuses all other calls."""
+    """An actor that accepts the calls of opening its store, and refuses all others."""
 
     def __init__(self, refusal: Exception) -> None:
         self.refused: list[tuple[str, tuple[object, ...]]] = []
@@ -32,7 +32,7 @@ class FullActor:
 
 
 def test_notices_that_are_refused_are_left_out_and_questions_are_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    from ray.exceptions import PendingCallsLimitExceeded  # noqa: PLC0415  # an extra
+    from ray.exceptions import PendingCallsLimitExceeded  # noqa: PLC0415  # Ray is an extra
 
     from spanwise.traces.shards.cluster import ray_shard  # noqa: PLC0415  # it imports the extra
     from spanwise.traces.shards.cluster.processes import Placing  # noqa: PLC0415

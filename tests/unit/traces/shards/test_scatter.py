@@ -18,7 +18,7 @@ GREEDY = 60
 
 
 def ask_as(scatter: Scatter, caller: str, work: Callable[[], str]) -> Future[str]:
-    """Asks a shard for a caller."""
+    """Sends a request to a shard as a caller."""
     context = copy_context()
     context.run(current_caller.set, caller)
     return context.run(scatter.ask_shard, work)

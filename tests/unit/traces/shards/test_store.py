@@ -1,4 +1,4 @@
-"""A sharded store answers as one store with the same traces does, and says so when a shard does not answer."""
+"""A sharded store gives the same results as a single store, and reports a shard that does not respond."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def many(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 def same(text: bytes | None) -> bytes | None:
-    """Returns a body without the times at which its traces were received."""
+    """Returns a body without the times of receipt of its traces."""
     return text and re.sub(rb'"created_at":"[^"]*"', b'"created_at":""', text)
 
 
@@ -169,7 +169,7 @@ def test_what_is_deleted_is_gone_from_all_shards(tmp_path: Path) -> None:
 
 
 class Unwilling(LocalShard):
-    """A shard that fails as it is told to."""
+    """A shard that fails on request."""
 
     error: Exception | None = None
 
@@ -178,7 +178,7 @@ class Unwilling(LocalShard):
             raise self.error
         return super().ingest(part)
 
-    def answer(self, ask: Ask, question: bytes, is_first: bool) -> bytes:  # noqa: FBT001  # that of the shard
+    def answer(self, ask: Ask, question: bytes, is_first: bool) -> bytes:  # noqa: FBT001  # the signature of the shard
         if self.error is not None:
             raise self.error
         return super().answer(ask, question, is_first)
@@ -276,7 +276,7 @@ def test_a_search_begins_again_when_a_shard_has_lost_its_state(tmp_path: Path) -
     class Forgetful(LocalShard):
         left = 2
 
-        def answer(self, ask: Ask, question: bytes, is_first: bool) -> bytes:  # noqa: FBT001  # that of the shard
+        def answer(self, ask: Ask, question: bytes, is_first: bool) -> bytes:  # noqa: FBT001  # the signature of the shard
             if not is_first and Forgetful.left > 0:
                 Forgetful.left -= 1
                 raise PinLostError("restarted")
@@ -285,7 +285,7 @@ def test_a_search_begins_again_when_a_shard_has_lost_its_state(tmp_path: Path) -
     layout = Layout.of(1)
     store = ShardedStore(layout, [Forgetful(TraceStore.open(str(tmp_path / "a")), layout.number)])
     store.ingest(many_traces(9), "application/json")
-    # A second page takes two questions.
+    # A second page takes two requests.
     assert store.search_runs(EVERYTHING, 2, 4).total_count == 8
     assert Forgetful.left == 0
     Forgetful.left = 9
@@ -303,13 +303,13 @@ def test_a_shard_of_another_layout_answers_nothing(tmp_path: Path) -> None:
 
 
 class Slow(LocalShard):
-    """A shard that answers once it is asked to end."""
+    """A shard that responds only after its end is requested."""
 
     def __init__(self, store: TraceStore, layout: int) -> None:
         super().__init__(store, layout)
         self.ended = threading.Event()
 
-    def answer(self, ask: Ask, question: bytes, is_first: bool) -> bytes:  # noqa: FBT001  # that of the shard
+    def answer(self, ask: Ask, question: bytes, is_first: bool) -> bytes:  # noqa: FBT001  # the signature of the shard
         self.ended.wait(5)
         return super().answer(ask, question, is_first)
 

@@ -1,4 +1,4 @@
-"""Tails over shards: every change of every shard comes once, and a position is one number."""
+"""Tails over shards: every change of every shard arrives once, and a position is one number."""
 
 from __future__ import annotations
 

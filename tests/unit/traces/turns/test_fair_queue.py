@@ -4,7 +4,7 @@ from spanwise.traces.turns.fair_queue import FairQueue
 
 
 def served(queue: FairQueue[str], seconds: dict[str, float]) -> list[str]:
-    """Returns all that waits, in the order in which it is served by one thread; each item of a caller takes as long."""
+    """Returns all waiting items in the order in which one thread serves them. Items of a caller take equal time."""
     order = []
     while (begun := queue.begin(has_free=True)) is not None:
         caller, item = begun
@@ -52,7 +52,7 @@ def test_an_idle_caller_saves_up_no_time() -> None:
         queue.end("a", 100)
     for number in range(3):
         queue.add("b", f"b{number}")
-    # Only the last item of `a` counts against it. The time before was used without competition.
+    # Only the last item of `a` counts against it, because its earlier time was used without competition.
     assert served(queue, {"a": 100, "b": 100}) == ["b0", "a2", "b1", "a3", "b2", "a4"]
 
 

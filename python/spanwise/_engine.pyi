@@ -1,7 +1,7 @@
 """The Rust engine: the FFI boundary of the package.
 
-Arguments and results are bytes, numbers and Arrow data; JSON documents are passed as UTF-8 bytes. Every call releases
-the interpreter lock while it works. Errors are raised as the exceptions of `spanwise.errors`.
+Arguments and results are bytes, numbers and Arrow data. JSON documents are UTF-8 bytes. Every call releases the
+interpreter lock while it works. Errors are raised as the exceptions of `spanwise.errors`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -67,11 +67,11 @@ class Filter:
 
     @staticmethod
     def compile(source: str | bytes | Mapping[str, Any]) -> Filter:
-        """Compiles a filter expression given as JSON, or as a dict; `null` and `{}` match everything.
+        """Compiles a filter expression from JSON or a dict. `null` and `{}` match everything.
 
         Raises:
-            FilterError: the expression is invalid, or has a value that JSON does not have.
-            TypeError: it is of another type.
+            FilterError: the expression is invalid, or JSON cannot hold one of its values.
+            TypeError: it has another type.
         """
 
     def restrict(self, field: str, value: str) -> Filter:
@@ -82,38 +82,38 @@ class Filter:
         """
 
     def charged_to(self, caller: str) -> Filter:
-        """Returns this filter as the question of a caller.
+        """Returns this filter on behalf of a caller.
 
-        The rows that are kept of its results are charged to the caller, and only it is answered with them.
+        Cached rows of its results are charged to the caller and are never used for another caller.
         """
 
     def mask(self, data: _ArrowArray | _ArrowStream) -> Any:
         """Returns one boolean per row, true where the filter matches; never null.
 
         Args:
-            data: a record batch, or a table or a stream of record batches, of any library: what has
+            data: a record batch, a table or a stream of record batches, from any library that provides
                 `__arrow_c_array__` or `__arrow_c_stream__`.
 
         Returns:
-            An Arrow array for a record batch; otherwise a chunked array with a chunk for each batch.
+            An Arrow array for a record batch; otherwise a chunked array with one chunk per batch.
 
         Raises:
             BatchError: a column that the filter reads is missing or has an unsupported type, or the stream failed.
-            TypeError: it is no Arrow data.
+            TypeError: it is not Arrow data.
         """
 
     def canonical(self) -> bytes:
-        """Returns the expression as canonical JSON, `null` if it matches everything."""
+        """Returns the expression as canonical JSON; `null` if it matches everything."""
 
     def to_query(self) -> bytes:
-        """Returns this filter with its restrictions as a message, for `of_query`."""
+        """Returns this filter and its restrictions as a message for `of_query`."""
 
     @staticmethod
     def of_query(query: bytes) -> Filter:
-        """Returns the filter of a message. Its restrictions are evaluated first.
+        """Returns the filter in a message. Its restrictions are evaluated first.
 
         Raises:
-            UnavailableError: it is no such message.
+            UnavailableError: the message is malformed.
             FilterError: the expression is invalid.
         """
 
@@ -123,7 +123,7 @@ class SpanFilter:
 
     @staticmethod
     def compile(source: bytes) -> SpanFilter:
-        """Compiles a condition as it stands in the `where` of `SPAN`; `null` and `{}` match every span.
+        """Compiles a condition in the syntax of `SPAN`'s `where`. `null` and `{}` match every span.
 
         Raises:
             FilterError: the condition is invalid.
@@ -135,34 +135,34 @@ class Aggregation:
 
     @staticmethod
     def compile(source: bytes) -> Aggregation:
-        """Compiles the body of a request, given as JSON.
+        """Compiles the body of an aggregation request, given as JSON.
 
         Raises:
-            ValidationError: a member is invalid; the message ends with its place.
-            FilterError: a filter is invalid. The path of an error in `filter` begins there, that of one in a `where`
-                at the root of the body.
+            ValidationError: a member is invalid; the message ends with its location.
+            FilterError: a filter is invalid. The path of an error starts at `filter` for that member, and at the root
+                of the body for a `where`.
         """
 
     def restrict(self, field: str, value: str) -> Aggregation:
-        """Returns this aggregation over the traces that also have `value` in `field`, which is evaluated first.
+        """Returns this aggregation, limited to traces that have `value` in `field`, which is evaluated first.
 
         Raises:
             FilterError: the field is unknown, or the value does not have its type.
         """
 
     def charged_to(self, caller: str) -> Aggregation:
-        """Returns this aggregation as the question of a caller.
+        """Returns this aggregation on behalf of a caller.
 
-        The rows that are kept of its results are charged to the caller, and only it is answered with them.
+        Cached rows of its results are charged to the caller and are never used for another caller.
         """
 
 @final
 class PreparedAggregation:
-    """An aggregation whose traces are selected and whose groups are known."""
+    """An aggregation with selected traces and known groups."""
 
     @property
     def max_bytes(self) -> int:
-        """The memory that it takes at most, in bytes."""
+        """An upper bound of its memory use, in bytes."""
 
     def run(self, cancel: CancellationToken | None = None) -> tuple[bytes, int]:
         """Computes the aggregation.
@@ -180,38 +180,38 @@ class CancellationToken:
 
     def __new__(cls) -> CancellationToken: ...
     def cancel(self) -> None:
-        """Cancels the search, which soon raises `CancelledError`."""
+        """Cancels the search. The search soon raises `CancelledError`."""
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether it was cancelled."""
+        """True after `cancel`."""
 
 @final
 class Download:
-    """A download in progress: an iterator over the chunks of a file. It ends after an error."""
+    """A download in progress, as an iterator over the chunks of a file. An error ends it."""
 
     def __iter__(self) -> Self: ...
     def __next__(self) -> bytes: ...
     @property
     def progress(self) -> tuple[int, int, int]:
-        """Matching traces that were read so far, traces that were read or passed over, and all traces."""
+        """Numbers of matching traces that were read, of traces that were read or skipped, and of all traces."""
 
 @final
 class Progress:
-    """How far a long operation on a store has come, for another thread to watch."""
+    """The progress of a long operation on a store, readable from another thread."""
 
     def __new__(cls) -> Progress: ...
     @property
     def done_of_total(self) -> tuple[int, int]:
-        """How many units are done, and how many there are; 0 if that is not known."""
+        """Numbers of finished units and of all units; 0 if the total is unknown."""
 
 @final
 class AttributeKeys:
-    """Counted keys of attributes."""
+    """Attribute keys with their counts."""
 
     @property
     def data(self) -> bytes:
-        """A JSON list of keys as filters spell them, each with the number of traces that have it."""
+        """A JSON list of keys in filter syntax, each with its number of traces."""
 
     @property
     def distinct(self) -> int:
@@ -223,15 +223,15 @@ class AttributeKeys:
 
     @property
     def uncounted(self) -> int:
-        """How many of these are not counted, because their attributes are not indexed yet."""
+        """The number of matching traces that are not counted, because their attributes are not indexed yet."""
 
 @final
 class FacetPlan:
-    """Facets that can be counted in one state of a store."""
+    """A plan to count facets in one state of a store."""
 
     @property
     def bytes(self) -> int:
-        """An upper bound of the memory that `run` takes, in bytes."""
+        """An upper bound of the memory use of `run`, in bytes."""
 
     def run(self, cancel: CancellationToken | None = None) -> Facets:
         """Counts the facets.
@@ -246,7 +246,7 @@ class Facets:
 
     @property
     def data(self) -> bytes:
-        """A JSON object: a `Facet` by field."""
+        """A JSON object with one `Facet` per field."""
 
     @property
     def matched(self) -> int:
@@ -254,13 +254,13 @@ class Facets:
 
     @property
     def not_excluded(self) -> list[str]:
-        """The fields whose conditions stayed, because they stand beside those of other fields."""
+        """The fields whose conditions were not excluded, because they are combined with conditions on other fields."""
 
 @final
 class Gathering:
-    """One search over all shards: what to ask them, and what they answered.
+    """One search over all shards: its requests to them, and their responses.
 
-    Begin one for a kind of search, ask the shards until `questions` returns `None`, then take what was found.
+    Create one for a kind of search. Send requests to the shards until `questions` returns `None`, then take the result.
     """
 
     @staticmethod
@@ -274,11 +274,11 @@ class Gathering:
         ends_when_full: bool,
         matches: bool,
     ) -> Gathering:
-        """Searches for one page of traces, as `TraceStore.search_runs`; found by `page`."""
+        """Searches for one page of traces, as `TraceStore.search_runs`. The result is `page`."""
 
     @staticmethod
     def sessions(shards: int, filter: Filter, page: int, limit: int) -> Gathering:
-        """Searches for one page of sessions, as `TraceStore.search_sessions`; found by `page`."""
+        """Searches for one page of sessions, as `TraceStore.search_sessions`. The result is `page`."""
 
     @staticmethod
     def spans(
@@ -288,11 +288,11 @@ class Gathering:
         ends_when_full: bool,
         with_matches: bool,
     ) -> Gathering:
-        """Searches for one page of spans, as `TraceStore.search_spans`; found by `page`."""
+        """Searches for one page of spans, as `TraceStore.search_spans`. The result is `page`."""
 
     @staticmethod
     def aggregate(shards: int, aggregation: Aggregation) -> Gathering:
-        """Counts and measures, as `TraceStore.prepare`; found by `numbers`."""
+        """Counts and measures, as `TraceStore.prepare`. The result is `numbers`."""
 
     @staticmethod
     def facets(
@@ -303,106 +303,106 @@ class Gathering:
         prefix: tuple[str, str] | None,
         exclude_own: bool,
     ) -> Gathering:
-        """Counts facets, as `TraceStore.plan_facets`; found by `counted_facets`."""
+        """Counts facets, as `TraceStore.plan_facets`. The result is `counted_facets`."""
 
     @staticmethod
     def attribute_keys(shards: int, filter: Filter, limit: int, prefix: str) -> Gathering:
-        """Counts the keys of attributes, as `TraceStore.attribute_keys`; found by `counted_keys`."""
+        """Counts attribute keys, as `TraceStore.attribute_keys`. The result is `counted_keys`."""
 
     @staticmethod
     def trace(trace_id: str, filter: Filter, detail: str, is_damaged: bool) -> Gathering:
-        """Looks up one trace on one shard, as `TraceStore.trace`, or as `TraceStore.damaged_trace`; found by `json`."""
+        """Looks up one trace on one shard, as `TraceStore.trace` or `damaged_trace` do. The result is `json`."""
 
     @staticmethod
     def span(trace_id: str, span_id: str, filter: Filter, max_bytes: int | None) -> Gathering:
-        """Looks up one span on one shard, as `TraceStore.span`; found by `json`."""
+        """Looks up one span on one shard, as `TraceStore.span`. The result is `json`."""
 
     @staticmethod
     def value(trace_id: str, span_id: str, filter: Filter, part: tuple[str, int, int | None]) -> Gathering:
-        """Looks up a part of a value on one shard, as `TraceStore.value`; found by `json`."""
+        """Looks up a part of a value on one shard, as `TraceStore.value`. The result is `json`."""
 
     @property
     def query(self) -> bytes:
-        """What the search is, with its restrictions, for `PinnedSearch`."""
+        """The search with its restrictions, as a message for `PinnedSearch`."""
 
     @property
     def max_bytes(self) -> int | None:
-        """How much memory all shards together take at most from now on, in bytes; None while that is not known."""
+        """An upper bound of the memory use of all shards from now on, in bytes; None while unknown."""
 
     def questions(self) -> list[bytes | None] | None:
-        """Returns a question for every shard that is asked something; `None` once everything is known.
+        """Returns one request per shard, or `None` for shards to skip. Returns `None` once the result is complete.
 
         Raises:
-            UnavailableError: answers contradict each other.
+            UnavailableError: responses contradict each other.
             PayloadTooLargeError: the page exceeds its size limit; the message names a limit that fits.
         """
 
     def take(self, answers: list[bytes | None]) -> None:
-        """Takes the answers to `questions`, in that order.
+        """Takes the responses to `questions`, in the same order.
 
         Raises:
-            UnavailableError: an answer is missing, or answers another question.
-            PayloadTooLargeError: all shards together would look at too many documents.
+            UnavailableError: a response is missing, or belongs to another request.
+            PayloadTooLargeError: all shards together would check too many documents.
         """
 
     def page(self) -> Page:
-        """Returns the page that was searched for."""
+        """Returns the page of results."""
 
     def json(self) -> bytes | None:
-        """Returns what was looked up as JSON; `None` if there is no such, or the filter does not match the trace."""
+        """Returns the looked-up item as JSON; `None` if it does not exist or the filter does not match its trace."""
 
     def numbers(self) -> tuple[bytes, int]:
-        """Returns the response's `data` of an aggregation as JSON, and the number of traces that match."""
+        """Returns the `data` of an aggregation response as JSON, and the number of matching traces."""
 
     def counted_facets(self) -> Facets:
-        """Returns the facets that were counted."""
+        """Returns the counted facets."""
 
     def counted_keys(self) -> AttributeKeys:
-        """Returns the keys of attributes that were counted."""
+        """Returns the counted attribute keys."""
 
 @final
 class PinnedSearch:
-    """One search in the present state of one shard."""
+    """One search in a pinned state of one shard."""
 
     def __new__(cls, store: TraceStore, query: bytes) -> PinnedSearch:
-        """Pins the present state of `store` for the search that `Gathering.query` describes.
+        """Pins the current state of `store` for the search in a message of `Gathering.query`.
 
         Raises:
-            UnavailableError: it is no such description.
+            UnavailableError: the message is malformed.
         """
 
     def answer(self, question: bytes, cancel: CancellationToken | None = None) -> bytes:
-        """Answers one question of a `Gathering`.
+        """Returns the response to one request of a `Gathering`.
 
         Raises:
-            UnavailableError: it is none.
+            UnavailableError: the request is malformed.
             CancelledError: `cancel` was cancelled.
         """
 
 @final
 class RequestSplitter:
-    """Divides OTLP requests among shards by trace."""
+    """Splits OTLP requests among shards by trace."""
 
     def __new__(cls, prefixes: list[str], max_decoding_bytes: int) -> RequestSplitter:
-        """Divides by the prefixes of shards: the first bits of the CRC-32C of a trace's id, as digits.
+        """Creates a splitter from shard prefixes: the first bits of the CRC-32C of a trace id, as binary digits.
 
         Raises:
-            ConfigurationError: they do not cover every hash once.
+            ConfigurationError: the prefixes do not cover every hash exactly once.
         """
 
     def shard_of(self, trace_id: str) -> int | None:
-        """Returns the number of the shard of a trace, given by its id in hexadecimal digits; `None` if it is no id."""
+        """Returns the number of the shard of a trace, by its id in hexadecimal; `None` if the id is invalid."""
 
     def import_spans(self, stores: Sequence[TraceStore], stream: _ArrowStream, source: str) -> bytes:
-        """Imports a stream of spans into the stores of the shards, as `TraceStore.import_spans` does into one.
+        """Imports a stream of spans into the stores of the shards, as `TraceStore.import_spans` does into one store.
 
         Raises:
-            ConfigurationError: there are more or fewer stores than prefixes, or one is open for reading only.
+            ConfigurationError: the numbers of stores and prefixes differ, or a store is read-only.
             SpanwiseError: as `TraceStore.import_spans`.
         """
 
     def split(self, body: bytes, content_type: str, content_encoding: str | None = None) -> SplitRequest:
-        """Decodes, checks and divides the spans of one OTLP request.
+        """Decodes, validates and splits the spans of one OTLP request.
 
         Raises:
             DecodeError: the body does not match its content type.
@@ -411,7 +411,7 @@ class RequestSplitter:
         """
 
     def split_logs(self, body: bytes, content_type: str, content_encoding: str | None = None) -> SplitRequest:
-        """Decodes, checks and divides the log records of one OTLP request that carry content of a span.
+        """Decodes, validates and splits the log records of one OTLP request that carry span content.
 
         Raises:
             SpanwiseError: as `split`.
@@ -419,7 +419,7 @@ class RequestSplitter:
 
 @final
 class SplitRequest:
-    """One OTLP request, divided among shards."""
+    """One OTLP request, split among shards."""
 
     @property
     def received(self) -> int:
@@ -427,23 +427,24 @@ class SplitRequest:
 
     @property
     def parts(self) -> list[tuple[int, bytes]]:
-        """The shards that get something, in the order of arrival: the number of each, and its part."""
+        """The parts in order of arrival, each with the number of its shard. Shards without a part are omitted."""
 
     def report(self, outcomes: list[tuple[int, int, str]]) -> IngestReport:
-        """Returns the report on the spans, from what `ingest_part` returned of every part, in the order of `parts`."""
+        """Returns the report on the spans. `outcomes` are the results of `ingest_part`, in the order of `parts`."""
 
     def log_report(self, outcomes: list[tuple[int, int, str]]) -> LogIngestReport:
-        """Returns the report on the log records, as `report` does of spans."""
+        """Returns the report on the log records, from the same outcomes as `report`."""
 
 def ingest_part(store: TraceStore, received: int, part: bytes) -> tuple[int, int, str]:
-    """Stores a part of a `SplitRequest`, and returns once it is durable.
+    """Stores a part of a `SplitRequest`. Returns once it is durable.
 
     Returns:
-        How many spans and log records were accepted, how many rejected, and why the first of these was.
+        The number of accepted spans and log records, the number of rejected ones, and the reason of the first
+        rejection.
 
     Raises:
-        DecodeError: it is no such part.
-        UnavailableError: nothing was stored; the same part may be stored later.
+        DecodeError: the part is malformed.
+        UnavailableError: nothing was stored; the same part may be retried later.
     """
 
 @final
@@ -451,28 +452,28 @@ class SpanFileJoiner:
     """Joins Arrow streams of spans into one file."""
 
     def __new__(cls, format: str) -> SpanFileJoiner:
-        """Begins a file of a format: `parquet` or `arrow`.
+        """Begins a file in a format: `parquet` or `arrow`.
 
         Raises:
-            ConfigurationError: it is another one.
+            ConfigurationError: the format is unknown.
         """
 
     def add(self, chunk: bytes) -> bytes:
-        """Reads a chunk of the present stream; returns what was written of the file, which may be nothing.
+        """Reads a chunk of the current stream. Returns the next bytes of the file, which may be empty.
 
         Raises:
-            DecodeError: it is no such stream.
+            DecodeError: the stream is malformed.
         """
 
     def end_stream(self) -> None:
-        """Ends the present stream; another one may follow.
+        """Ends the current stream. Another one may follow.
 
         Raises:
-            DecodeError: it is cut short.
+            DecodeError: the stream is truncated.
         """
 
     def finish(self) -> bytes:
-        """Ends the file; returns the rest of it."""
+        """Ends the file. Returns its last bytes."""
 
 @final
 class IngestReport:
@@ -488,7 +489,7 @@ class IngestReport:
 
     @property
     def reason(self) -> str:
-        """Why the first span was rejected; empty if none was."""
+        """The reason of the first rejection; empty without rejections."""
 
     @property
     def response(self) -> bytes:
@@ -504,19 +505,19 @@ class LogIngestReport:
 
     @property
     def kept_records(self) -> int:
-        """Number of records that carry content of a span and were stored."""
+        """Number of records that carry span content and were stored."""
 
     @property
     def dropped_records(self) -> int:
-        """Number of records that carry none."""
+        """Number of records without span content."""
 
     @property
     def rejected_records(self) -> int:
-        """Number of records that carry content of a span, but are invalid or exceed a limit."""
+        """Number of records with span content that are invalid or exceed a limit."""
 
     @property
     def reason(self) -> str:
-        """Why the first record was rejected; empty if none was."""
+        """The reason of the first rejection; empty without rejections."""
 
     @property
     def response(self) -> bytes:
@@ -552,29 +553,29 @@ class Page:
 
     @property
     def total_count(self) -> int:
-        """The number of items on all pages together."""
+        """The number of items on all pages."""
 
     @property
     def is_exact(self) -> bool:
-        """Whether there are no more than `total_count`."""
+        """False if `total_count` is a lower bound."""
 
     @property
     def damage(self) -> list[str]:
-        """What is wrong with the items that are marked as damaged."""
+        """The damage of each item that is marked as damaged."""
 
 @final
 class Tail:
-    """A reader of the traces that a filter matches, of one store."""
+    """A reader of the matching traces of one store."""
 
     @property
     def last(self) -> int:
         """The number of its last event."""
 
     def rewind(self, number: int) -> bool:
-        """Goes back to where event `number` was the last one; what came after it is sent again.
+        """Rewinds to event `number`. Later events are sent again.
 
         Returns:
-            Whether that was possible.
+            False if that is no longer possible.
         """
 
 @final
@@ -583,20 +584,20 @@ class TailFeed:
 
     @property
     def position(self) -> int:
-        """A number that grows when a trace changes."""
+        """A number that grows whenever a trace changes."""
 
     def open(self, filter: Filter) -> Tail:
-        """Returns a reader of what is committed from now on."""
+        """Returns a reader of traces that are committed from now on."""
 
     def poll(self, readers: list[tuple[Tail, int]]) -> tuple[list[list[tuple[int, str, bytes]]], bool, list[str]]:
-        """Brings distinct readers up to date, and takes the next events of each.
+        """Updates distinct readers, and takes the next events of each.
 
         Args:
-            readers: each with the most traces that it takes.
+            readers: each with its maximum number of traces.
 
         Returns:
-            The events of each reader: a number that counts them from 1, `trace`, `dropped` or `gap`, and a JSON object.
-            Whether something is due later, even if nothing changes. And what is wrong with traces that were read.
+            The events of each reader: a number that counts from 1, `trace`, `dropped` or `gap`, and a JSON object. Then
+            whether an event is due later, even without new data. Then the damage of traces that were read.
 
         Raises:
             StoreDamagedError: the index of a segment is damaged and cannot be rebuilt.
@@ -608,41 +609,42 @@ class TraceStore:
 
     @staticmethod
     def open(url: str, options: bytes | None = None, progress: Progress | None = None) -> TraceStore:
-        """Opens the store at `url` for writing, creating it if there is none; `options` is a JSON object.
+        """Opens the store at `url` for writing, creating it if necessary. `options` is a JSON object.
 
         `url` is the URL of a bucket, the folder of a store, or the data folder of a service, whose store is in
-        `traces`. A new or empty folder becomes the folder of a store. Every method that takes a store reads `url` so.
+        `traces`. A new or empty folder becomes the folder of a store. Every method that takes a store interprets `url`
+        in this way.
 
         `progress` counts the objects that are read, and later the traces of `delete` and `compact`.
 
         Raises:
-            ConfigurationError: the address or an option is invalid, or the folder holds something else.
+            ConfigurationError: the address or an option is invalid, or the folder has other contents.
             StoreLockedError: another process has the store open.
         """
 
     @staticmethod
     def follow(url: str, options: bytes | None = None) -> TraceStore:
-        """Follows the store at `url`, which another process writes to, and writes nothing there.
+        """Follows the store at `url`, which another process writes to. Never writes to it.
 
-        What is acknowledged is found within the option `follow_milliseconds` and the time to read it. If there is no
-        store yet, it is waited for in the background; until then reading raises UnavailableError.
+        Acknowledged data appears within `follow_milliseconds` plus the time to read it. If there is no store yet, the
+        reader waits for it in the background. Until then, reading raises UnavailableError.
 
         Raises:
             ConfigurationError: the address or an option is invalid, or the store has a newer format.
             StoreLockedError: another reader has the same option `cache_dir`.
-            StoreDamagedError: an object is missing or not what was written.
+            StoreDamagedError: an object is missing or damaged.
             StoreError: the storage failed.
         """
 
     @property
     def as_of(self) -> int | None:
-        """Up to when everything is known that was acknowledged, in microseconds since 1970.
+        """The time through which results are complete, in microseconds since 1970.
 
         None if the store was never read, or is not followed.
         """
 
     def refresh(self) -> None:
-        """Reads what was acknowledged before the call, if the store is followed.
+        """Reads all data that was acknowledged before the call, if the store is followed.
 
         Raises:
             UnavailableError: there is no store yet, or it changes faster than it can be read.
@@ -651,28 +653,28 @@ class TraceStore:
 
     @staticmethod
     def open_read_only(url: str, progress: Progress | None = None) -> TraceStore:
-        """Opens the current state of the store at `url` for reading; another process may be writing to it.
+        """Opens the current state of the store at `url` for reading. Another process may be writing to it.
 
         `progress` counts the objects that are read.
         """
 
     @staticmethod
     def check(url: str, progress: Progress | None = None) -> bytes:
-        """Verifies every object of a store that is not open; returns a report as JSON.
+        """Verifies every object of a store that is not open. Returns a report as JSON.
 
         `progress` counts the bytes that are read.
         """
 
     @staticmethod
     def backup(url: str, target: str, progress: Progress | None = None, indexes: bool = True) -> bytes:
-        """Copies the store at `url` into the folder `target`; returns what was copied as JSON.
+        """Copies the store at `url` into the folder `target`. Returns a report on the copy as JSON.
 
-        Another process may be writing to the store meanwhile. With `indexes` the objects of indexes are copied, too.
-        `progress` counts the bytes that are read.
+        Another process may be writing to the store. With `indexes`, the copy includes the index objects. `progress`
+        counts the bytes that are read.
         """
 
     def ingest(self, body: bytes, content_type: str, content_encoding: str | None = None) -> IngestReport:
-        """Stores the spans of one OTLP request; returns once they are durable.
+        """Stores the spans of one OTLP request. Returns once they are durable.
 
         Raises:
             DecodeError: the body cannot be decoded.
@@ -683,7 +685,7 @@ class TraceStore:
         """
 
     def ingest_logs(self, body: bytes, content_type: str, content_encoding: str | None = None) -> LogIngestReport:
-        """Stores the log records of one OTLP request that carry content of spans; returns once they are durable.
+        """Stores the log records of one OTLP request that carry span content. Returns once they are durable.
 
         Raises:
             SpanwiseError: as `ingest`.
@@ -703,10 +705,11 @@ class TraceStore:
         """Returns one page of traces.
 
         `detail` is `full` for `TraceDetail`, `summary` for `TraceSummary`, `preview` for `TracePreview` objects. `sort`
-        is the key of a field, and whether its least value comes first; equal values are ordered by start time, the
-        newest first. With `ends_when_full` a search, newest first, that looks at documents ends once the page is full:
-        `total_count` is then a lower bound. With `matches` each trace has a member of that name: the spans and the
-        pieces of text that made the filter match.
+        is the key of a field, and True for ascending order. Equal values are ordered by start time, newest first.
+
+        With `ends_when_full`, a search by newest first that checks documents ends once the page is full. `total_count`
+        is then a lower bound. With `matches`, each trace has a member of that name: the spans and the pieces of text
+        that made the filter match.
 
         Raises:
             CancelledError: `cancel` was cancelled.
@@ -724,7 +727,7 @@ class TraceStore:
         """Returns one page of trace ids in the order of `search_runs`, without reading the traces."""
 
     def search_sessions(self, filter: Filter, page: int, limit: int, cancel: CancellationToken | None = None) -> Page:
-        """Returns one page of sessions, the one with the newest last trace first."""
+        """Returns one page of sessions. The session with the newest trace comes first."""
 
     def search_spans(
         self,
@@ -736,18 +739,18 @@ class TraceStore:
         with_matches: bool = False,
         cancel: CancellationToken | None = None,
     ) -> Page:
-        """Returns one page of spans, of matching traces: newest trace first, then in the order of the tree.
+        """Returns one page of spans of matching traces: newest trace first, then in tree order.
 
-        With `ends_when_full` the search ends once the page is full: `total_count` is then a lower bound. With
-        `with_matches` each span has a member `matches`: the texts, and the spans on axes, that made it match.
+        With `ends_when_full`, the search ends once the page is full. `total_count` is then a lower bound. With
+        `with_matches`, each span has a member `matches`: the texts, and the spans on axes, that made it match.
 
         Raises:
             CancelledError: `cancel` was cancelled.
-            PayloadTooLargeError: too many documents would have to be looked at.
+            PayloadTooLargeError: the search would check too many documents.
         """
 
     def prepare(self, aggregation: Aggregation, cancel: CancellationToken | None = None) -> PreparedAggregation:
-        """Selects the traces of an aggregation in the present state, and finds their groups.
+        """Selects the traces of an aggregation in the current state, and finds their groups.
 
         Raises:
             CancelledError: `cancel` was cancelled.
@@ -761,10 +764,10 @@ class TraceStore:
         prefix: tuple[str, str] | None = None,
         exclude_own: bool = False,
     ) -> FacetPlan:
-        """Plans the facets of the fields `keys`, each with its `limit` most frequent values, in the present state.
+        """Plans the facets of the fields `keys` in the current state, each with its `limit` most frequent values.
 
-        `prefix` is one of `keys` and what its values start with. `exclude_own` leaves the conditions on a field out of
-        its own counts.
+        `prefix` is one of `keys` and a prefix for its values. `exclude_own` ignores the conditions on a field in its
+        own counts.
 
         Raises:
             ConfigurationError: a field has no facet or is repeated, or the limit is not in 1 to 1,000.
@@ -773,21 +776,21 @@ class TraceStore:
     def attribute_keys(
         self, filter: Filter, limit: int, prefix: str = "", cancel: CancellationToken | None = None
     ) -> AttributeKeys:
-        """Counts the keys of attributes among the traces that match, and returns the `limit` most frequent ones.
+        """Counts the attribute keys of matching traces, and returns the `limit` most frequent ones.
 
-        `prefix` is what the keys start with, as filters spell them: `attributes.` or `resource.`, and the key.
+        `prefix` is a prefix of the keys in filter syntax: `attributes.` or `resource.`, then the key.
 
         Raises:
             ConfigurationError: the limit is not in 1 to 1,000.
-            PayloadTooLargeError: too many documents would have to be looked at.
+            PayloadTooLargeError: the search would check too many documents.
             CancelledError: `cancel` was cancelled.
         """
 
     def tail_feed(self) -> TailFeed:
-        """Returns what follows the store for all readers."""
+        """Returns the feed of the store for all tail readers."""
 
     def trace(self, trace_id: str, filter: Filter, detail: str = "full") -> bytes | None:
-        """Returns one trace as JSON; `None` if there is none or the filter does not match it.
+        """Returns one trace as JSON; `None` if it does not exist or the filter does not match it.
 
         `detail` is as in `search_runs`, or `skeleton`: a preview with the columns of all spans.
 
@@ -796,21 +799,21 @@ class TraceStore:
         """
 
     def damaged_trace(self, trace_id: str, filter: Filter, detail: str = "full") -> bytes | None:
-        """Returns a trace whose document is damaged as JSON: what its row holds, marked as damaged."""
+        """Returns a trace with a damaged document as JSON: the contents of its row, marked as damaged."""
 
     def span(self, trace_id: str, span_id: str, filter: Filter, max_bytes: int | None = None) -> bytes | None:
-        """Returns one span as JSON, without its children; `None` if there is none or the filter rejects its trace.
+        """Returns one span as JSON, without its children; `None` if it does not exist or the filter rejects its trace.
 
-        Values whose text is longer than `max_bytes` are cut, and listed in `cut`.
+        Values with text longer than `max_bytes` are cut, and listed in `cut`.
 
         Raises:
             StoreDamagedError: the document of its trace is damaged.
         """
 
     def value(self, trace_id: str, span_id: str, filter: Filter, part: tuple[str, int, int | None]) -> bytes | None:
-        """Returns a part of one value of a span as JSON; `None` if there is none or the filter rejects its trace.
+        """Returns a part of a span's value as JSON; `None` if it does not exist or the filter rejects its trace.
 
-        `part` is the JSON Pointer of the value, the byte of its text to begin at, and how many bytes to return at most.
+        `part` is the JSON Pointer of the value, the first byte of its text to return, and the maximum number of bytes.
 
         Raises:
             StoreDamagedError: the document of its trace is damaged.
@@ -823,42 +826,43 @@ class TraceStore:
         """Returns the spans of the matching traces as a stream of Arrow record batches."""
 
     def export(self, filter: Filter, format: str) -> Download:
-        """Returns the matching traces as a file: `parquet`, `arrow`, `ndjson` or `otlp`, in chunks."""
+        """Returns the matching traces as the chunks of a file: `parquet`, `arrow`, `ndjson` or `otlp`."""
 
     def import_spans(self, stream: _ArrowStream, source: str = "") -> bytes:
-        """Imports the spans of a stream of Arrow record batches; returns a report as JSON.
+        """Imports the spans of a stream of Arrow record batches. Returns a report as JSON.
 
-        An interrupted import that is repeated with the same `source` and batches resumes where it stopped.
+        Repeating an interrupted import with the same `source` and batches resumes it.
 
         Raises:
-            BatchError: the data is invalid, or lacks a column. Batches of PyArrow are validated in full before they are
-                read. Another library answers for the lengths of its buffers, which the C data interface does not say.
+            BatchError: the data is invalid, or lacks a column. PyArrow batches are validated in full before they are
+                read. Other libraries are responsible for the lengths of their buffers, which the C data interface does
+                not contain.
         """
 
     def delete(self, filter: Filter, dry_run: bool = False) -> int:
-        """Deletes the matching traces and returns their number; a dry run only counts them."""
+        """Deletes the matching traces and returns their number. A dry run only counts them."""
 
     def flush(self) -> None:
-        """Seals the head."""
+        """Flushes the head to a segment."""
 
     def compact(self, purge: bool = False) -> None:
-        """Seals the head and compacts all segments; a purge also removes everything deleted from disk."""
+        """Flushes the head and compacts all segments. A purge also removes deleted data from disk."""
 
     def stats(self) -> bytes:
         """Returns counts and sizes as JSON."""
 
     def close(self) -> None:
-        """Closes the store and releases it to the next opener."""
+        """Closes the store, so that another process can open it."""
 
 def filter_schema() -> bytes:
     """Returns the response body of `/traces/filter-schema`."""
 
 def create_object(url: str, path: str, content: bytes) -> bool:
-    """Creates an object unless there is one of its name, and returns whether it did. Durable when it returns.
+    """Creates an object unless its name is taken. Returns whether it was created. Durable when it returns.
 
     Args:
-        url: the path of a folder, which is created if need be, or the URL of a bucket.
-        path: where the object is in it.
+        url: the path of a folder, which is created if necessary, or the URL of a bucket.
+        path: the path of the object in it.
         content: the bytes of the object.
 
     Raises:
@@ -867,7 +871,7 @@ def create_object(url: str, path: str, content: bytes) -> bool:
     """
 
 def read_object(url: str, path: str) -> bytes | None:
-    """Returns the content of an object; None if there is none of this name.
+    """Returns the content of an object; None if it does not exist.
 
     Raises:
         ConfigurationError: the address is invalid.
@@ -875,7 +879,7 @@ def read_object(url: str, path: str) -> bytes | None:
     """
 
 def list_objects(url: str, folder: str) -> list[str]:
-    """Returns the paths of the objects below a folder, in order; none if there is no such folder.
+    """Returns the sorted paths of the objects below a folder; empty if the folder does not exist.
 
     Raises:
         ConfigurationError: the address is invalid.
@@ -883,27 +887,27 @@ def list_objects(url: str, folder: str) -> list[str]:
     """
 
 def set_conventions(lines: list[tuple[str, str]]) -> None:
-    """Puts names of the user's own before those of the built-in conventions, in this process.
+    """Adds the user's attribute names to the conventions of this process. They take precedence over built-in names.
 
     Args:
-        lines: pairs of the name of an attribute and what it stands for (`docs/reference/traces.md#own-names`).
+        lines: pairs of an attribute name and its meaning (`docs/reference/traces.md#own-names`).
 
     Raises:
-        ConfigurationError: a line is invalid, or other conventions are in force in this process.
+        ConfigurationError: a line is invalid, or this process already uses other conventions.
     """
 
 def set_prices(source: bytes | None) -> None:
-    """Puts a user's prices of models before the built-in ones, in this process.
+    """Adds the user's model prices to the prices of this process. They take precedence over built-in prices.
 
     Args:
-        source: a table of prices as JSON (`docs/reference/traces.md#prices`); None leaves the built-in ones alone.
+        source: a table of prices as JSON (`docs/reference/traces.md#prices`); None keeps only the built-in ones.
 
     Raises:
-        ConfigurationError: the table is invalid, or other prices are in force in this process.
+        ConfigurationError: the table is invalid, or this process already uses other prices.
     """
 
 def serve_caller(name: str) -> None:
-    """Sets the caller that this thread serves, until the next call. Callers take turns in the engine.
+    """Sets the caller that this thread works for, until the next call. Callers take turns in the engine.
 
     Args:
         name: the key of the caller; empty for the program itself.
@@ -914,39 +918,39 @@ def set_page_memory_limit(bytes: int) -> None:
 
 @final
 class ZstdDecoder:
-    """Decompresses frames of zstd, one behind the other, piece by piece."""
+    """Decompresses consecutive zstd frames, piece by piece."""
 
     def __init__(self) -> None:
         """Begins a frame."""
 
     def decompress(self, data: bytes, max_bytes: int) -> tuple[bytes, int, bool]:
-        """Returns up to `max_bytes` of content, how much of `data` was read for it, and whether a frame ends there.
+        """Returns up to `max_bytes` of content, the number of bytes read from `data`, and whether a frame ends there.
 
         Raises:
             DecodeError: the frame is damaged, or its window is over 128 MiB.
         """
 
 def otlp_spans(body: bytes, content_type: str) -> tuple[Any, int, str]:
-    """Decodes an OTLP message of any size, unchecked.
+    """Decodes an OTLP message of any size, without validating it.
 
     Returns:
-        Its spans as an Arrow record batch of the columns that an import reads; the number of spans that could not be
-        decoded; and the reason for the first of them.
+        Its spans as an Arrow record batch with the columns of an import, the number of spans that could not be decoded,
+        and the reason of the first of them.
     """
 
 def columns_read(names: Sequence[str]) -> list[str]:
-    """Returns those of the columns `names` that an import reads of spans in columns.
+    """Returns the names of the columns that an import of column data reads.
 
     Raises:
-        DecodeError: a column is missing without which a row is no span.
+        DecodeError: a required column of spans is missing.
     """
 
 def spans_of_columns(batch: Any) -> tuple[Any, int, list[tuple[int, str]]]:
-    """Encodes the rows of an Arrow record batch with a column for each property of a span.
+    """Encodes the rows of an Arrow record batch that has one column per span property.
 
     Returns:
-        The encoded spans as an Arrow record batch; the number of rows; and the position and the reason of each row
-        that is no span, which is not in the batch.
+        The encoded spans as an Arrow record batch, the number of rows, and the position and the reason of each rejected
+        row. The batch does not contain rejected rows.
 
     Raises:
         DecodeError: as `columns_read`.
@@ -954,32 +958,33 @@ def spans_of_columns(batch: Any) -> tuple[Any, int, list[tuple[int, str]]]:
     """
 
 def split_json(text: bytes, is_whole: bool) -> tuple[list[tuple[str, int, int, int, str]], int, int, int]:
-    """Splits the text of a file into the JSON values in it: one on each line, or one over several lines.
+    """Splits the text of a file into its JSON values: one per line, or one that spans several lines.
 
     Args:
         text: the text, from the beginning of a line.
-        is_whole: whether the file ends where the text does.
+        is_whole: whether the file ends with the text.
 
     Returns:
-        The parts, the number of bytes that were read, the number of lines that end there, and the number of rejections
-        that are not among the parts. The other bytes are the beginning of a value that may go on. A part is:
+        The parts, the number of bytes that were read, the number of lines in them, and the number of rejections without
+        a part. The remaining bytes are the beginning of a value that may continue. A part is:
 
-        - `otlp`, an OTLP message of traces; `lines`, several values, each on a line; `document`, an object or a list;
+        - `otlp`, an OTLP message of traces; `lines`, several values, one per line; `document`, an object or a list;
           `other_signal`; or `rejected`;
-        - its begin and its end in the text, and the number of lines before it;
+        - its begin and end in the text, and the number of lines before it;
         - the name of the other signal, or the reason of the rejection.
     """
 
 def spans_of_json(text: bytes, *, lines: bool) -> tuple[Any, int, list[tuple[int, str]]]:
-    """Encodes records in JSON: spans, observations of Langfuse, traces of Jaeger or Langfuse with their spans.
+    """Encodes JSON records: spans, Langfuse observations, or Jaeger and Langfuse traces with their spans.
 
     Args:
-        text: one document, which is a list of records, an object with such a list as `data`, or one record.
-        lines: instead of a document there is a record on each line.
+        text: one document: a list of records, an object with such a list as `data`, or one record.
+        lines: each line is one record, and there is no document.
 
     Returns:
-        The encoded spans as an Arrow record batch; the number of spans; and the position and the reason of each that
-        is rejected, which is not in the batch. With `lines`, the position is the number of lines before it.
+        The encoded spans as an Arrow record batch, the number of spans, and the position and the reason of each
+        rejected span. The batch does not contain rejected spans. With `lines`, the position is the number of lines
+        before it.
 
     Raises:
         DecodeError: a document is not JSON, or not UTF-8.
@@ -987,7 +992,7 @@ def spans_of_json(text: bytes, *, lines: bool) -> tuple[Any, int, list[tuple[int
     """
 
 def ipc_size(metadata: bytes, body: bytes) -> tuple[int, int]:
-    """Returns the bytes and the rows of a message of Arrow IPC once it is decompressed, without reading it.
+    """Returns the decompressed bytes and the rows of an Arrow IPC message, without decompressing it.
 
     Raises:
         DecodeError: the message is malformed, or has a buffer outside of its body.
@@ -1003,7 +1008,7 @@ def trace_schema() -> Any:
     """Returns the Arrow schema of trace rows."""
 
 def drop_metrics(body: bytes, content_type: str, content_encoding: str | None = None) -> MetricDropReport:
-    """Counts the metrics of one OTLP request, of which nothing is stored.
+    """Counts the metrics of one OTLP request. Metrics are not stored.
 
     Raises:
         DecodeError: the body cannot be decoded.

@@ -1,6 +1,6 @@
-"""Receives, keeps and searches the traces of AI agents.
+"""Receives, stores and searches traces of AI agents.
 
-Names are imported when they are first used: a program that only filters or searches does not load the service.
+Public names are imported at first use. A program that only filters or searches does not load the service.
 """
 
 from importlib import import_module
@@ -140,12 +140,12 @@ _MODULES = {
         "TraceStore",
     ),
 }
-"""The names of each module; all others are errors."""
+"""The public names of each module. Any other name is an error."""
 
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
 
-if not TYPE_CHECKING:  # type checkers would take every name for one of the package
+if not TYPE_CHECKING:  # type checkers would accept any name of the package
 
     def __getattr__(name: str) -> object:
         """Imports a public name from its module."""

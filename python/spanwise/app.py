@@ -1,4 +1,4 @@
-"""The service: what a program builds, mounts or serves."""
+"""The service that a program builds, mounts or serves."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 Source: TypeAlias = str | Path | TraceStore
-"""A trace store: its path, its URL, or itself."""
+"""A trace store: a path, a URL, or a store object."""
 _MEANINGS: Mapping[Callers, str] = {
     "open": "authorization is off, and every caller may do everything; requests must name a host of this machine, or "
     "one of `allowed_hosts`",
@@ -58,14 +58,14 @@ _MEANINGS: Mapping[Callers, str] = {
     "get a 401",
     "tokens": "requests without a valid token get a 401",
 }
-"""What the log says about a mode of `callers`."""
+"""The log message for each mode of `callers`."""
 
 
 class Service:
     """One service: its traces, its hosted components and its web application.
 
-    An object that cannot be hosted is rejected rather than ignored: a service does not start without a component of a
-    framework that it has no adapter for.
+    An unsupported object is rejected rather than ignored. A service does not start with a component of a framework that
+    has no adapter.
 
     Attributes:
         name: the service's name, for people.
@@ -87,28 +87,28 @@ class Service:
         name: str = "Spanwise",
         id: str = "spanwise",  # noqa: A002  # the word that every component uses
     ) -> None:
-        """Describes a service. Nothing is opened, and no setting is read, until it is needed.
+        """Describes a service. Files and settings are read only when they are needed.
 
         Args:
             agents: agents and agent factories with distinct ids.
             teams: teams and team factories with distinct ids.
             workflows: workflows and workflow factories with distinct ids.
-            db: where sessions, runs and their events are stored: the path of a SQLite file, the URL of a PostgreSQL
-                database, or any object that satisfies `Database`. The default is the setting `database_url`, or else
-                the file `runs.db` of the data folder.
+            db: the database of sessions, runs and their events: the path of a SQLite file, the URL of a PostgreSQL
+                database, or an object that satisfies `Database`. The default is the setting `database_url`, or else the
+                file `runs.db` of the data folder.
             authorization: whether every caller needs a token. The default is the setting of that name.
             callers: who may use routes that are not public: `open`, `verified` or `tokens`. The default is the setting
-                of that name, or else `verified` where another program mounts the service.
-            authorization_config: how tokens are verified. The settings provide what it leaves out.
+                of that name, or else `verified` if another program mounts the service.
+            authorization_config: how tokens are verified. The settings supply missing values.
             traces: the path or URL of a trace store, or an open one, which its owner closes; or a mapping of them by
-                the id that requests give as `db_id`, the first being the default. The default is the setting `stores`,
-                or else the folder `traces` of the data folder.
+                the id that requests send as `db_id`, starting with the default. The default is the setting `stores`, or
+                else the folder `traces` of the data folder.
             settings: settings by name. They take precedence over flags, environment and configuration file.
             name: the service's name, for people.
             id: the service's name, for programs.
 
         Raises:
-            ConfigurationError: an object is no component of its kind, an id is empty or not unique, or the db is not
+            ConfigurationError: an object is not a component of its kind, an id is empty or repeated, or the db is not
                 supported.
         """
         self._registry = Registry({Kind.AGENT: agents or (), Kind.TEAM: teams or (), Kind.WORKFLOW: workflows or ()})
@@ -124,9 +124,9 @@ class Service:
         self._has_own_server = False
 
     def configure(self, flags: Mapping[str, str | tuple[str, ...]], config: Path | None) -> None:
-        """Prepares the service for its own server: adds the flags and the configuration file of the command line.
+        """Prepares the service for its own server, with the flags and the configuration file of the command line.
 
-        A program may have used `app` while it was imported. Everything is built again then, with these settings.
+        The program may already have used `app` during its import. `app` is then built again with these settings.
         """
         self._flags, self._config = flags, config
         self._has_own_server = True
@@ -136,7 +136,7 @@ class Service:
 
     @cached_property
     def settings(self) -> Settings:
-        """The effective settings, read once. `callers` is set, and `authorization` is on if it is `tokens`.
+        """The effective settings, read once. `callers` is always set. `authorization` is on if `callers` is `tokens`.
 
         Raises:
             ConfigurationError: see `load_settings` and `Settings.callers_or`.
@@ -149,8 +149,8 @@ class Service:
     def app(self) -> Application:
         """The ASGI application. Its lifespan opens and closes the service.
 
-        When it is mounted in an application that does not run its lifespan, call `open` and `close`. Otherwise the
-        first request starts to open the store and receives a 503 with `Retry-After`.
+        If the outer application does not run this lifespan, call `open` and `close`. Otherwise the first request starts
+        to open the store and receives a 503 with `Retry-After`.
 
         Raises:
             ConfigurationError: a setting is not usable, or authorization is on and there is no usable key.
@@ -159,17 +159,17 @@ class Service:
 
     @cached_property
     def otlp_app(self) -> Application:
-        """The ASGI application of the port for OTLP over HTTP, without a lifespan."""
+        """The ASGI application for OTLP over HTTP on its own port, without a lifespan."""
         return build_otlp_application(self._backend)
 
     @cached_property
     def grpc_app(self) -> Application:
-        """The ASGI application of the port for OTLP over gRPC, without a lifespan. It needs HTTP/2 and trailers."""
+        """The ASGI application for OTLP over gRPC on its own port, without a lifespan. Requires HTTP/2 and trailers."""
         return grpc_application(self._backend, self.settings.max_ingest_body_bytes)
 
     @property
     def unknown_callers(self) -> ProcessorBudget:
-        """The processor time for callers without a verified token."""
+        """The processor time budget for callers without a verified token."""
         return self._backend.unknown_callers
 
     @cached_property
@@ -243,9 +243,9 @@ class Service:
 
     @cached_property
     def _needs_run_database(self) -> bool:
-        """Whether the database of runs is opened with the service, and not when it is first used.
+        """True if the database of runs opens together with the service, rather than at first use.
 
-        Without components it is if its location was chosen and could be wrong, or it may have unfinished runs.
+        Without components, it opens early if its configured location may be wrong, or if it may have unfinished runs.
         """
         settings = self.settings
         if settings.reader or self._registry.hosts:
@@ -255,7 +255,7 @@ class Service:
         return self._sources is None and (is_chosen or has_file)
 
     async def open(self) -> None:
-        """Loads the keys, opens the trace stores, which replays their write-ahead logs, and opens the database of runs.
+        """Loads the keys, opens the trace stores, which replay their write-ahead logs, and opens the database of runs.
 
         Raises:
             ConfigurationError: a setting, a key, the address of a store or the database is not usable.
@@ -281,7 +281,7 @@ class Service:
             )
 
     async def drain(self) -> None:
-        """Accepts no more runs, tails and WebSockets. Tails end, and each socket when its runs have, or after 3 s."""
+        """Stops accepting runs, tails and WebSockets. Tails end at once, sockets end with their runs or after 3 s."""
         self._runs.drain()
         self._traces.drain()
         await self._sockets.drain()
@@ -305,7 +305,7 @@ class Service:
 
 
 def _database(db: object) -> Database:
-    """Returns the database that `db` is, or is the path or URL of.
+    """Returns `db` as a database. Accepts a database, a path or a URL.
 
     Raises:
         ConfigurationError: `db` is neither a database nor the address of one.

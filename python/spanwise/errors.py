@@ -1,6 +1,6 @@
-"""All exceptions of Spanwise, each with its HTTP status and error code.
+"""All exceptions of Spanwise, with their HTTP status and error code.
 
-The engine imports these classes and raises them; the HTTP layer reads `status` and `error_code`. The body of every
+The engine imports these classes and raises them. The HTTP layer reads `status` and `error_code`. The body of every
 error response is `{"detail": str, "error_code": str}`.
 """
 
@@ -18,7 +18,7 @@ class FilterError(SpanwiseError, ValueError):
     """A filter expression is invalid.
 
     Attributes:
-        message: what was found, and what was expected.
+        message: the actual and the expected value.
         path: the location in the filter, such as ``$.conditions[1].value``.
     """
 
@@ -51,7 +51,7 @@ class BatchError(SpanwiseError, ValueError):
 
 
 class BadRequestError(SpanwiseError, ValueError):
-    """A request asks for something unsupported; the message names it."""
+    """A request asks for something unsupported. The message names it."""
 
     status = 400
     error_code = "BAD_REQUEST"
@@ -62,7 +62,7 @@ class AnswerError(BadRequestError):
 
 
 class ValidationError(SpanwiseError, ValueError):
-    """A request does not match its schema; the message ends with the location."""
+    """A request does not match its schema. The message ends with the location."""
 
     status = 422
     error_code = "VALIDATION_ERROR"
@@ -133,13 +133,13 @@ class StoreError(SpanwiseError):
 
 
 class StoreDamagedError(StoreError):
-    """An object of a trace store is damaged; the message names the file and the offset."""
+    """An object of a trace store is damaged. The message names the file and the offset."""
 
 
 class RecordDamagedError(StoreError):
-    """A record of the database of runs, or the spans of a trace, are not as they were stored; the message names them.
+    """A record of the database of runs, or the spans of a trace, are damaged. The message names them.
 
-    All others can be read.
+    All other records can be read.
     """
 
     error_code = "DAMAGED"
@@ -150,30 +150,30 @@ class StoreLockedError(StoreError):
 
 
 class UnavailableError(SpanwiseError):
-    """The request was not accepted and nothing was stored; retrying it later may succeed."""
+    """The request was rejected and nothing was stored. A retry may succeed."""
 
     status = 503
     error_code = "SERVICE_UNAVAILABLE"
 
 
 class DatabaseAwayError(UnavailableError):
-    """The server of the database of runs does not answer, or the connection to it broke."""
+    """The server of the database of runs does not respond, or the connection to it broke."""
 
 
 class StoreStoppedError(UnavailableError):
-    """The store accepts no spans until it is reopened. If another process holds it, it is not searched either."""
+    """The store accepts no spans until it is reopened. If another process holds it, it cannot be searched either."""
 
 
 class PartialWriteError(UnavailableError):
-    """Some shards of a store were changed and some were not; sending the same request again completes it."""
+    """A write changed some shards of a store but not others. Repeating the request completes it."""
 
 
 class StaleLayoutError(UnavailableError):
-    """A shard was asked by another layout than the one that it belongs to."""
+    """A request to a shard used a layout that the shard does not belong to."""
 
 
 class PinLostError(UnavailableError):
-    """A shard does not keep the state of a search any more; the search begins again."""
+    """A shard no longer holds the state of a search. The search starts again."""
 
 
 class StoreClosedError(UnavailableError):
@@ -188,11 +188,11 @@ class CancelledError(SpanwiseError):
 
 
 class ComponentError(SpanwiseError):
-    """A component misbehaved. Clients get a fixed message; this one is in the log and the trace."""
+    """A component failed. Clients receive a fixed message; this one goes to the log and the trace."""
 
 
 class RunFailedError(ComponentError):
-    """A run failed. Its cause was logged as the run ended, so it is not logged again."""
+    """A run failed. Its cause was already logged when the run ended."""
 
 
 class FactoryError(SpanwiseError):
@@ -200,7 +200,7 @@ class FactoryError(SpanwiseError):
 
 
 class FactoryValidationError(FactoryError):
-    """The input of a factory does not match its schema; raised before the factory is called."""
+    """The input of a factory does not match its schema. Raised before the factory is called."""
 
     status = 400
     error_code = "BAD_REQUEST"
@@ -214,22 +214,22 @@ class FactoryPermissionError(FactoryError):
 
 
 class FactoryContextRequired(FactoryError):  # noqa: N818  # the name that existing programs use
-    """A factory component was looked up by id without a request to build it for."""
+    """A factory was looked up by id, without a request to build its component for."""
 
     status = 400
     error_code = "BAD_REQUEST"
 
 
 class ServiceError(SpanwiseError):
-    """A service responded with an error that no other class stands for, or with no response of Spanwise's.
+    """A service responded with an error that has no class here, or the response is not from Spanwise.
 
     Attributes:
         status: the status of the response.
-        error_code: the code of the error in its body; that of an internal error without one.
+        error_code: the error code in its body; without one, the code of an internal error.
     """
 
     def __init__(self, message: str, status: int = 500, error_code: str = "INTERNAL_SERVER_ERROR") -> None:
-        """Creates an error with the message, the status and the code of a response."""
+        """Creates an error from the message, status and code of a response."""
         super().__init__(message, status, error_code)
         self.message = message
         self.status = status
@@ -241,7 +241,7 @@ class ServiceError(SpanwiseError):
 
 
 class UnreachableError(SpanwiseError):
-    """No service responded at the address: it is not there, did not respond in time, or the connection broke."""
+    """No service responded: nothing listens at the address, the response took too long, or the connection broke."""
 
     status = 503
     error_code = "SERVICE_UNAVAILABLE"

@@ -1,9 +1,9 @@
-"""A budget that is divided among callers, so that no caller can take all of it.
+"""A budget shared by callers, so that no caller can take all of it.
 
-A caller may hold `SHARE_FACTOR` times what is left. Alone it gets three quarters of the budget, two get three sevenths
-each, and n get 3/(3n + 1) each: part of every budget stays free for a caller that comes later, and nobody has to know
-how many there are. It is the rule by which switches share their buffers among ports (dynamic thresholds). Which budgets
-there are: `docs/reference/limits.md`.
+A caller may hold up to `SHARE_FACTOR` times the free amount. One caller gets 3/4 of the budget, two get 3/7 each, and n
+get 3/(3n + 1) each. Part of every budget therefore stays free for the next caller, and the number of callers need not
+be known. Switches share their buffers among ports by the same rule (dynamic thresholds). `docs/reference/limits.md`
+lists all budgets.
 """
 
 from __future__ import annotations
@@ -19,28 +19,30 @@ if TYPE_CHECKING:
     from typing import Self
 
 SHARE_FACTOR = 3
-"""What a caller may hold, as a multiple of what is left."""
+"""The most that a caller may hold, as a multiple of the free amount."""
 
 current_caller: ContextVar[str] = ContextVar("current_caller", default="")
-"""The key of the caller that is being served: its user, or its address if nobody verified it. Empty for work of the
-service itself, which needs no share."""
+"""The key of the current caller: its user, or its address if it is not authenticated. Empty for work of the service
+itself, which has no share.
+"""
 
 
 class FairBudget:
-    """Divides a number of places or bytes among callers. May be used from any thread.
+    """Divides a number of slots or bytes among callers. May be used from any thread.
 
     Attributes:
-        capacity: how much there is.
-        used: how much all callers hold together.
+        capacity: the total amount.
+        used: the amount that all callers hold together.
     """
 
     def __init__(self, capacity: int, message: str, whole: int = 1) -> None:
-        """Creates a budget that nobody uses.
+        """Creates an unused budget.
 
         Args:
-            capacity: how much there is.
-            message: what the error says to a caller that is rejected.
-            whole: what one request may need: a caller may hold this much while there is room, whatever its share.
+            capacity: the total amount.
+            message: the error message for a rejected caller.
+            whole: the largest amount of one request. A caller may hold this much if it is free, regardless of its
+                share.
         """
         self.capacity = capacity
         self.used = 0
@@ -50,7 +52,7 @@ class FairBudget:
         self._lock = RLock()  # what is collected as garbage may release its holding while this thread is in here
 
     def held(self, caller: str) -> int:
-        """Returns how much one caller holds."""
+        """Returns the amount that one caller holds."""
         return self._held.get(caller, 0)
 
     def allows(self, caller: str, amount: int = 1) -> bool:
@@ -63,30 +65,30 @@ class FairBudget:
         """Checks that the current caller may take more.
 
         Raises:
-            UnavailableError: the budget, or the caller's share of it, is used up.
+            UnavailableError: the budget or the caller's share is used up.
         """
         if not self.allows(current_caller.get()):
             raise UnavailableError(self._message)
 
     def hold(self) -> Holding:
-        """Returns a holding of the current caller, which is empty yet."""
+        """Returns an empty lease for the current caller."""
         return Holding(self, current_caller.get())
 
     def take(self, amount: int = 1) -> Holding:
         """Takes `amount` for the current caller until it is released.
 
         Raises:
-            UnavailableError: the budget, or the caller's share of it, is used up.
+            UnavailableError: the budget or the caller's share is used up.
         """
         holding = self.hold()
         holding.add(amount)
         return holding
 
     def change(self, caller: str, amount: int, *, is_checked: bool) -> None:
-        """Changes what a caller holds; callers use a `Holding` instead.
+        """Changes the amount that a caller holds. Callers use a `Holding` instead.
 
         Raises:
-            UnavailableError: `is_checked`, and the budget, or the caller's share of it, is used up.
+            UnavailableError: `is_checked` is set, and the budget or the caller's share is used up.
         """
         with self._lock:
             if is_checked and amount and not self.allows(caller, amount):
@@ -99,9 +101,9 @@ class FairBudget:
                 self._held.pop(caller, None)
 
     def drain(self, amount: int) -> None:
-        """Releases `amount`, or all there is, from all callers in proportion to what they hold.
+        """Releases up to `amount` from all callers, in proportion to the amounts they hold.
 
-        It is for what is used up and comes back with time: nobody has a `Holding` of it.
+        This is for budgets that refill with time, which have no `Holding`.
         """
         with self._lock:
             left = max(0, self.used - amount)
@@ -111,25 +113,25 @@ class FairBudget:
 
 
 class Holding:
-    """What one caller holds of a budget. As a context manager, it is released at the end of the block.
+    """A lease on a part of a budget. As a context manager, it is released at the end of the block.
 
     Attributes:
         caller: the key of the caller.
-        amount: how much it holds.
+        amount: the leased amount.
     """
 
     def __init__(self, budget: FairBudget, caller: str) -> None:
-        """Holds nothing yet."""
+        """Creates an empty lease."""
         self.caller = caller
         self.amount = 0
         self._budget = budget
 
     def __enter__(self) -> Self:
-        """Begins the block."""
+        """Returns itself."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Releases what is held."""
+        """Releases the lease."""
         self.release()
 
     @property
@@ -146,16 +148,16 @@ class Holding:
         """Takes `amount` more.
 
         Raises:
-            UnavailableError: the budget, or the caller's share of it, is used up.
+            UnavailableError: the budget or the caller's share is used up.
         """
         self._budget.change(self.caller, amount, is_checked=True)
         self.amount += amount
 
     def resize(self, amount: int) -> None:
-        """Holds `amount` from now on.
+        """Sets the leased amount.
 
         Raises:
-            UnavailableError: it is more than before, and the budget, or the caller's share of it, is used up.
+            UnavailableError: it grows, and the budget or the caller's share is used up.
         """
         if amount > self.amount:
             self.add(amount - self.amount)
@@ -163,10 +165,10 @@ class Holding:
             self.count(amount - self.amount)
 
     def count(self, amount: int) -> None:
-        """Counts `amount` more, or less, that is in use already, even beyond the budget."""
+        """Adds an amount that is already in use, even beyond the budget. A negative amount is released."""
         self._budget.change(self.caller, amount, is_checked=False)
         self.amount += amount
 
     def release(self) -> None:
-        """Releases all of it."""
+        """Releases the whole amount."""
         self.count(-self.amount)

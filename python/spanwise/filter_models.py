@@ -1,4 +1,4 @@
-"""The schemas of what filters may ask for, and of what made one match.
+"""The schemas of filter fields and of the matches of a filter.
 
 Source: `docs/reference/filter.md#fields`, `docs/reference/api-search.md#matches`.
 """

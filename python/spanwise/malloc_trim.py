@@ -1,7 +1,7 @@
 """Returns freed heap memory to the operating system (`malloc_trim`).
 
-The GNU C Library keeps freed memory: in its heaps (arenas), and in gaps between blocks in use.
-After half a minute of ingest it kept four times what was in use. See `docs/decisions/2026-11-21-memory.md`.
+The GNU C Library keeps freed memory in its heaps (arenas) and in gaps between used blocks. After half a minute of
+ingest, it held four times the memory in use. See `docs/decisions/2026-11-21-memory.md`.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ MEBIBYTE = 1024 * 1024
 MMAP_THRESHOLD_BYTES = MEBIBYTE
 """Blocks of this size or more are mapped separately, and unmapped as soon as they are freed."""
 HEAPS, HEAPS_PER_PROCESSOR = 64, 8
-"""At least so many, more than there are threads: of two threads that share a heap, each waits for the other at every
-few allocations. The C library has eight a processor, and shares them among threads as they come."""
+"""The number of heaps is at least 64 and at least eight per processor, more than there are threads. Threads that share
+a heap wait for each other every few allocations. By default, the C library has only eight heaps per processor.
+"""
 TRIM_THRESHOLD_BYTES = 8 * MEBIBYTE
-"""Free memory that may stay at the end of a heap."""
+"""Free memory that may remain at the end of a heap."""
 POLL_SECONDS = 0.25
 TRIM_INTERVAL_SECONDS = (5.0, 60.0)
-"""The shortest and the longest interval between trims of a large process; it doubles after a trim that freed little."""
+"""The shortest and the longest interval between trims of a large process. It doubles after a trim that freed little."""
 
 _STATM = Path("/proc/self/statm")
 _PAGE_BYTES = mmap.PAGESIZE
@@ -37,15 +38,14 @@ _PAGE_BYTES = mmap.PAGESIZE
 class HeapTrimmer:
     """Trims the heap when the process has grown by a slack since its minimum, and periodically while it stays large.
 
-    The periodic trim is needed because memory that was in use at one trim and is freed later does not make the
-    process grow.
+    The periodic trim is needed because the process does not grow when memory is freed after a trim.
     """
 
     def __init__(self, slack: int) -> None:
         """Looks up the functions of the C library.
 
         Args:
-            slack: by how many bytes the process may grow before a trim.
+            slack: the growth in bytes that triggers a trim.
 
         Raises:
             AttributeError: the C library has no such functions.
@@ -64,7 +64,7 @@ class HeapTrimmer:
         self._mallopt(_TRIM_THRESHOLD, TRIM_THRESHOLD_BYTES)
 
     def trim_if_due(self, now: float) -> bool:
-        """Trims the heap if a trim is due; returns whether it was.
+        """Trims the heap if a trim is due. Returns whether it did.
 
         Args:
             now: monotonic time in seconds.
@@ -94,12 +94,12 @@ def private_bytes() -> int:
 
 
 def trim_slack() -> int:
-    """Returns how many freed bytes the process may keep."""
+    """Returns the number of freed bytes that the process may keep."""
     return share(16, 16 * MEBIBYTE)
 
 
 def start_trimming() -> bool:
-    """Starts a thread that trims the heap of this process; returns whether the C library and the system support it."""
+    """Starts a thread that trims the heap of this process. Returns False if the C library or system has no support."""
     try:
         trimmer = HeapTrimmer(trim_slack())
     except (AttributeError, OSError):

@@ -1,4 +1,4 @@
-"""Masks tokens and passwords in text that is logged: callers put them into paths, queries and addresses by mistake."""
+"""Masks tokens and passwords in logged text, because callers put them into paths, queries and addresses by mistake."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ if TYPE_CHECKING:
 
 MASK = "[token]"
 MAX_CHARACTERS = 2048
-"""Characters of a request's text that are shown: unauthenticated callers send long paths."""
+"""The logged characters of a request's text. Unauthenticated callers may send long paths."""
 
 _VALUE = r"[^\s/&#;,\"'<>\\`()]+"
 _NAMES = (
     r"(?<![\w.-])[\w.-]*(?:token|secret|passwd|password|passphrase|api[_-]?key|access[_-]?key|jwt|assertion|signature"
     r"|credential|authorization)s?"
 )
-"""Names whose values are secrets, such as `access_token`. They begin where a word does, so each word is tried once."""
+"""Names whose values are secrets, such as `access_token`. Matching starts only at word starts, so it is linear."""
 _EVERYWHERE = (
     # A JWS or JWE in compact form: its header is a JSON object, so it starts with `{"` in base64 (RFC 7515, 7.1).
     (r"eyJ[\w-]+(?:\.[\w-]*)+|eyJ[\w-]{16,}", MASK),
@@ -47,14 +47,14 @@ _everywhere, _in_requests = _compiled(_EVERYWHERE), _compiled(_IN_REQUESTS)
 
 
 def masked(text: str) -> str:
-    """Returns a message or traceback in which tokens and passwords are masked."""
+    """Returns a message or traceback with its tokens and passwords masked."""
     for pattern, shown in _everywhere:
         text = pattern.sub(shown, text)
     return text
 
 
 def masked_request_text(text: str) -> str:
-    """Returns the beginning of a path or another text of a request, with everything masked that could be a token."""
+    """Returns the beginning of a path or another text of a request, with every possible token masked."""
     text = text[:MAX_CHARACTERS]
     for pattern, shown in _in_requests:
         text = pattern.sub(shown, text)

@@ -1,4 +1,4 @@
-"""How much memory the process may use: the machine's, or the limit of its control groups."""
+"""The memory that the process may use: the machine's memory, or the limit of its control groups."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MAX_BUDGET_BYTES = 1024 * 1024 * 1024
-"""Budgets do not grow beyond this: larger data is memory-mapped."""
+"""The upper limit of all budgets. Larger data is memory-mapped."""
 
 _ROOT = Path("/")
 
@@ -21,24 +21,24 @@ def memory_limit(root: Path = _ROOT) -> int:
     """Returns the memory of the machine, or the smallest limit of the process's control groups, in bytes.
 
     Args:
-        root: the folder that holds `proc` and `sys`.
+        root: the folder that contains `proc` and `sys`.
     """
     return min([_machine_bytes(), *_cgroup_limits(root)])
 
 
 @cache
 def memory_budget() -> int:
-    """Returns the bytes that the budgets divide: half the limit. The program and everything unplanned take the rest."""
+    """Returns the bytes that the budgets divide: half the limit. The program and unplanned use take the other half."""
     return min(MAX_BUDGET_BYTES, memory_limit() // 2)
 
 
 def share(divisor: int, minimum: int) -> int:
-    """Returns the memory budget divided by `divisor`, but at least `minimum`, which one large request takes."""
+    """Returns the memory budget divided by `divisor`, but at least `minimum`, which one large request needs."""
     return max(memory_budget() // divisor, minimum)
 
 
 def _machine_bytes() -> int:
-    """Returns the memory of the machine; of Windows, where no service runs, what a machine has at least."""
+    """Returns the memory of the machine. Returns a minimum on Windows, which runs no service."""
     if sys.platform == "win32":
         return 2 * MAX_BUDGET_BYTES
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -66,7 +66,7 @@ def _cgroup_limits(root: Path) -> Iterator[int]:
 
 
 def _read(path: Path) -> str:
-    """Returns the text of a file, empty if the file does not exist or cannot be read."""
+    """Returns the text of a file; empty if the file is missing or cannot be read."""
     try:
         return path.read_text("utf-8")
     except OSError:

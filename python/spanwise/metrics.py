@@ -1,4 +1,4 @@
-"""Metric types, and the text format in which Prometheus reads them.
+"""Metric types, and the text format that Prometheus reads.
 
 Metrics are updated on the event loop only, so nothing here locks.
 Source: Prometheus, "Text-based format", version 0.0.4.
@@ -80,7 +80,7 @@ class Family(Protocol):
 
 
 class Counter:
-    """A number that only grows, for each combination of label values."""
+    """A number that only grows. Each combination of label values has its own."""
 
     kind = "counter"
 
@@ -89,7 +89,7 @@ class Counter:
 
         Args:
             name: the metric name.
-            help: what is counted.
+            help: the help text.
             labels: the label names.
         """
         self.name = name
@@ -108,7 +108,7 @@ class Counter:
 
 
 class Histogram:
-    """Durations in seconds, for each combination of label values."""
+    """Durations in seconds. Each combination of label values has its own."""
 
     kind = "histogram"
 
@@ -117,7 +117,7 @@ class Histogram:
 
         Args:
             name: the metric name.
-            help: what is measured.
+            help: the help text.
             labels: the label names.
         """
         self.name = name
@@ -144,16 +144,16 @@ class Histogram:
 
 
 class Gauge:
-    """Numbers read at one moment: one for each combination of label values, or a single one without labels."""
+    """Numbers read at one moment, one per combination of label values. Without labels there is one number."""
 
     kind = "gauge"
 
     def __init__(self, name: str, help: str, label: str | None, numbers: Mapping[str, float]) -> None:  # noqa: A002  # likewise
-        """Creates a gauge with the numbers that were read.
+        """Creates a gauge.
 
         Args:
             name: the metric name.
-            help: what was read.
+            help: the help text.
             label: the label name; None if there is only one number.
             numbers: the numbers by label value.
         """
@@ -177,7 +177,7 @@ class Gauge:
         labels: tuple[str, ...],
         numbers: Mapping[tuple[str, ...], float],
     ) -> Gauge:
-        """Returns a gauge with several labels, whose numbers are by their values."""
+        """Returns a gauge with several labels. `numbers` maps label values to numbers."""
         gauge = cls(name, help, None, {})
         gauge._labels, gauge._numbers = labels, dict(numbers)
         return gauge
@@ -195,7 +195,7 @@ def sample(name: str, labels: Mapping[str, str], number: float) -> str:
 
 
 def exposition(families: Iterable[Family]) -> str:
-    """Returns the text that Prometheus scrapes; families without samples are left out."""
+    """Returns the text that Prometheus scrapes. Families without samples are omitted."""
     lines: list[str] = []
     for family in families:
         samples = list(family.samples())

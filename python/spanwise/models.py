@@ -185,7 +185,7 @@ _MATCHES = Meta(description="Of a search that asks for it: what made the filter 
 
 
 class TraceRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a trace is searched by. Missing values are omitted."""
+    """The columns of a trace row. Missing values are omitted."""
 
     trace_id: Annotated[str, Meta(description="Unique trace identifier.")]
     name: Annotated[str, Meta(description="The name of the run, usually the name of its span.")]

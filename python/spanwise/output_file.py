@@ -1,4 +1,4 @@
-"""Files that commands write results to: regular files are replaced once they are complete, others are written to."""
+"""Output files of commands. Regular files are replaced once complete; other files are written directly."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 _STANDARD_OUTPUT = 1
 _MAX_LINKS = 40
-"""As many links as Linux follows."""
+"""The maximum number of links that Linux follows."""
 
 
 @contextmanager
 def open_output(path: Path) -> Iterator[BinaryIO]:
     """Opens a file to write to.
 
-    A regular file is written under another name beside it, and renamed once the block is complete. It keeps its mode.
-    If `path` is a link, the file that it points at is replaced. Anything else is written to: a device, a FIFO, a
+    A regular file is written under another name beside it, and renamed when the block ends without an error. It keeps
+    its mode. If `path` is a link, its target is replaced. Other files are written directly: a device, a FIFO, a
     listening socket, or an open descriptor such as `/dev/stdout`.
 
     Raises:
@@ -45,13 +45,13 @@ def open_output(path: Path) -> Iterator[BinaryIO]:
             with connection.makefile("wb") as file:
                 yield file
     else:
-        # It is there, so it is neither created nor truncated: Linux refuses that for a FIFO of another user.
+        # Opened without create and truncate flags, because Linux refuses them for a FIFO of another user.
         with os.fdopen(os.open(path, os.O_WRONLY), "wb") as file:
             yield file
 
 
 def write_output(path: Path, content: bytes) -> None:
-    """Writes a whole file, see `open_output`.
+    """Writes a whole file; see `open_output`.
 
     Raises:
         OSError: it cannot be written.
@@ -83,7 +83,7 @@ def _replaced(target: Path, mode: int | None) -> Iterator[BinaryIO]:
 
 
 def _mode_of(path: Path) -> int | None:
-    """Returns the mode of a file, links followed; None if it does not exist."""
+    """Returns the mode of a file after following links; None if it does not exist."""
     try:
         return path.stat().st_mode
     except FileNotFoundError:
@@ -91,9 +91,9 @@ def _mode_of(path: Path) -> int | None:
 
 
 def _descriptor_of(path: Path) -> int | None:
-    """Returns the open descriptor of this process that a path is another name of; None if it is not.
+    """Returns the open descriptor of this process that a path names; None if it names none.
 
-    Opening such a path fails if it is a socket, and truncates a file that a shell appends to.
+    Opening such a path again fails for a socket, and truncates a file that a shell appends to.
     """
     descriptor = re.compile(rf"(?:/dev/fd|/proc/(?:self|{os.getpid()})/fd)/(\d+)")
     place = path.absolute()

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 Entry: TypeAlias = Component | Factory
-"""What is registered under an id: a prototype or a factory."""
+"""The object under an id: a prototype or a factory."""
 
 
 class Registry:
-    """The components and factories of one service. Nothing is added after it was created."""
+    """The components and factories of one service. The registry does not change after its creation."""
 
     def __init__(self, hosted: Mapping[Kind, Sequence[object]]) -> None:
         """Adapts and initializes the components.
@@ -40,7 +40,7 @@ class Registry:
 
     @property
     def hosts(self) -> bool:
-        """Returns whether anything is hosted."""
+        """Returns whether the registry has any entry."""
         return any(self._entries.values())
 
     def count(self, kind: Kind) -> int:
@@ -62,7 +62,7 @@ class Registry:
         """Returns the entry with an id.
 
         Raises:
-            NotFoundError: there is none.
+            NotFoundError: there is no such entry.
         """
         found = self._entries[kind].get(component_id)
         if found is None:
@@ -73,7 +73,7 @@ class Registry:
         """Returns the prototype with an id, for use without a request.
 
         Raises:
-            NotFoundError: there is none.
+            NotFoundError: there is no such entry.
             FactoryContextRequired: the entry is a factory.
         """
         found = self.entry(kind, component_id)

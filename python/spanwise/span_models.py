@@ -1,4 +1,4 @@
-"""The schemas of searches whose rows are spans.
+"""The schemas of span searches.
 
 Source: `docs/reference/api-search.md#span-search`.
 """

@@ -1,4 +1,4 @@
-"""A strict JSON parser, which accepts only unambiguous documents, and hints about JSON that people typed.
+"""A strict JSON parser that accepts only unambiguous documents, and hints for JSON that people type.
 
 The parser reads tokens and keys. It rejects duplicate members, `NaN` and infinite numbers, invalid UTF-8, and nesting
 deeper than 32 levels.
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MAX_DEPTH = 32
-"""Objects and arrays within each other, the outermost included."""
+"""The maximum depth of nested objects and arrays, including the outermost."""
 MAX_NAME_LENGTH = 64
-"""Characters of a member's name that a message shows."""
+"""The number of characters of a member's name in a message."""
 
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)', re.DOTALL)
-"""A string, or the rest of a document in which it does not end: or the search would begin again at every quote."""
+"""A string, or the rest of a document with an unclosed string. The search would otherwise restart at every quote."""
 _OPENING = b"[{"
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
@@ -34,7 +34,7 @@ def read_object(source: bytes) -> dict[str, Any]:
     """Returns the JSON object in `source`.
 
     Raises:
-        ValueError: it is not a JSON object, is ambiguous, or is nested too deeply, which is found before it is parsed.
+        ValueError: it is not a JSON object, is ambiguous, or is nested too deeply. Nesting is checked before parsing.
             The message never contains any of `source`.
     """
     if is_nested_deeper(source, MAX_DEPTH):
@@ -49,9 +49,9 @@ def read_object(source: bytes) -> dict[str, Any]:
 
 
 def is_nested_deeper(source: bytes, depth: int) -> bool:
-    """Returns whether the objects and arrays in a JSON document stand deeper within each other than `depth`.
+    """Returns whether the objects and arrays in a JSON document are nested deeper than `depth`.
 
-    It does not parse the document. Of bytes that are no JSON the result may be either.
+    It does not parse the document. The result for invalid JSON is unspecified.
     """
     if source.count(b"[") + source.count(b"{") <= depth:
         return False
@@ -64,13 +64,13 @@ def is_nested_deeper(source: bytes, depth: int) -> bool:
 
 
 def reject_duplicates(source: str) -> None:
-    """Checks that no object in a JSON document has a member twice: readers disagree about which of the two counts.
+    """Checks that no object in a JSON document repeats a member. Readers disagree about the value of a repeated member.
 
     Args:
-        source: the document; what is no JSON is left to the parser that reads it.
+        source: the document; invalid JSON passes, because a later parser rejects it.
 
     Raises:
-        ValueError: an object has a member twice; the message names it.
+        ValueError: an object repeats a member; the message names it.
     """
     try:
         _naming_duplicates.decode(source)
@@ -81,9 +81,9 @@ def reject_duplicates(source: str) -> None:
 
 
 def quote_hint(source: str) -> str:
-    """Returns a hint for a document that is no JSON because of a single quote; else an empty text.
+    """Returns a hint if a single quote makes a document invalid JSON, otherwise an empty text.
 
-    Python prints its objects with single quotes, and shells take double ones away from what is not quoted itself.
+    Python prints dicts with single quotes, and shells remove unquoted double quotes.
     """
     try:
         _without_numbers.decode(source)
@@ -126,10 +126,10 @@ def _text(text: str) -> str:
 
 
 def unique_members(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Returns the members of an object by name. The work is proportional to their number.
+    """Returns the members of an object by name, in linear time.
 
     Raises:
-        DuplicateMemberError: a name is given twice; it is the first one that is given again.
+        DuplicateMemberError: a name is repeated; the error has the first repeated name.
     """
     unique = dict(members)
     if len(unique) != len(members):
@@ -152,7 +152,7 @@ def _reject(_literal: str) -> NoReturn:
     raise ValueError
 
 
-# Python reads an integer in quadratic time and refuses more than 4,300 digits; these two parsers need no numbers.
+# These two parsers need no numbers. Python parses integers in quadratic time and rejects more than 4,300 digits.
 _without_numbers = json.JSONDecoder(parse_int=str, parse_float=str)
 _naming_duplicates = json.JSONDecoder(object_pairs_hook=unique_members, parse_int=str, parse_float=str)
 _decoder = json.JSONDecoder(object_pairs_hook=unique_members, parse_float=_finite, parse_constant=_reject)

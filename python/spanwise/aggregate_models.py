@@ -26,7 +26,7 @@ Bound = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)] | Annotated[float, Meta(
 
 
 class Operation(StrEnum):
-    """What a measure computes."""
+    """The statistic of a measure."""
 
     COUNT = "COUNT"
     COUNT_DISTINCT = "COUNT_DISTINCT"
@@ -62,7 +62,7 @@ class By(Struct, frozen=True, omit_defaults=True):
 
 
 class Measure(Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"condition": "where"}):
-    """One number, or one histogram, of every group."""
+    """One number or one histogram per group."""
 
     name: Annotated[str, Meta(min_length=1, max_length=MAX_NAME_CHARS, description="Its name in the response.")]
     op: Annotated[Operation, Meta(description="What is computed.")]
@@ -105,7 +105,7 @@ class AggregateRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class TimeAxis(Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"start": "from", "end": "to"}):
-    """The buckets of time. Without a bound and without a trace there are none, and only `starts` is present."""
+    """The time buckets. Without bounds and traces there are no buckets, and only `starts` is present."""
 
     interval_ms: Annotated[int | UnsetType, Meta(description="The length of a bucket in milliseconds.")] = UNSET
     start: Annotated[str | UnsetType, Meta(description="The start of the range.", extra_json_schema=_TIME)] = UNSET
@@ -132,7 +132,7 @@ Number = int | float | None
 
 
 class GroupNumbers(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The numbers of a group by the name of their measure."""
+    """The numbers of a group, by measure name."""
 
     total: Annotated[dict[str, Number], Meta(description="Totals of the whole time range.")]
     series: Annotated[
@@ -144,7 +144,7 @@ class GroupNumbers(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Group(GroupNumbers, frozen=True, kw_only=True, omit_defaults=True):
-    """The numbers of the traces that have the same values."""
+    """The numbers of traces with equal values."""
 
     by: Annotated[dict[str, str | None], Meta(description="The value of each field; null for none.")]
     other: Annotated[list[str] | UnsetType, Meta(description="The fields whose values are beyond the limit.")] = UNSET
@@ -167,7 +167,7 @@ class AggregateData(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class AggregateMeta(Struct, frozen=True):
-    """How the aggregation was made."""
+    """Metadata of the aggregation."""
 
     search_time_ms: Annotated[float, Meta(ge=0, description="Time to the finished response, in milliseconds.")]
     matched: Annotated[int, Meta(ge=0, description="The number of traces that match, in the time range.")]

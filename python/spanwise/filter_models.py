@@ -41,7 +41,7 @@ class MatchedSpans(Struct, frozen=True):
 
 
 class MatchedText(Struct, frozen=True):
-    """A piece of a text that the filter looks for."""
+    """A piece of text that matches the filter."""
 
     span_id: Annotated[str, Meta(description="The span in which it was said.")]
     field: Annotated[Literal["input", "output", "error"], Meta(description="Which of its texts.")]

@@ -24,14 +24,14 @@ class GroupBy(StrEnum):
 
 
 class Detail(StrEnum):
-    """How much of a trace a search shows."""
+    """The level of detail of traces in a search."""
 
     FULL = "full"
     SUMMARY = "summary"
 
 
 class Total(StrEnum):
-    """How many traces are counted."""
+    """How the total is counted."""
 
     EXACT = "exact"
     AT_LEAST = "at_least"
@@ -56,7 +56,7 @@ class SortKey(StrEnum):
 
 
 class Sort(Struct, frozen=True):
-    """The order of the traces of a search: those of equal value by start time, the newest first, those of none last."""
+    """The order of traces. Equal values are ordered by start time, newest first; traces without a value come last."""
 
     key: Annotated[SortKey, Meta(description="The field by whose value they are ordered.")] = SortKey.START_TIME
     ascending: Annotated[bool, Meta(description="True if the least value comes first.")] = False
@@ -206,7 +206,7 @@ class TraceRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class TracePreview(TraceRow, frozen=True, kw_only=True, omit_defaults=True):
-    """A trace with the beginnings of its texts, each of at most 200 characters. Missing values are omitted."""
+    """A trace with up to 200 characters of each text. Missing values are omitted."""
 
     service: Annotated[str | None, Meta(description="The service that ran it.")] = None
     environment: Annotated[str | None, Meta(description="Where the service is deployed.")] = None
@@ -233,7 +233,7 @@ class TraceSummary(TraceRow, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class SpanEvent(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Something that happened within a span. Members that were not sent are omitted."""
+    """An event within a span. Missing members are omitted."""
 
     name: Annotated[str, Meta(description="The name of the event.")]
     time: Annotated[Time, Meta(description="When it happened.")]
@@ -242,7 +242,7 @@ class SpanEvent(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ExtraData(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What was sent of a span and is shown nowhere else. Empty members are omitted."""
+    """Data of a span that is in no other member. Empty members are omitted."""
 
     name: Annotated[str | UnsetType, Meta(description="The name that was sent, if another one is shown.")] = UNSET
     attributes: Annotated[Object | UnsetType, Meta(description="Attributes that are not shown elsewhere.")] = UNSET
@@ -341,7 +341,7 @@ class SummaryPage(Paginated[list[TraceSummary]], frozen=True):
 
 
 class PreviewPage(Paginated[list[TracePreview]], frozen=True):
-    """A page of traces with the beginnings of their texts."""
+    """A page of trace previews."""
 
 
 class DetailPage(Paginated[list[TraceDetail]], frozen=True):

@@ -44,7 +44,7 @@ class SpanSearchRequest(Struct, frozen=True):
 
 
 class SpanPreview(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A span with the beginnings of its texts, each of at most 200 characters. Missing values are omitted."""
+    """A span with up to 200 characters of each text. Missing values are omitted."""
 
     trace_id: Annotated[str, Meta(description="The trace that it is in.")]
     span_id: Annotated[str, Meta(description="Span identifier.")]

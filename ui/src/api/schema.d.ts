@@ -1320,7 +1320,7 @@ export interface components {
         };
         /**
          * AggregateMeta
-         * @description How the aggregation was made.
+         * @description Metadata of the aggregation.
          */
         AggregateMeta: {
             /** @description Time to the finished response, in milliseconds. */
@@ -1859,7 +1859,7 @@ export interface components {
         };
         /**
          * Detail
-         * @description How much of a trace a search shows.
+         * @description The level of detail of traces in a search.
          * @enum {unknown}
          */
         Detail: "full" | "summary";
@@ -1916,7 +1916,7 @@ export interface components {
         };
         /**
          * ExtraData
-         * @description What was sent of a span and is shown nowhere else. Empty members are omitted.
+         * @description Data of a span that is in no other member. Empty members are omitted.
          */
         ExtraData: {
             /** @description The name that was sent, if another one is shown. */
@@ -2073,7 +2073,7 @@ export interface components {
         };
         /**
          * Group
-         * @description The numbers of the traces that have the same values.
+         * @description The numbers of traces with equal values.
          */
         Group: {
             /** @description Totals of the whole time range. */
@@ -2103,7 +2103,7 @@ export interface components {
         GroupBy: "run" | "session";
         /**
          * GroupNumbers
-         * @description The numbers of a group by the name of their measure.
+         * @description The numbers of a group, by measure name.
          */
         GroupNumbers: {
             /** @description Totals of the whole time range. */
@@ -2332,7 +2332,7 @@ export interface components {
         };
         /**
          * MatchedText
-         * @description A piece of a text that the filter looks for.
+         * @description A piece of text that matches the filter.
          */
         MatchedText: {
             /** @description The span in which it was said. */
@@ -2363,7 +2363,7 @@ export interface components {
         };
         /**
          * Measure
-         * @description One number, or one histogram, of every group.
+         * @description One number or one histogram per group.
          */
         Measure: {
             /** @description Its name in the response. */
@@ -2412,7 +2412,7 @@ export interface components {
         };
         /**
          * Operation
-         * @description What a measure computes.
+         * @description The statistic of a measure.
          * @enum {unknown}
          */
         Operation: "AVG" | "COUNT" | "COUNT_DISTINCT" | "HISTOGRAM" | "MAX" | "MIN" | "QUANTILE" | "SUM";
@@ -2460,7 +2460,7 @@ export interface components {
         };
         /**
          * PreviewPage
-         * @description A page of traces with the beginnings of their texts.
+         * @description A page of trace previews.
          */
         PreviewPage: {
             data: components["schemas"]["TracePreview"][];
@@ -2879,7 +2879,7 @@ export interface components {
         };
         /**
          * Sort
-         * @description The order of the traces of a search: those of equal value by start time, the newest first, those of none last.
+         * @description The order of traces. Equal values are ordered by start time, newest first; traces without a value come last.
          */
         Sort: {
             /**
@@ -3012,7 +3012,7 @@ export interface components {
         };
         /**
          * SpanEvent
-         * @description Something that happened within a span. Members that were not sent are omitted.
+         * @description An event within a span. Missing members are omitted.
          */
         SpanEvent: {
             /** @description The name of the event. */
@@ -3037,7 +3037,7 @@ export interface components {
         };
         /**
          * SpanPreview
-         * @description A span with the beginnings of its texts, each of at most 200 characters. Missing values are omitted.
+         * @description A span with up to 200 characters of each text. Missing values are omitted.
          */
         SpanPreview: {
             /** @description The trace that it is in. */
@@ -3412,7 +3412,7 @@ export interface components {
         };
         /**
          * TimeAxis
-         * @description The buckets of time. Without a bound and without a trace there are none, and only `starts` is present.
+         * @description The time buckets. Without bounds and traces there are no buckets, and only `starts` is present.
          */
         TimeAxis: {
             /** @description The length of a bucket in milliseconds. */
@@ -3490,7 +3490,7 @@ export interface components {
         };
         /**
          * Total
-         * @description How many traces are counted.
+         * @description How the total is counted.
          * @enum {unknown}
          */
         Total: "at_least" | "exact";
@@ -3660,7 +3660,7 @@ export interface components {
         };
         /**
          * TracePreview
-         * @description A trace with the beginnings of its texts, each of at most 200 characters. Missing values are omitted.
+         * @description A trace with up to 200 characters of each text. Missing values are omitted.
          */
         TracePreview: {
             /** @description Unique trace identifier. */

@@ -10,7 +10,7 @@ use imports::{ImportGraph, top_level_modules};
 
 use crate::support::files::paths_below;
 
-/// The top-level modules. Each imports only modules that are listed before it.
+/// The top-level modules. A module imports only modules above it in this list.
 const LAYERS: [&str; 22] = [
     "error",
     "time",

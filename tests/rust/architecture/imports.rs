@@ -1,7 +1,8 @@
-//! Which source file imports which, read from `use` declarations and qualified paths.
+//! The imports among source files, from `use` declarations and qualified paths.
 //!
-//! A name that a module only re-exports is attributed to the file it comes from, so a `mod.rs` that merely declares and
-//! re-exports its children does not depend on them. Code after `#[cfg(test)] mod tests` is ignored.
+//! A name that a module only re-exports is attributed to the file that declares it. So a `mod.rs` that only
+//! declares and re-exports its children does not depend on them. Code after `#[cfg(test)] mod tests` is
+//! ignored.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -26,7 +27,7 @@ struct SourceFile {
 }
 
 impl ImportGraph {
-    /// Returns the imports among `sources`, which are given by path below the root of the crate.
+    /// Returns the imports among `sources`, by path below the root of the crate.
     pub(super) fn of(sources: &BTreeMap<PathBuf, String>) -> Self {
         let sources = sources.iter().filter(|(path, _)| path.as_path() != Path::new("lib.rs"));
         let files: BTreeMap<String, SourceFile> = sources
@@ -41,7 +42,7 @@ impl ImportGraph {
         Self { imports: imports.collect() }
     }
 
-    /// Returns import cycles such that no cycle is left once the last import of each is removed.
+    /// Returns import cycles. Without the last import of each, no cycle remains.
     pub(super) fn cycles(mut self) -> Vec<Vec<String>> {
         let mut found = Vec::new();
         while let Some(cycle) = self.cycle() {
@@ -52,7 +53,7 @@ impl ImportGraph {
         found
     }
 
-    /// Returns the modules of one import cycle, if there is any.
+    /// Returns the modules of one import cycle, if there is one.
     fn cycle(&self) -> Option<Vec<String>> {
         let mut remaining: BTreeSet<&String> = self.imports.keys().collect();
         loop {
@@ -145,7 +146,7 @@ fn resolve(files: &BTreeMap<String, SourceFile>, from: &SourceFile, path: &[Stri
         "self" => from.module.clone(),
         "super" => from.module[..from.module.len() - 1].to_vec(),
         child => {
-            // A path without a prefix may begin with a child module.
+            // A path without a prefix may start with a child module.
             let module = [from.module.clone(), vec![child.to_owned()]].concat();
             files.contains_key(&module.join("::")).then_some(module)?
         }
@@ -180,7 +181,8 @@ pub(super) fn top_level_modules(text: &str) -> BTreeSet<String> {
     found
 }
 
-/// Returns the paths of a use tree with the names they are bound to: `a::{b, c as d}` is `a::b` as `b` and `a::c` as `d`.
+/// Returns the paths of a use tree with their bound names: `a::{b, c as d}` is `a::b` as `b` and `a::c` as
+/// `d`.
 fn expand(tree: &[String]) -> Vec<(Segments, String)> {
     let mut prefix = Segments::new();
     let mut rest = tree;

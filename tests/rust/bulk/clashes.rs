@@ -1,4 +1,4 @@
-//! Imports while the store is at work: segments that change between planning and commit are merged again.
+//! Imports into a busy store: segments that change between the preparation and the commit are merged again.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -16,8 +16,8 @@ use tempfile::TempDir;
 use crate::support::contents::{address, id_of, open, traces_in};
 use crate::support::spans::{EPOCH, MILLISECOND, failed, request, span};
 
-/// Returns a store with traces 1 to 9, three in each of two segments and three in the head; the second span of
-/// trace 1 arrived late.
+/// Returns a store with traces 1 to 9: three in each of two segments and three in the head. The second span
+/// of trace 1 arrived late.
 fn nine(folder: &TempDir) -> TraceStore {
     let store = open(folder);
     for trace in 1..=9 {

@@ -1,4 +1,4 @@
-//! Imports: what is stored, what is rejected, and where an interrupted import resumes.
+//! Imports: stored spans, rejected spans, and resuming an interrupted import.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ fn imported(store: &TraceStore, batches: Vec<RecordBatch>, source: &str) -> Resu
 fn imported_spans_equal_ingested_ones_except_for_created_at() {
     let (one, other) = (TempDir::new().expect("a folder"), TempDir::new().expect("a folder"));
     let (ingested, store) = (open(&one), open(&other));
-    // Trace 2 is in a segment, trace 3 in the head; spans of trace 4 are in both batches.
+    // Trace 2 is in a segment, and trace 3 in the head. Trace 4 has spans in both batches.
     for store in [&ingested, &store] {
         store.ingest(request(&[span(2, 1, 0)])).expect("ingested");
         store.flush().expect("flushed");
@@ -142,7 +142,7 @@ fn a_batch_without_a_span_column_is_rejected() {
 fn spans_are_read_from_every_arrow_layout_of_bytes() {
     let plain = batch(&[span(1, 1, 0), span(2, 1, 0)], 5);
     let spans = plain.column_by_name("span").expect("a column");
-    // The first one is shorter than a view, the second one longer.
+    // The first name is shorter than a view, the second one longer.
     let scopes = ["one", "the name of another scope"]
         .map(|name| proto::InstrumentationScope { name: name.into(), ..Default::default() }.encode_to_vec());
     let plain_scopes: ArrayRef = Arc::new(BinaryArray::from_iter_values(&scopes));
@@ -178,7 +178,7 @@ fn an_interrupted_import_resumes_after_the_durable_steps() {
     let store = open(&folder);
     let spans: Vec<_> = (1..=9).map(|trace| span(trace, 1, 0)).collect();
     let whole = || spans.chunks(2).map(|spans| batch(spans, 0)).collect::<Vec<_>>();
-    // As if the machine had failed after one step with the first four.
+    // Simulates a machine failure after one step with the first four spans.
     let traces = request(&spans[..4]).spans.into_iter().map(|span| {
         let span = Arc::new(spanwise::trace::Span::from_wire(span.wire).expect("an accepted span"));
         Trace::new(span.trace_id, 0).with([span])

@@ -1,4 +1,4 @@
-//! An import into shards that is killed and repeated loses and duplicates nothing.
+//! An import into shards that is killed and repeated loses and duplicates no span.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,12 +21,12 @@ const SHARDS: [&str; 3] = ["0", "10", "11"];
 const TRACES: u64 = 40;
 const SPANS: u64 = 12;
 
-/// Returns the spans of every trace, all first spans before all second ones.
+/// Returns the spans of every trace: all first spans, then all second ones.
 fn spans() -> Vec<proto::Span> {
     (1..=SPANS).flat_map(|id| (1..=TRACES).map(move |trace| span(trace, id, 0))).collect()
 }
 
-/// Opens a store for each prefix, in a folder of its own.
+/// Opens a store for each prefix, in its own folder.
 fn stores(folder: &Path) -> Vec<TraceStore> {
     let open_one = |prefix: &&str| {
         let place = folder.join(format!("shard-{prefix}"));
@@ -35,7 +35,7 @@ fn stores(folder: &Path) -> Vec<TraceStore> {
     SHARDS.iter().map(open_one).collect()
 }
 
-/// Imports in steps of a few traces.
+/// Imports a few traces per step.
 fn run(stores: &[TraceStore]) -> (u64, u64) {
     let (spans, map) = (spans(), ShardMap::new(&SHARDS).expect("a map"));
     let stores: Vec<&TraceStore> = stores.iter().collect();

@@ -12,7 +12,7 @@ use spanwise::otlp::{proto, wire};
 
 use crate::support::spans::body;
 
-/// Returns `spans` as a batch that an import reads, whose traces were first received at `created_at`.
+/// Returns `spans` as an import batch. `created_at` is the receipt time of their traces.
 pub(crate) fn batch(spans: &[proto::Span], created_at: i64) -> RecordBatch {
     let message = body(spans);
     let spans = wire::split(message.clone()).expect("a good message");

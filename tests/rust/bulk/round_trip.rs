@@ -59,7 +59,7 @@ fn fill(store: &TraceStore, requests: &[(Vec<(u64, u64)>, u64)]) {
     }
 }
 
-/// Returns every page of runs and sessions, as a caller reads them.
+/// Returns every page of runs and sessions.
 fn all_pages(snapshot: &Snapshot) -> Vec<(Vec<u8>, u64)> {
     let filters = [r"{}", r#"{"op": "EQ", "key": "status", "value": "ERROR"}"#];
     let mut all_pages = Vec::new();
@@ -121,7 +121,7 @@ proptest! {
             prop_assert_eq!(contents(&copy.snapshot()), contents(&snapshot));
             prop_assert_eq!(all_pages(&copy.snapshot()), all_pages(&snapshot));
             copy.close().expect("closed");
-            // The import is durable; repeating it adds nothing.
+            // The import is durable, and repeating it adds no span.
             prop_assert_eq!(contents(&open(&to).snapshot()), contents(&snapshot));
         }
     }

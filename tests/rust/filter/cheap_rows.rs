@@ -1,11 +1,11 @@
-//! What a search finds on its own thread, because waking another would take longer.
+//! Searches that are fast enough for the calling thread, because waking another thread would take longer.
 
 use serde_json::json;
 
 use super::compiled;
 use super::indexed::{indexed, rows};
 
-/// What is found without another thread: lists as they lie in the index, what one column counts, and what few rows are asked.
+/// Cheap searches: lists stored in the index, counts of one column, and checks of a few rows.
 #[test]
 fn what_few_rows_decide_is_soon_found() {
     let rows = rows(9_000, 900, 3);
@@ -35,7 +35,7 @@ fn what_few_rows_decide_is_soon_found() {
         of_user(&piece),
         of_user(&or(status.clone(), piece.clone())),
         or(user(0), of_user(&status)),
-        // The user leaves few rows to the piece, though the status is beside both.
+        // The user condition leaves few rows for the text condition, although the status applies to both.
         json!({"op": "AND", "conditions": [status.clone(), not(or(not(user(0)), not(piece.clone())))]}),
     ] {
         assert!(read(&few).is_some_and(|read| (1..100).contains(&read)), "{few}");

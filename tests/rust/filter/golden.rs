@@ -1,4 +1,4 @@
-//! The golden cases of `tests/cases/`, which the Python tests read too.
+//! The golden cases of `tests/cases/`, which the Python tests also read.
 
 use std::collections::HashMap;
 use std::fs;

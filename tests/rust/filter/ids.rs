@@ -1,4 +1,5 @@
-//! Masks of texts that begin, end or are as long as others, in blocks and words of texts that are all of one length and not.
+//! Text masks for prefixes, suffixes and lengths, in blocks and words with texts of equal and of different
+//! lengths.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use super::{compiled, mask};
 
 const TYPES: [DataType; 3] = [DataType::Utf8, DataType::LargeUtf8, DataType::Utf8View];
 
-/// Returns texts of which many have their first or last eight bytes in common with others; `\0` is a byte like others.
+/// Returns texts that often share their first or last eight bytes. `\0` is an ordinary byte.
 fn texts() -> impl Strategy<Value = String> {
     prop_oneof![
         3 => "[ab]{32}".prop_map(|text| format!("{}{}", &text[..2].repeat(6), &text[12..])),
@@ -22,7 +23,7 @@ fn texts() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Returns whether the text is one that the condition finds, by the operators of Rust.
+/// Returns `true` if the condition matches the text, according to the operators of Rust.
 fn is_found(operator: &str, text: &str, literals: &[String]) -> bool {
     let one = literals[0].as_str();
     match operator {
@@ -46,7 +47,7 @@ fn condition(operator: &str, literals: &[String]) -> Value {
     }
 }
 
-/// Returns the texts as a column of a type, once plain and once in a dictionary.
+/// Returns the texts as a column of a type, once plain and once as a dictionary.
 fn columns(texts: &[Option<&str>], kind: &DataType) -> [ArrayRef; 2] {
     let plain: ArrayRef = Arc::new(StringArray::from(texts.to_vec()));
     let coded = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
@@ -61,9 +62,10 @@ proptest! {
 
     #[test]
     fn texts_that_are_alike_are_told_apart(
-        // Half of them are listed: in some lists so many begin and end alike that texts are hashed as a whole.
+        // Half of them are in the filter's list. Many equal prefixes and suffixes in a list cause whole texts
+        // to be hashed.
         pool in prop::collection::vec(texts(), 1..60),
-        // Runs of rows: some have one text, some several, and so words of texts of one length and of many.
+        // Runs of rows with one text or several, to get words with texts of one length and of many.
         runs in prop::collection::vec((any::<prop::sample::Index>(), 1..4_usize, 1..300_usize), 1..12),
         missing in 2..400_usize,
         others in prop::collection::vec(texts(), 1..3),

@@ -1,4 +1,4 @@
-//! A filter matches the same rows of an index as of a batch, judged by the naive evaluator.
+//! A filter matches the same rows with an index as with a batch, according to the naive evaluator.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ use crate::support::random::Random;
 const NUMBERS: [i64; 12] =
     [0, 1, 2, -1, 3, 45, 1_000, 70_000, 1 << 40, 9_007_199_254_740_993, i64::MAX, i64::MIN];
 
-/// Returns rows in the order of a segment; the smaller `variety`, the fewer distinct texts.
+/// Returns rows in the order of a segment. A smaller `variety` gives fewer distinct texts.
 pub(super) fn rows(count: usize, variety: u64, seed: u64) -> Vec<TraceRow> {
     let mut random = Random::new(seed);
     let mut rows: Vec<TraceRow> = (0..count).map(|_| row(variety, &mut random)).collect();
@@ -178,7 +178,7 @@ proptest! {
     }
 }
 
-/// Enough rows for every kind of plan: frequent values, long lists, zones of instants.
+/// Enough rows for every type of plan: frequent values, long lists, zones of instants.
 #[test]
 fn index_rows_of_a_large_segment_equal_its_mask() {
     use proptest::strategy::ValueTree as _;
@@ -196,7 +196,7 @@ fn index_rows_of_a_large_segment_equal_its_mask() {
     }
 }
 
-/// Enough values that a search for texts in them is the last thing that is done, and then of few rows or of none.
+/// Enough values that a text search in them is evaluated last, on few or no remaining rows.
 #[test]
 fn what_takes_long_to_look_up_is_found_among_few_rows_and_many() {
     let rows = rows(50_000, 1 << 40, 11);
@@ -308,7 +308,7 @@ fn truncated_foreign_and_damaged_indexes_are_rejected() {
     for place in (0..content.len()).step_by(13) {
         let mut flipped = content.clone();
         flipped[place] ^= 1 << (place % 8);
-        // Padding between two sections belongs to neither.
+        // Padding between two sections belongs to no section.
         silent += usize::from(opened(&flipped, "rows").is_some_and(is_sound));
         assert!(flipped[place] != content[place]);
     }
@@ -319,8 +319,7 @@ fn truncated_foreign_and_damaged_indexes_are_rejected() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Ids are found by interpolation; ids that share their first bytes, or cluster at either end, are found all
-    /// the same.
+    /// Ids are found by interpolation search, even if they share their first bytes or cluster at either end.
     #[test]
     fn every_id_is_found_in_any_distribution(count in 0..900_usize, shape in 0..5_u32, seed: u64) {
         let mut random = Random::new(seed);

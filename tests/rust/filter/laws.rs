@@ -209,7 +209,7 @@ proptest! {
     #[test]
     fn a_mask_of_many_rows_is_that_of_each(
         (table, filter) in (tables(), filters()),
-        // Rows beside each other are alike, so that some blocks have few rows that are left, and others many.
+        // Adjacent rows are alike, so that some blocks have few open rows and others many.
         runs in prop::collection::vec((any::<prop::sample::Index>(), 1..6_000_usize), 0..32),
         skipped in 0..100_usize,
     ) {
@@ -300,7 +300,7 @@ fn a_batch_without_the_column_is_rejected() {
         Err(Error::Batch(message)) => message,
         other => panic!("{source} gave {other:?}"),
     };
-    // Evaluation would not reach the second part: the first leaves no row.
+    // Evaluation would not reach the second part, because the first one leaves no row.
     let skipped =
         r#"{"op":"AND","conditions":[{"op":"EQ","key":"name","value":"b"},{"op":"EXISTS","key":"user_id"}]}"#;
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Batches in every layout that a column may have, with the plain values they contain.
+//! Batches in every possible column layout, with their plain values.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use spanwise::schema::{FIELDS, FieldInfo, FieldType};
 
 use super::oracle::{Cell, Row};
 
-/// Texts that rows contain and filters use: case pairs beyond ASCII, pattern metacharacters, ids.
+/// Texts for rows and filters: case pairs outside ASCII, pattern metacharacters, ids.
 pub(crate) const TEXTS: [&str; 24] = [
     "",
     "a",
@@ -42,7 +42,7 @@ pub(crate) const TEXTS: [&str; 24] = [
     "zoe\u{301}",
 ];
 
-/// Times around the boundaries of units, as filters write them, with nanoseconds since 1970.
+/// Times around the boundaries of units, in filter syntax and in nanoseconds since 1970.
 pub(super) const TIMES: [(&str, i128); 8] = [
     ("1970-01-01", 0),
     ("1970-01-01T00:00:00.000000001Z", 1),
@@ -54,7 +54,7 @@ pub(super) const TIMES: [(&str, i128); 8] = [
     ("9999-12-30", 253_402_128_000_000_000_000),
 ];
 
-/// How a column is built: its layout, and for each row which value, if any.
+/// The layout of a column, and the value of each row (`None` for NULL).
 pub(super) type Plan = (u8, Vec<Option<u8>>);
 
 /// A batch, and the values of each row.
@@ -80,7 +80,8 @@ impl Table {
     }
 }
 
-/// Returns random tables: every column has its own layout, values may be missing anywhere, some are sliced.
+/// Returns random tables. Every column has its own layout, any value may be NULL, and some columns are
+/// sliced.
 pub(super) fn tables() -> impl Strategy<Value = Table> {
     (0..70usize, 0..4usize).prop_flat_map(|(rows, skipped)| {
         let seed = prop_oneof![1 => Just(None), 4 => any::<u8>().prop_map(Some)];
@@ -89,7 +90,7 @@ pub(super) fn tables() -> impl Strategy<Value = Table> {
     })
 }
 
-/// Returns a table whose columns have one layout and contain every value, and missing ones.
+/// Returns a table whose columns have one layout and contain every value and NULL.
 pub(super) fn every_value(layout: u8) -> Table {
     let seeds: Vec<Option<u8>> = (0..60).map(Some).chain([None]).collect();
     table(&vec![(layout, seeds); FIELDS.len()], 0)
@@ -141,8 +142,7 @@ fn text_column((layout, seeds): &Plan, pool: &[&str]) -> (ArrayRef, Vec<Option<C
     (array, cells.collect())
 }
 
-/// Returns a dictionary that contains each text twice and a null; a row without a value has no code, or that of the
-/// null.
+/// Returns a dictionary with each text twice and a null. A NULL row has no code, or the code of the null.
 fn dictionary<K>(seeds: &[Option<u8>], pool: &[&str], plain: &DataType) -> ArrayRef
 where
     K: arrow_array::types::ArrowDictionaryKeyType,

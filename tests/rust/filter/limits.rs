@@ -8,13 +8,13 @@ use spanwise::filter::{
 
 const LEAF: &str = r#"{"op":"EXISTS","key":"name"}"#;
 
-/// Returns a condition at level `levels`, inside `NOT`s.
+/// Returns a condition at level `levels`, nested in `NOT`s.
 fn nested(levels: usize) -> String {
     let around = levels - 1;
     format!("{}{LEAF}{}", r#"{"op":"NOT","condition":"#.repeat(around), "}".repeat(around))
 }
 
-/// Returns an `OR` that together with its parts is `conditions` conditions.
+/// Returns an `OR` that, including its parts, counts as `conditions` conditions.
 fn wide(conditions: usize) -> String {
     format!(r#"{{"op":"OR","conditions":[{}]}}"#, vec![LEAF; conditions - 1].join(","))
 }
@@ -28,7 +28,7 @@ fn pattern(operator: &str, bytes: usize) -> String {
     format!(r#"{{"op":"{operator}","key":"name","value":"{}"}}"#, "x".repeat(bytes))
 }
 
-/// Returns axes in one another, inside of `SPAN`.
+/// Returns nested axes within a `SPAN`.
 fn axes(count: usize) -> String {
     let inner = format!("{}{LEAF}{}", r#"{"op":"CHILD","where":"#.repeat(count), "}".repeat(count));
     format!(r#"{{"op":"SPAN","where":{inner}}}"#)

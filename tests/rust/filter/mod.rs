@@ -19,7 +19,7 @@ fn compiled(source: &str) -> Filter {
     Filter::compile(source.as_bytes()).unwrap_or_else(|error| panic!("{source}: {error}"))
 }
 
-/// Returns the mask of a filter over a batch that has all columns it reads.
+/// Returns the mask of a filter over a batch that has all columns of the filter.
 fn mask(filter: &Filter, batch: &RecordBatch) -> Vec<bool> {
     let mask = filter.mask(batch).expect("every column is there");
     assert_eq!(mask.null_count(), 0, "a mask is never null");

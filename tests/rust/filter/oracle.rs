@@ -1,4 +1,4 @@
-//! The naive evaluator: one row at a time over plain values, straight from the filter's JSON.
+//! The naive evaluator: evaluates the filter's JSON row by row on plain values.
 
 use std::cmp::Ordering;
 
@@ -16,12 +16,12 @@ pub(crate) enum Cell {
     Instant(i128),
 }
 
-/// A row: the value of every field that has one.
+/// A row: the value of every non-NULL field.
 pub(crate) trait Row {
     fn cell(&self, key: &str) -> Option<&Cell>;
 }
 
-/// Returns whether `filter` is true for `row`; `None` is unknown.
+/// Returns the truth of `filter` for `row`; `None` is unknown.
 pub(crate) fn truth(filter: &Value, row: &dyn Row) -> Option<bool> {
     if filter.is_null() || filter.as_object().is_some_and(serde_json::Map::is_empty) {
         return Some(true);
@@ -72,7 +72,7 @@ fn text(cell: &Cell) -> &str {
     text
 }
 
-/// Returns the text that a field's value is compared with.
+/// Returns the text to compare a field's value with.
 fn wanted(key: &str, value: &Value) -> String {
     let text = value.as_str().expect("a string");
     match key {
@@ -104,7 +104,7 @@ fn order(key: &str, cell: &Cell, value: &Value) -> Ordering {
     }
 }
 
-/// Compares the integer part first, then whether there is a fraction.
+/// Compares the integer part first, then the fraction.
 #[allow(clippy::cast_possible_truncation, reason = "the number was found to be below 2^100")]
 fn whole_against_floating(whole: i128, floating: f64) -> Ordering {
     if floating.abs() >= 2f64.powi(100) {

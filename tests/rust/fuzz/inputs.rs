@@ -50,8 +50,8 @@ fn assert_storable(body: &[u8], content_type: &str) {
     }
 }
 
-/// Asserts that a request body with log records is rejected, or that its fragments can be stored, replayed and rendered
-/// with the spans that they name.
+/// Asserts that a request body with log records is rejected, or that its fragments can be stored, replayed
+/// and rendered with their spans.
 fn assert_log_storable(body: &[u8], content_type: &str) {
     let now = EPOCH + 365 * 86_400_000 * MILLISECOND;
     let decoded = match otlp::decode_logs(Bytes::copy_from_slice(body), content_type, None, now) {
@@ -160,7 +160,7 @@ fn logs_json() {
 
 #[test]
 fn fragments() {
-    // Anything may stand in the field of a document or of a write-ahead log entry; it is damage or fragments.
+    // The field of a document or of a write-ahead log entry may have any content; it is damage or fragments.
     let kept = logs(&[log(1, 1, 1), log(1, 2, 2)]).fragments;
     let mut document = body(&[span(1, 1, 0)]).to_vec();
     append_fragments(&mut document, &kept);

@@ -1,11 +1,11 @@
 //! Fuzzing without a special toolchain: a seeded mutator over a stored corpus.
 //!
-//! A target is a property that must hold for any bytes. A run mutates inputs of the corpus and checks the property for
-//! each. A run is short unless `FUZZ_SECONDS` sets its duration per target; `FUZZ_SEED` reproduces its inputs. An
-//! input that violates the property is written to `target/fuzz/`. Add it to `tests/fuzz/corpus/<target>/`, which
-//! every run checks first.
+//! A target is a property that must hold for any bytes. A run mutates inputs of the corpus and checks the
+//! property for each. A run is short unless `FUZZ_SECONDS` sets its duration per target; `FUZZ_SEED`
+//! reproduces its inputs. An input that violates the property is written to `target/fuzz/`. Add it to
+//! `tests/fuzz/corpus/<target>/`, which every run checks first.
 //!
-//! The mutator is not guided by coverage, as that of `cargo fuzz` is.
+//! Unlike `cargo fuzz`, the mutator is not guided by coverage.
 
 mod inputs;
 mod mutate;

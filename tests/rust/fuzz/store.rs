@@ -1,7 +1,7 @@
 //! The objects of a store: write-ahead log, manifests, and the files of segments.
 //!
-//! Two properties. A damaged object is reported, or the store has the same content as before, but never another one. And
-//! an object forged with correct checksums may change the content, but must not cause a panic.
+//! There are two properties. Damage to an object is reported or does not change the content of the store. An
+//! object that is forged with correct checksums may change the content, but must not cause a panic.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::support::logs::{log, logs};
 use crate::support::memory::Memory;
 use crate::support::spans::{below, request, span, with};
 
-/// Returns a small store with two segments, one of which has a deletion vector, and a write-ahead log.
+/// Returns a small store with two segments and a write-ahead log. One segment has a deletion vector.
 fn small_store() -> Memory {
     let memory = Memory::default();
     let store = TraceStore::open_in(Arc::new(memory.clone()), Options::default()).expect("a store");
@@ -37,7 +37,7 @@ fn small_store() -> Memory {
     memory
 }
 
-/// The creation time, the spans and the fragments of each trace, those that wait for their spans included.
+/// The creation time, the spans and the fragments of each trace, including traces without spans.
 type StoreContent = BTreeMap<String, (i64, Vec<WireSpan>, Vec<Fragment>)>;
 
 /// Opens the store and reads all of it.
@@ -57,7 +57,7 @@ fn read(memory: &Memory) -> Result<StoreContent> {
     Ok(held)
 }
 
-/// Returns what was found, or `None` for damage. Panics on any other error.
+/// Returns the result, or `None` for damage. Panics on any other error.
 fn allow_damage<T>(found: Result<T>) -> Option<T> {
     match found {
         Ok(found) => Some(found),
@@ -79,7 +79,8 @@ fn golden() -> Memory {
     Memory::of_folder(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/store-1"))
 }
 
-/// Returns the paths of one kind of object in the store, and the contents of these and of those in the golden store.
+/// Returns the paths of one type of object in the store, and the contents of these and of the golden store's
+/// objects.
 fn objects(store: &Memory, folder: &str, suffix: &str) -> (Vec<String>, Vec<Vec<u8>>) {
     let golden = golden();
     let paths = store.paths(folder, suffix);

@@ -1,4 +1,4 @@
-//! Requests and their results, as a table that the Python tests read too.
+//! Requests and their results, as a table that the Python tests also read.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -14,7 +14,7 @@ use super::rendering::render;
 use super::samples::{any_groups, any_span, encode, good_span, request, request_under};
 use super::{NOW_NANOS, captured, decode_json, decode_protobuf};
 
-/// A field that no version of OTLP has: number 1,000, the text `later`.
+/// A field that no version of OTLP defines: number 1,000, the text `later`.
 const UNKNOWN_FIELD: &[u8] = b"\xc2\x3e\x05later";
 
 fn wires(export: &DecodedRequest) -> Vec<WireSpan> {
@@ -61,7 +61,7 @@ fn value_ref_of(value: Option<&Value>) -> ValueRef<'_> {
     }
 }
 
-/// Decodes `body` under every pair of headers and checks what holds for any result.
+/// Decodes `body` with every pair of headers and checks the properties of all results.
 fn decode_every_way(body: &Bytes) {
     for content_type in ["application/x-protobuf", "application/json"] {
         for content_encoding in [None, Some("gzip"), Some("deflate")] {
@@ -105,7 +105,7 @@ proptest! {
     ) {
         let mut sent = span.encode_to_vec();
         if again {
-            // Every field twice: those that are not lists are merged.
+            // Every field occurs twice. Fields that are not lists are merged.
             sent.extend(sent.clone());
         }
         for (place, byte) in damages {

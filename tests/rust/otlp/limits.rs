@@ -1,4 +1,4 @@
-//! Every limit at its maximum and one above: whatever exceeds a limit is counted and described, never truncated.
+//! Every limit at its maximum and one above. Excess data is counted and described, never truncated.
 
 use std::fmt::Write as _;
 
@@ -95,7 +95,7 @@ fn sizes() {
     };
     let reason = "attribute `input.value` of 4194305 bytes, expected at most 4194304";
     assert_limit(&with_value(MAX_VALUE_BYTES), &with_value(MAX_VALUE_BYTES + 1), reason);
-    // Each element of a list takes its own length and two headers, of five bytes each.
+    // Each element of a list takes its own length and two headers of five bytes.
     let with_list = |length| Span {
         attributes: vec![attribute(
             "input.value",
@@ -263,7 +263,7 @@ fn many_small_spans() -> Vec<u8> {
     request(std::iter::repeat_n(span.encode_to_vec(), 600_000))
 }
 
-/// Returns a request with a resource of 1 MiB that each of a hundred traces would store a copy of.
+/// Returns a request with a resource of 1 MiB that each of a hundred traces would store.
 fn large_resource_in_many_traces() -> Vec<u8> {
     let attributes = vec![attribute("k", Value::StringValue("x".repeat(1 << 20)))];
     let resource = Bytes::from(Resource { attributes, ..Resource::default() }.encode_to_vec());

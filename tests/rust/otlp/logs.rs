@@ -167,7 +167,7 @@ fn metrics_are_counted() {
         json!({"resourceMetrics": [{"scopeMetrics": [{"metrics": [{"name": "a"}, {"name": "b"}]}]}]});
     assert_eq!(count(metrics.to_string().as_bytes(), "application/json"), Ok(2));
     assert_eq!(count(b"{}", "application/json"), Ok(0));
-    // A record has the place of a metric.
+    // A record has the same position in its message as a metric.
     assert_eq!(count(&log_body(&[log(1, 1, 1), log(1, 1, 2)]), "application/x-protobuf"), Ok(2));
     assert_eq!(count(b"", "application/x-protobuf"), Ok(0));
     let wrong = r#"{"resourceMetrics": [{"scopeMetrics": [{"metrics": [7]}]}]}"#;

@@ -25,7 +25,7 @@ fn decode_json(body: impl Into<Bytes>) -> Result<DecodedRequest> {
     otlp::decode(body.into(), "application/json", None, NOW_NANOS)
 }
 
-/// Returns the Python exception that an error becomes, and its message.
+/// Returns the Python exception for an error, and its message.
 fn exception_of(error: &Error) -> (&'static str, String) {
     let class = match error {
         Error::Decode(_) => "DecodeError",

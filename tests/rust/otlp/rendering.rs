@@ -1,4 +1,4 @@
-//! Renders messages as OTLP/JSON, written independently of the code that reads it.
+//! Renders messages as OTLP/JSON, independently of the engine's parser.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;

@@ -1,4 +1,4 @@
-//! Facets equal those of the naive evaluator; those of all users add up to the whole.
+//! Facets equal the result of the naive evaluator, and the facets of all users add up to the whole.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -48,12 +48,11 @@ fn text<'a>(row: &'a TraceRow, field: &str) -> Option<&'a str> {
     }
 }
 
-/// A request for facets.
 #[derive(Debug, Clone)]
 struct Question {
     fields: Vec<&'static str>,
     limit: usize,
-    /// Which of the fields is narrowed, and to what.
+    /// The field that is narrowed, and its prefix.
     prefix: Option<(&'static str, &'static str)>,
     exclude_own: bool,
 }
@@ -79,7 +78,7 @@ impl Question {
         }
     }
 
-    /// Returns what a store with `rows` answers, computed row by row.
+    /// Returns the expected response of a store with `rows`, computed row by row.
     fn naive(&self, rows: &[&TraceRow], filter: &Value) -> (Value, u64, Vec<&'static str>) {
         let matching = |filter: &Value| -> Vec<&TraceRow> {
             rows.iter().copied().filter(|row| truth(filter, &plain(row)) == Some(true)).collect()
@@ -113,7 +112,7 @@ fn facet(rows: &[&TraceRow], field: &str, prefix: &str, limit: usize) -> Value {
     })
 }
 
-/// Returns a filter without its conditions on a field, or `None` if one of them cannot be told from others.
+/// Returns a filter without its conditions on a field, or `None` if they cannot be separated from others.
 fn without(filter: &Value, field: &str) -> Option<Value> {
     let left: Vec<Value> =
         members(filter).into_iter().filter(|member| !keys(member).contains(field)).collect();

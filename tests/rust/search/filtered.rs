@@ -1,4 +1,4 @@
-//! For random stores and filters, rows, totals, pages and sessions equal those of the naive evaluator.
+//! For random stores and filters, rows, totals, pages and sessions equal the results of the naive evaluator.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -17,8 +17,8 @@ use crate::filter::layouts::TEXTS;
 use crate::filter::oracle::truth;
 use crate::support::spans::{failed, request, span, with};
 
-/// An operation on a store: ingest of a span, given by its trace and by what selects its texts and its attributes;
-/// a seal; a deletion of some traces; a merge.
+/// An operation on a store: ingest of a span (its trace, and selectors of its texts and attributes), a flush,
+/// a deletion of some traces, or a merge.
 #[derive(Debug, Clone)]
 pub(super) enum Operation {
     Span(u64, u8, u8),

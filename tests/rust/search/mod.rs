@@ -21,7 +21,7 @@ use tempfile::TempDir;
 use crate::support::files::newest;
 use crate::support::spans::{EPOCH, MILLISECOND, failed, request, span, with};
 
-/// A trace of one span.
+/// A trace with one span.
 #[derive(Debug, Clone)]
 struct Run {
     trace: u64,
@@ -73,7 +73,7 @@ fn runs() -> impl Strategy<Value = Vec<Run>> {
     })
 }
 
-/// Returns a store that holds `runs`, some sealed and some in the head; every chunk of `chunk` runs is one request.
+/// Returns a store with `runs`, some flushed and some in the head. Each chunk of `chunk` runs is one request.
 /// Half-way, every `doomed`-th stored trace is deleted, and removed from `runs`.
 fn stored(runs: &mut Vec<Run>, chunk: usize, seal_after: usize, doomed: u64) -> (TempDir, TraceStore) {
     let folder = tempfile::tempdir().expect("a folder");
@@ -211,7 +211,7 @@ fn concurrent_searches_agree_on_session_numbers() {
     assert_eq!(pages[0].total_count, 7);
 }
 
-/// Returns the sessions of `runs` as the response shows them, grouped one run at a time.
+/// Returns the expected sessions of `runs`, grouped one run at a time.
 fn grouped(runs: &[Run]) -> Vec<Value> {
     let mut sessions: BTreeMap<(String, Option<u8>), Vec<&Run>> = BTreeMap::new();
     for run in runs {
@@ -221,7 +221,7 @@ fn grouped(runs: &[Run]) -> Vec<Value> {
     }
     let mut rows: Vec<(u64, Value)> =
         sessions.into_iter().map(|((session, _), runs)| row(&session, runs)).collect();
-    // Stable: of the same session id, the session without a user is first.
+    // The sort is stable. For equal session ids, the session without a user is first.
     rows.sort_by_key(|(last, row)| (Reverse(*last), row["session_id"].to_string()));
     rows.into_iter().map(|(_, row)| row).collect()
 }
@@ -260,7 +260,7 @@ fn a_trace_that_the_filter_does_not_match_is_absent() {
     let own = Filter::all().restrict("user_id", "user.id-1").expect("a restriction");
     let foreign = Filter::all().restrict("user_id", "user.id-2").expect("a restriction");
     let span_id = SpanId::from_hex("0000000000000001").expect("an id");
-    // In segments only, in both, and in the head only; some of them deleted or none.
+    // In segments only, in both, and in the head only, with and without deletions.
     for (seal_after, doomed) in [0, 1, 2, 9].into_iter().flat_map(|after| [(after, 0), (after, 2)]) {
         let run = |trace| Run {
             trace,
@@ -332,7 +332,7 @@ fn a_damaged_trace_is_marked_and_the_others_of_its_page_are_whole() {
         members.insert("damaged".into(), true.into());
         if level == Detail::Full {
             members.insert("tree".into(), Value::Array(Vec::new()));
-            members.remove("cost"); // it is reckoned from the spans
+            members.remove("cost"); // it is computed from the spans
         }
         assert_eq!(found[1], expected);
         let trace_id = TraceId::from_hex(expected["trace_id"].as_str().expect("an id")).expect("an id");

@@ -1,4 +1,5 @@
-//! Laws of readers that follow a store: what is committed is seen once, its last state arrives, and nothing of others.
+//! Laws of live tails: a commit is seen once, the last state of a trace arrives, and traces of other users do
+//! not.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -17,19 +18,19 @@ use crate::bulk::batch;
 use crate::support::contents::{address, traces_in};
 use crate::support::spans::{failed, request, span, with};
 
-/// Something that happens to a store that is followed.
+/// A step of a followed store.
 #[derive(Debug, Clone)]
 enum Step {
-    /// A request brings spans: trace, span, user, and whether it failed.
+    /// A request with spans: trace, span, user, and `true` for a failure.
     Ingest(Vec<(u64, u64, u8, bool)>),
-    /// Traces are imported.
+    /// An import of traces.
     Import(Vec<u64>),
     Flush,
     Compact,
     Delete(u64),
-    /// Readers take at most so many traces each, so many milliseconds later.
+    /// Readers take at most this many traces each, this many milliseconds later.
     Poll(usize, u64),
-    /// The connections are lost after so many of the last events.
+    /// The connections are lost after this many of the last events.
     Reconnect(u64),
 }
 
@@ -53,7 +54,7 @@ const FILTERS: [&str; 3] = [
     r#"{"op":"EQ","key":"user_id","value":"user-0"}"#,
 ];
 
-/// A reader and what it got, as its client remembers it.
+/// A reader and its received events, as its client remembers them.
 struct Reader {
     filter: Filter,
     tail: Tail,
@@ -65,7 +66,7 @@ impl Reader {
         Self { tail: Tail::new(filter.clone(), store.snapshot().changes()), filter, events: Vec::new() }
     }
 
-    /// Returns the traces that were sent, in order, with the time of each.
+    /// Returns the sent traces, in order, with the time of each.
     fn traces(&self) -> impl Iterator<Item = (Instant, Value)> {
         let traces = self.events.iter().filter(|(_, event)| event.kind == EventKind::Trace);
         traces.map(|(at, event)| (*at, serde_json::from_slice(&event.body).expect("a JSON object")))
@@ -90,7 +91,7 @@ fn take(store: &TraceStore, readers: &mut [Reader], wanted: usize, now: Instant)
     !is_empty || polled.has_deferred
 }
 
-/// Takes everything that there is.
+/// Takes all pending events.
 fn drain(store: &TraceStore, readers: &mut [Reader], mut now: Instant) {
     while take(store, readers, MAX_QUEUED, now) {
         now += MIN_INTERVAL;
@@ -174,7 +175,7 @@ proptest! {
                 last.insert(id, item);
             }
             for (id, item) in found(&store, &reader.filter) {
-                // A trace that nothing changed since is not sent, and one that was is sent as it is.
+                // An unchanged trace is not sent again, and a changed one is sent in its current state.
                 if let Some(sent) = last.get(&id) {
                     prop_assert_eq!(sent, &item);
                 }
@@ -261,7 +262,7 @@ fn spans_that_are_known_already_are_no_update() {
     let mut now = Instant::now();
     for later in [0, 2_000] {
         store.ingest(request(&spans_of(vec![(1, 1, 0, false)]))).expect("ingested");
-        // The repeated span is written again in a request that brings another trace.
+        // The repeated span is written again in a request with another trace.
         store.ingest(request(&spans_of(vec![(1, 1, 0, false), (2 + later, 1, 0, false)]))).expect("ingested");
         store.flush().expect("flushed");
         now += Duration::from_millis(later);

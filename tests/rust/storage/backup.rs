@@ -1,4 +1,4 @@
-//! A backup of a store in use holds everything that was acknowledged before the backup started.
+//! A backup of a store in use contains everything that was acknowledged before the backup started.
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -38,7 +38,7 @@ fn backups_under_load_hold_everything_acknowledged_before() {
                 if is_stopped.load(Ordering::Relaxed) {
                     break;
                 }
-                // A new trace, and a late span of one that is sealed by now.
+                // A new trace, and a late span of a flushed one.
                 let spans = [span(number, 1, 0), span(number / 2 + 1, number + 1, 0)];
                 store.ingest(request(&spans)).expect("ingested");
                 acknowledged.store(number, Ordering::Release);

@@ -1,4 +1,4 @@
-//! Damage is reported with its object; a store is never silently smaller than it was.
+//! Damage is reported with its object. A store never silently loses data.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -32,8 +32,8 @@ fn assert_reported(folder: &TempDir, path: &Path) {
     }
 }
 
-/// Returns the objects of the store except the manifests, without which the others cannot be found, and except empty
-/// write-ahead objects.
+/// Returns the objects of the store, without empty write-ahead objects and without the manifests, which are
+/// needed to find the others.
 fn live_objects(wanted: &BTreeMap<PathBuf, Vec<u8>>) -> impl Iterator<Item = (&PathBuf, &Vec<u8>)> {
     wanted.iter().filter(|(path, content)| {
         let is_live_wal = path.extension().is_none_or(|kind| kind != "wal") || content.len() > 56;
@@ -58,7 +58,7 @@ fn a_missing_or_truncated_object_is_reported() {
     assert_eq!(seen, 3 * 2 + 1 + 2, "three segments, a deletion vector, two write-ahead objects");
 }
 
-/// Asserts that every way to read the store finds `held`, or names something that is missing.
+/// Asserts that every way to read the store finds `held`, or reports a missing object.
 fn assert_not_silent(folder: &TempDir, held: &Contents, removed: &Path) {
     let read_only = || TraceStore::open_read_only(address(folder)).map(|snapshot| contents(&snapshot));
     let check = || TraceStore::check(address(folder)).map(|_| held.clone());
@@ -114,7 +114,7 @@ fn a_flipped_bit_is_reported() {
     let wanted = files(folder.path());
     for (path, content) in live_objects(&wanted) {
         let is_wal = path.extension().is_some_and(|kind| kind == "wal");
-        // A denser sample of the write-ahead log than of the other objects.
+        // The sample of the write-ahead log is denser than the sample of the other objects.
         for place in (0..content.len()).step_by(if is_wal { 7 } else { content.len() / 5 }) {
             let mut damaged = content.clone();
             damaged[place] ^= 1 << (place % 8);
@@ -183,7 +183,7 @@ fn late_spans_of_a_damaged_trace_are_rejected_by_themselves() {
     let trace_id = request(&[span(1, 1, 0)]).spans[0].trace_id;
     let row = store.snapshot().find(trace_id).expect("a row").1;
     let mut damaged = sound.clone();
-    // Documents are in the order of their rows, and these two have the same length.
+    // Documents are in row order, and these two have the same length.
     damaged[row * sound.len() / 2 + 20] ^= 1;
     fs::write(&documents, damaged).expect("written");
     let report = store.ingest(request(&[span(1, 2, 0), span(3, 1, 0), span(1, 3, 0)])).expect("ingested");

@@ -1,4 +1,4 @@
-//! Storage whose n-th operation fails, for every n: everything acknowledged is recovered.
+//! Storage whose n-th operation fails, for every n. Everything acknowledged is recovered.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::support::contents::{Contents, contents, id_of, traces_in};
 use crate::support::memory::Memory;
 use crate::support::spans::{request, span};
 
-/// How an operation fails.
+/// The type of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Failure {
     /// The operation has no effect.
@@ -128,16 +128,17 @@ impl ObjectWriter for FailingWriter {
 const REQUESTS: [&[(u64, u64)]; 5] =
     [&[(1, 1), (2, 1)], &[(1, 2), (3, 1)], &[(2, 2)], &[(1, 1), (1, 3)], &[(4, 1), (3, 2)]];
 
-/// What must be true after a run.
+/// The conditions after a run.
 #[derive(Default)]
 struct Expected {
-    /// Spans that must be there.
+    /// Spans that must be stored.
     acknowledged: Vec<(u64, u64)>,
-    /// Traces that must not be there.
+    /// Traces that must not be stored.
     deleted: Vec<u64>,
 }
 
-/// Opens a store, ingests, flushes, deletes and compacts; returns what must be true afterwards.
+/// Opens a store, ingests, flushes, deletes and compacts. Returns the conditions that must be true
+/// afterwards.
 fn run(objects: Arc<dyn Objects>) -> Expected {
     let mut expected = Expected::default();
     let Ok(store) = TraceStore::open_in(objects, Options::default()) else { return expected };
@@ -192,7 +193,7 @@ impl Expected {
     }
 }
 
-/// Returns the traces that a snapshot finds, without reading documents, because the storage may be failing.
+/// Returns the traces in a snapshot without reading documents, because the storage may be failing.
 fn findable_traces(store: &TraceStore) -> Vec<u64> {
     let snapshot = store.snapshot();
     (1..=5).filter(|trace| snapshot.find(id_of(*trace)).is_some()).collect()

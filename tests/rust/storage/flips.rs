@@ -1,5 +1,5 @@
-//! One flipped bit in any file of a store is silent nowhere: whatever is asked, the answer is what it was, or an error
-//! that names the file.
+//! A flipped bit in any file of a store is never silent: every answer is unchanged, or an error that names
+//! the file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -20,13 +20,13 @@ use crate::support::memory::Memory;
 use crate::support::random::Random;
 use crate::support::spans::{below, failed, request, span, with};
 
-/// Flips in each kind of file; `BIT_FLIPS` sets another number.
+/// The number of flips in each type of file; `BIT_FLIPS` sets another number.
 const FLIPS: u64 = 20;
 
 /// The name of a file that this version does not know.
 const FURTHER: &str = "later.index";
 
-/// Returns a kind's name for each file: what its name says of it besides its number.
+/// Returns the type of a file: its name without its number.
 fn kind_of(path: &Path) -> String {
     let name = path.file_name().expect("a name").to_string_lossy();
     if let Some((index, _)) = name.split_once('-').filter(|(_, number)| number.parse::<u64>().is_ok()) {
@@ -65,7 +65,7 @@ fn trace(number: u64) -> Vec<spanwise::otlp::proto::Span> {
     vec![root, if number.is_multiple_of(9) { failed(child, "it broke") } else { child }]
 }
 
-/// A closed store with files of every kind, and what it answers.
+/// A closed store with files of every type, and its answers.
 struct Sound {
     folder: TempDir,
     traces: Vec<TraceId>,
@@ -96,7 +96,7 @@ impl Sound {
         let traces = contents(&store.snapshot()).into_keys().collect();
         store.index().expect("indexed");
         store.close().expect("closed");
-        // The fence of this claim leaves with the next one.
+        // The next claim removes the fence of this one.
         open(&folder).close().expect("closed");
         add_index_objects(&folder);
         add_further_file(&folder);
@@ -120,7 +120,8 @@ impl Sound {
         answers(snapshot, &self.traces)
     }
 
-    /// Opens a copy of the store as its writer, asks, merges all segments and asks again.
+    /// Opens a copy of the store as its writer, collects the answers, merges all segments and collects them
+    /// again.
     fn ask_merged(&self) -> Result<Answers> {
         let memory = Memory::of_folder(self.folder.path());
         let store = TraceStore::open_in(Arc::new(memory), Options::default())?;
@@ -131,7 +132,7 @@ impl Sound {
         Ok(answers)
     }
 
-    /// Returns the paths of all files, by kind.
+    /// Returns the paths of all files, by type.
     fn kinds(&self) -> BTreeMap<String, Vec<PathBuf>> {
         let mut kinds = BTreeMap::<_, Vec<PathBuf>>::new();
         for path in
@@ -142,15 +143,15 @@ impl Sound {
         kinds
     }
 
-    /// Asks everything in every way while `path` is damaged; returns whether anything named it.
+    /// Collects all answers in every way while `path` is damaged. Returns `true` if an error named the file.
     ///
     /// # Errors
-    /// An answer that is not what it was and does not name the file.
+    /// An answer that changed and does not name the file.
     fn ask_damaged(&self, path: &Path) -> std::result::Result<bool, String> {
         let mut object =
             path.strip_prefix(self.folder.path()).expect("inside").to_string_lossy().into_owned();
         if !path.exists() && object.starts_with("manifest") {
-            // Its number is known from nowhere else.
+            // Its number is recorded nowhere else.
             object = "there is no manifest".into();
         }
         let is_cached = object.starts_with("cache");
@@ -179,7 +180,7 @@ impl Sound {
             }
         }
         if is_cached {
-            // The owner of the cache writes what it finds damaged anew.
+            // The owner of the cache rewrites damaged files.
             let copy = TempDir::new().expect("a folder");
             copy_folder(self.folder.path(), copy.path());
             let own = TraceStore::open(copy.path().to_str().expect("UTF-8"), Options::default());
@@ -190,7 +191,7 @@ impl Sound {
     }
 }
 
-/// Returns whether any of the answers names `object`.
+/// Returns `true` if any of the answers names `object`.
 fn judge(found: Result<Answers>, whole: &Answers, object: &str) -> std::result::Result<bool, String> {
     match found {
         Ok(found) => named(whole, &found, object).map(|named| named > 0),
@@ -201,7 +202,7 @@ fn judge(found: Result<Answers>, whole: &Answers, object: &str) -> std::result::
     }
 }
 
-/// Makes the indexes of all segments objects, too.
+/// Also stores the indexes of all segments as objects.
 fn add_index_objects(folder: &TempDir) {
     let memory = Memory::of_folder(folder.path()).keeping_indexes();
     let store = TraceStore::open_in(Arc::new(memory.clone()), Options::default()).expect("a store");
@@ -225,7 +226,7 @@ fn add_further_file(folder: &TempDir) {
     fs::write(path.expect("a segment"), content).expect("written");
 }
 
-/// Flips bits in files of one kind; returns how many flips were named.
+/// Flips bits in files of one type. Returns the number of flips that were reported.
 fn flip_bits(sound: &Sound, kind: &str, flips: u64) -> u64 {
     let paths = sound.kinds().remove(kind).expect("files of the kind");
     let mut random = Random::new(u64::from(crc32c::crc32c(kind.as_bytes())));

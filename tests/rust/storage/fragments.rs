@@ -1,4 +1,4 @@
-//! Fragments are kept like spans, and are no traces: nothing finds them until their spans have come.
+//! Fragments are stored like spans, but are not traces. Searches exclude them until their spans arrive.
 
 use spanwise::bulk::{Download, Format, ImportOptions, import, spans};
 use spanwise::filter::Filter;
@@ -41,7 +41,7 @@ fn reopened(snapshot: &Snapshot) -> Snapshot {
     Snapshot::new(snapshot.parts().to_vec())
 }
 
-/// Returns the names of the events that a search shows of span 1 of a trace.
+/// Returns the event names of span 1 of a trace in a search result.
 fn shown(snapshot: &Snapshot, trace: u64) -> Vec<String> {
     let detail = search::trace(snapshot, id_of(trace), &Filter::all(), Detail::Full)
         .expect("readable")
@@ -53,7 +53,7 @@ fn shown(snapshot: &Snapshot, trace: u64) -> Vec<String> {
     events.unwrap_or_default().iter().map(content).collect()
 }
 
-/// Does something to a store between two arrivals.
+/// Changes a store between two arrivals.
 type Step = fn(&TempDir, TraceStore) -> (Option<TempDir>, TraceStore);
 
 const STEPS: [(&str, Step); 7] = [
@@ -113,7 +113,7 @@ fn fragments_find_their_spans_whatever_happens_between() {
                 }
                 store
             };
-            // Of trace 1 the fragments come first, of trace 2 the span, of trace 3 the span never comes.
+            // Trace 1 receives fragments first, trace 2 its span, and the span of trace 3 never arrives.
             store.ingest_logs(logs(&[log(1, 1, 5), log(3, 1, 1)])).expect("ingested");
             store.ingest(request(&[span(2, 1, 0)])).expect("ingested");
             assert_eq!(found(&store.snapshot()), [2]);
@@ -174,7 +174,7 @@ fn a_deletion_takes_the_fragments_of_its_traces_and_no_others() {
     assert_eq!(store.delete(&traces_in(&[1, 3]), false).expect("deleted"), 1);
     let left = all_fragments(&[(2, true, &[2]), (3, false, &[3])]);
     assert_eq!(fragments(&store.snapshot()), left);
-    // Fragments that come after a deletion wait for spans that come after it.
+    // Fragments that arrive after a deletion wait for spans that also arrive after it.
     store.ingest_logs(logs(&[log(1, 1, 4)])).expect("ingested");
     assert_eq!(found(&store.snapshot()), [2]);
     store.ingest(request(&[span(1, 1, 0)])).expect("ingested");
@@ -234,7 +234,7 @@ fn a_download_holds_fragments_as_events() {
         let copy = open(&copy);
         copy.ingest_body(&file, "application/x-protobuf", None).expect("ingested");
         assert_eq!(shown(&copy.snapshot(), 1), ["message 1"]);
-        // What is sent back to where it came from shows nothing twice.
+        // Data that is sent back to its source is not duplicated.
         store.ingest_body(&file, "application/x-protobuf", None).expect("ingested");
         assert_eq!(shown(&store.snapshot(), 1), ["message 1"]);
         store.flush().expect("flushed");

@@ -1,8 +1,9 @@
 //! Golden stores: every later version opens the stores of all released formats and finds their content.
 //!
-//! `tests/golden/store-<format>` is a store as written by a version with that format, and the JSON file beside it is its
-//! expected content. A store is blessed once, before its format is released, and never again. Only the row of a trace that
-//! is still in its log is expected as today's rules derive it, because it is derived when the store is opened.
+//! `tests/golden/store-<format>` is a store that was written by a version with that format. The JSON file
+//! next to it is its expected content. A store is blessed once, before its format is released, and never
+//! again. Only the row of a trace in its log is expected according to the current rules, because it is
+//! derived when the store is opened.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -138,7 +139,8 @@ fn assert_holds(snapshot: &Snapshot, held: &GoldenStore) {
     }
 }
 
-/// Asserts that columns which a format had not are what today's rules derive from the document.
+/// Asserts that columns added after a format equal the columns that the current rules derive from the
+/// document.
 fn assert_completed(
     found: &BTreeMap<String, String>,
     held: &BTreeMap<String, String>,

@@ -1,4 +1,4 @@
-//! What is settled in the head is indexed before it is sealed, and its segment has those indexes.
+//! Settled rows of the head are indexed before the flush, and their segment has those indexes.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use crate::support::contents::{address, id_of, open, traces_in};
 use crate::support::random::Random;
 use crate::support::spans::{request, span, with};
 
-/// Returns how many rows of the head that are not deleted are in batches with indexes, and how many are not.
+/// Returns the numbers of undeleted head rows with and without indexes.
 fn rows_of_head(store: &TraceStore) -> [u64; 2] {
     let snapshot = store.snapshot();
     let rows = |is_indexed| {
@@ -43,7 +43,7 @@ fn indexes_of_the_head_become_those_of_the_segment() {
             assert_eq!(rows_of_head(&store)[1], 0, "seed {seed}");
         }
         if random.below(2) == 0 {
-            // Some that are not indexed, and spans of traces that are.
+            // Some traces without an index, and spans of indexed traces.
             say(&store, &mut random, traces);
         }
         store.flush().expect("sealed");

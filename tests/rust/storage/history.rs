@@ -1,5 +1,6 @@
-//! Linearizability: readers check every result against what eight writers had acknowledged before the read and had
-//! started by its end, while heads are flushed and segments are merged.
+//! Linearizability: readers check every result against two sets. It must contain the writes that eight
+//! writers had acknowledged before the read, and may contain only writes that had started by its end.
+//! Meanwhile heads are flushed and segments are merged.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -80,7 +81,7 @@ fn present(snapshot: &Snapshot) -> BTreeMap<TraceId, i64> {
     present
 }
 
-/// Asserts that a writer's traces are there: all that were acknowledged `before`, and none that were not started by
+/// Asserts that a writer's traces are complete: all traces acknowledged `before`, and only traces started by
 /// `after`.
 fn assert_as_written(
     present: &BTreeMap<TraceId, i64>,

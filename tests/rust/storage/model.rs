@@ -16,7 +16,7 @@ use crate::support::spans::{MILLISECOND, request, span};
 /// An operation on a store, or an accident.
 #[derive(Debug, Clone)]
 enum Operation {
-    /// Ingests spans: trace, span, and how much later than usual the span ends, in milliseconds.
+    /// Ingests spans: trace, span, and the delay of the span's end in milliseconds.
     Ingest(Vec<(u64, u64, u64)>),
     /// Ingests log records: trace, span, and number.
     Logs(Vec<(u64, u64, u64)>),
@@ -25,7 +25,7 @@ enum Operation {
     Flush,
     /// Deletes these traces.
     Delete(Vec<u64>),
-    /// Merges segments, and if true purges deleted data.
+    /// Merges segments, and purges deleted data if true.
     Compact(bool),
     /// Closes and opens the store.
     Reopen,
@@ -48,8 +48,8 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
     proptest::collection::vec(operation, 1..24)
 }
 
-/// The expected content of the store: of each span the copy with the latest end, all fragments, and when each trace was
-/// first received.
+/// The expected content of the store: the copy of each span with the latest end, all fragments, and the
+/// receipt time of each trace.
 #[derive(Default)]
 struct Model {
     spans: BTreeMap<TraceId, BTreeMap<SpanId, (u64, WireSpan)>>,
@@ -76,10 +76,10 @@ impl Model {
         }
     }
 
-    /// Returns the number of traces deleted.
+    /// Returns the number of deleted traces.
     fn delete(&mut self, traces: &[TraceId]) -> u64 {
         let before = self.spans.len();
-        // A filter finds no fragments that wait for their spans.
+        // A filter does not match fragments that wait for their spans.
         self.fragments
             .retain(|trace_id, _| !(traces.contains(trace_id) && self.spans.contains_key(trace_id)));
         self.spans.retain(|trace_id, _| !traces.contains(trace_id));
@@ -102,7 +102,8 @@ impl Model {
     }
 }
 
-/// A creation time later than that of any received trace, so that an import does not change when a trace was created.
+/// A creation time later than the receipt of any trace, so that an import does not change the creation time
+/// of a trace.
 const FAR_FUTURE: i64 = 4_000_000_000_000_000;
 
 fn spans_of(arrivals: Vec<(u64, u64, u64)>) -> Vec<proto::Span> {

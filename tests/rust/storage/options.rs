@@ -1,4 +1,4 @@
-//! Options and addresses that cannot be used are rejected with a reason.
+//! Invalid options and addresses are rejected with a reason.
 
 use spanwise::error::Error;
 use spanwise::storage::{Options, TraceStore};

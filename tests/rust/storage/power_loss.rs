@@ -1,7 +1,8 @@
-//! Power loss: whatever of the unsynced data survives, everything acknowledged does, and nothing deleted comes back.
+//! Power loss: everything acknowledged survives, and nothing deleted comes back, for any subset of the
+//! unsynced data.
 //!
-//! Killing a process leaves the page cache alive, so it tells nothing about syncs. Here only what was synced survives for
-//! sure ([`UnreliableObjects`]).
+//! Killing a process keeps the page cache, so it does not test syncs. Here only synced data is guaranteed to
+//! survive ([`UnreliableObjects`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -21,22 +22,22 @@ use crate::support::power_loss::{Accident, UnreliableObjects};
 use crate::support::random::Random;
 use crate::support::spans::{request, span};
 
-/// Seeds of a test run; `POWER_LOSS_SEEDS` sets another number.
+/// The number of seeds in a test run; `POWER_LOSS_SEEDS` sets another number.
 const SEEDS: u64 = 150;
 
-/// How often the power goes off in one run.
+/// The number of power losses in one run.
 const LOSSES: u64 = 3;
 
-/// What must be true of the store.
+/// The expected content of the store.
 #[derive(Debug, Default)]
 struct Expected {
     /// Spans that were acknowledged and not deleted since.
     spans: BTreeSet<(u64, u64)>,
-    /// Log records that were acknowledged, of traces that are not deleted.
+    /// Acknowledged log records of traces that are not deleted.
     records: BTreeSet<(u64, u64)>,
     /// Traces whose deletion was acknowledged and that were not sent since.
     deleted: BTreeSet<u64>,
-    /// Traces of requests that failed since the last accident, which may be stored when the store is opened again.
+    /// Traces of requests that failed since the last accident. They may be stored when the store is reopened.
     uncertain: BTreeSet<u64>,
     /// Spans that were in the store before the run.
     before: Contents,
@@ -44,7 +45,7 @@ struct Expected {
 }
 
 impl Expected {
-    /// Does something with the store; returns whether it may go on.
+    /// Performs a step on the store. Returns an error if the store must be reopened.
     fn step(&mut self, store: &TraceStore, random: &mut Random) -> Result<()> {
         match random.below(16) {
             0..8 => self.send(store, random, |store, spans| store.ingest(request(spans)).map(drop)),
@@ -79,7 +80,7 @@ impl Expected {
         Ok(())
     }
 
-    /// Sends a log record of a trace that no deletion finds.
+    /// Sends a log record of a trace that no deletion matches.
     fn send_logs(&mut self, store: &TraceStore, random: &mut Random) -> Result<()> {
         self.next_id += 1;
         let record = (100 + random.below(4), self.next_id);
@@ -120,7 +121,7 @@ impl Expected {
     }
 }
 
-/// Returns the objects of a store of the first format, without its traces that the run may change.
+/// Returns the objects of a store of the first format, without the traces that the run may change.
 fn old_store() -> (BTreeMap<String, Bytes>, Contents) {
     let memory = Memory::of_folder(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/store-1"));
     let objects = memory.paths("", "").into_iter().map(|path| (path.clone(), memory.content(&path).into()));
@@ -131,7 +132,7 @@ fn old_store() -> (BTreeMap<String, Bytes>, Contents) {
     (objects, held)
 }
 
-/// Uses a store on a machine to which accidents happen, and asserts after each that nothing is lost.
+/// Uses a store on a machine with accidents, and asserts after each one that no data is lost.
 fn run(seed: u64) {
     let mut random = Random::new(seed);
     let (mut objects, mut expected) = (BTreeMap::new(), Expected { next_id: 1_000, ..Expected::default() });

@@ -1,4 +1,4 @@
-//! Everything acknowledged is there after a store is reopened, whether sealed or in the write-ahead log.
+//! Everything acknowledged is available after a store is reopened, in segments or in the write-ahead log.
 
 use spanwise::error::Error;
 use spanwise::storage::{Options, TraceStore};

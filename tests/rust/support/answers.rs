@@ -1,4 +1,5 @@
-//! Everything that a store answers, for tests that damage it: what differs must be an error that names the damage.
+//! All answers of a store, for tests that damage it. Every changed answer must be an error that names the
+//! damage.
 
 use std::sync::Arc;
 
@@ -10,10 +11,10 @@ use spanwise::otlp::{SpanId, TraceId};
 use spanwise::search::{self, CancellationToken, Detail, Page, PageRequest};
 use spanwise::storage::Snapshot;
 
-/// What was asked, and the answer, or the text of the error.
+/// The question, and its answer or error text.
 pub(crate) type Answers = Vec<(String, std::result::Result<Vec<u8>, String>)>;
 
-/// Filters over every column, by every kind of operator.
+/// Filters over every column, with every type of operator.
 const FILTERS: [&str; 17] = [
     "{}",
     r#"{"op":"EQ","key":"status","value":"ERROR"}"#,
@@ -35,7 +36,8 @@ const FILTERS: [&str; 17] = [
         {"op":"EQ","key":"agent_id","value":"agent-2"},{"op":"LT","key":"duration_ms","value":1010}]}]}"#,
 ];
 
-/// Asks everything of a snapshot that holds these traces: pages, sessions, each trace and one span of it, downloads.
+/// Collects all answers of a snapshot with these traces: pages, sessions, each trace and one span of it,
+/// downloads.
 pub(crate) fn answers(snapshot: &Arc<Snapshot>, traces: &[TraceId]) -> Answers {
     let mut answers = Answers::new();
     let token = CancellationToken::default();
@@ -80,7 +82,8 @@ fn text_of(error: &Error) -> String {
     error.to_string()
 }
 
-/// Returns a page with its count. What is wrong with a page that says so is an error of it: the rest must be right.
+/// Returns a page with its count. A page that reports damage becomes an error; the rest of the page must be
+/// correct.
 fn page_of(page: Result<Page>) -> std::result::Result<Vec<u8>, String> {
     let page = page.map_err(|error| text_of(&error))?;
     if page.damage.is_empty() {
@@ -96,7 +99,8 @@ fn item_of(found: Result<Option<Vec<u8>>>) -> std::result::Result<Vec<u8>, Strin
     found.map(Option::unwrap_or_default).map_err(|error| text_of(&error))
 }
 
-/// Returns how many answers name `object` instead of being what they were, or the first that does neither.
+/// Returns the number of answers that name `object` instead of being unchanged, or the first answer that does
+/// neither.
 pub(crate) fn named(whole: &Answers, found: &Answers, object: &str) -> std::result::Result<usize, String> {
     assert_eq!(whole.len(), found.len());
     let mut named = 0;

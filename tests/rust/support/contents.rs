@@ -1,4 +1,4 @@
-//! The content of a store, read as a search reads it, in a form that can be compared.
+//! The content of a store, read like a search and comparable.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 use crate::support::spans::{request, span};
 
-/// For every trace, when it was first received and its spans.
+/// For every trace, its receipt time and its spans.
 pub(crate) type Contents = BTreeMap<TraceId, (i64, Vec<WireSpan>)>;
 
 /// Returns the contents of a snapshot. Asserts that every trace has exactly one live row, that rows are sorted, and that
@@ -46,11 +46,11 @@ pub(crate) fn contents(snapshot: &Snapshot) -> Contents {
     contents
 }
 
-/// For every trace with fragments, whether searches return it, and its fragments, all at position 0: tests send them in
-/// requests of any size.
+/// For every trace with fragments: `true` if searches return it, and its fragments at position 0, because
+/// tests send them in requests of any size.
 pub(crate) type FragmentContents = BTreeMap<TraceId, (bool, Vec<Fragment>)>;
 
-/// Returns the fragments in a snapshot, those of traces without spans included.
+/// Returns the fragments in a snapshot, including fragments without a span.
 pub(crate) fn fragments(snapshot: &Snapshot) -> FragmentContents {
     let mut found = FragmentContents::new();
     for part in snapshot.parts() {
@@ -96,8 +96,8 @@ pub(crate) fn address(folder: &TempDir) -> &str {
     folder.path().to_str().expect("a path in UTF-8")
 }
 
-/// Returns what a crash would leave behind: a copy of the folder. It is made again if a manifest or a write-ahead object
-/// is created or removed meanwhile, so that it shows one state.
+/// Returns the state after a crash: a copy of the folder. The copy is repeated if a manifest or a write-ahead
+/// object is created or removed meanwhile, so that it has one state.
 pub(crate) fn crashed(folder: &TempDir) -> TempDir {
     let from = folder.path();
     let state = || {

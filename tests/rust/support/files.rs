@@ -48,7 +48,7 @@ pub(crate) fn newest(folder: &TempDir, within: &str) -> PathBuf {
     entries.map(|entry| entry.expect("an entry").path()).max().expect("an object")
 }
 
-/// Returns a closed store with three segments, one of which has a deletion vector, and a write-ahead log.
+/// Returns a closed store with three segments and a write-ahead log. One segment has a deletion vector.
 pub(crate) fn closed_store() -> (TempDir, Contents) {
     let folder = TempDir::new().expect("a folder");
     let store = open(&folder);

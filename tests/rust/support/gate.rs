@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::layer::{Intercept, Layer};
 
-/// What happens when a file of a segment is created.
+/// The effect of creating a segment file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Gate {
     Open,

@@ -1,4 +1,4 @@
-//! Object storage that passes every operation on, except those that a test intercepts.
+//! Object storage that forwards every operation, except those that a test intercepts.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use bytes::Bytes;
 use spanwise::error::Result;
 use spanwise::storage::objects::{ListedObject, ObjectReader, ObjectWriter, Objects, PutError, PutPayload};
 
-/// The operations that a test may intercept. The defaults pass them on to `inner`.
+/// The operations that a test may intercept. By default they are forwarded to `inner`.
 pub(crate) trait Intercept: Debug + Send + Sync {
     fn put_new(
         &self,

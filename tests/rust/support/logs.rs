@@ -7,7 +7,6 @@ use spanwise::otlp::{self, DecodedLogs, Fragment};
 
 use crate::support::spans::{EPOCH, MILLISECOND, span};
 
-/// Returns a value of OTLP.
 pub(crate) fn value(value: Value) -> proto::AnyValue {
     proto::AnyValue { value: Some(value) }
 }
@@ -50,7 +49,7 @@ pub(crate) fn logs(records: &[proto::LogRecord]) -> DecodedLogs {
     otlp::decode_logs(log_body(records), "application/x-protobuf", None, now).expect("a good request")
 }
 
-/// Returns the fragment that a log record becomes.
+/// Returns the fragment of a log record.
 pub(crate) fn fragment(record: &proto::LogRecord) -> Fragment {
     logs(std::slice::from_ref(record)).fragments.remove(0)
 }

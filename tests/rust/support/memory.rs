@@ -25,17 +25,17 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Returns the same storage as one that keeps the indexes of segments, as a bucket does.
+    /// Returns the same storage, but with indexes of segments as objects, like a bucket.
     pub(crate) fn keeping_indexes(self) -> Self {
         Self { keeps_indexes: true, ..self }
     }
 
-    /// Returns the same objects as another process reads them: what fails there fails there alone.
+    /// Returns the same objects as another process sees them, with failures of its own.
     pub(crate) fn elsewhere(&self) -> Self {
         Self { objects: self.objects.clone(), keeps_indexes: self.keeps_indexes, ..Self::default() }
     }
 
-    /// Lets every read of a part of an object fail.
+    /// Makes every range read of an object fail.
     pub(crate) fn fail(&self, path: &str) {
         self.failing.lock().expect("a sound lock").insert(path.to_owned());
     }
@@ -65,7 +65,7 @@ impl Memory {
         }
     }
 
-    /// Returns how often a part of an object was read.
+    /// Returns the number of range reads.
     pub(crate) fn reads(&self) -> usize {
         self.reads.load(Ordering::Relaxed)
     }
@@ -75,7 +75,7 @@ impl Memory {
         locked(&self.objects).insert(path.to_owned(), content.into());
     }
 
-    /// Returns the paths that begin with `folder` and end in `suffix`.
+    /// Returns the paths that start with `folder` and end with `suffix`.
     pub(crate) fn paths(&self, folder: &str, suffix: &str) -> Vec<String> {
         let contents = locked(&self.objects);
         contents.keys().filter(|path| path.starts_with(folder) && path.ends_with(suffix)).cloned().collect()

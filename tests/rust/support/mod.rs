@@ -1,4 +1,4 @@
-//! What the tests share: spans to send, stores to send them to, and what these contain.
+//! Shared test support: sample spans, stores for them, and the content of these stores.
 
 pub(crate) mod answers;
 pub(crate) mod contents;

@@ -1,7 +1,8 @@
-//! Object storage that loses power: only what was synced is sure to be there afterwards.
+//! Object storage that loses power: only synced data is sure to survive.
 //!
-//! An object is durable once its put or its `finish` has returned. Of everything else any part may survive, in any
-//! order: of a put or a stream that was under way nothing, all, or a part; and a removed object may be back.
+//! An object is durable after its put or its `finish` returns. Any part of the other data may survive, in any
+//! order. A put or a stream in progress may leave nothing, everything or a part, and a removed object may
+//! reappear.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -13,20 +14,20 @@ use spanwise::storage::objects::{ListedObject, ObjectReader, ObjectWriter, Objec
 use super::memory::Memory;
 use super::random::Random;
 
-/// What happens to the storage at one of its operations.
+/// The accident at one of the storage operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Accident {
-    /// The power goes off in the middle of the operation.
+    /// The power fails during the operation.
     PowerLoss,
-    /// The sync of the operation fails, if it has one; after that no sync succeeds.
+    /// The sync of the operation fails, if it has one. After that, all syncs fail.
     FailedSync,
 }
 
-/// Objects of a machine without a reliable supply. Clones are the same machine.
+/// The objects of a machine with an unreliable power supply. Clones share the same machine.
 #[derive(Debug, Clone)]
 pub(crate) struct UnreliableObjects {
     machine: Arc<Mutex<Machine>>,
-    /// What the running program sees.
+    /// The objects that the running program sees.
     visible: Memory,
 }
 
@@ -34,11 +35,11 @@ struct Machine {
     durable: BTreeMap<String, Bytes>,
     /// Removed objects whose removal was not synced.
     removed: Vec<String>,
-    /// Unfinished objects, and what was written to them.
+    /// Unfinished objects, and their written content.
     unfinished: BTreeMap<String, Vec<u8>>,
     random: Random,
     accident: Accident,
-    /// How many operations remain until the accident.
+    /// The number of operations until the accident.
     remaining: u64,
     is_off: bool,
     has_failed_sync: bool,
@@ -50,7 +51,7 @@ impl std::fmt::Debug for Machine {
     }
 }
 
-/// How an operation ends.
+/// The outcome of an operation.
 #[derive(PartialEq, Eq)]
 enum Fate {
     Done,
@@ -73,7 +74,7 @@ impl Machine {
         if self.has_failed_sync && has_sync { Fate::NotSynced } else { Fate::Done }
     }
 
-    /// Keeps nothing, all or a part of an object that was not synced.
+    /// Keeps none, all or a part of an unsynced object.
     fn keep_some(&mut self, path: &str, content: &[u8]) {
         let below = self.random.below(content.len() as u64 + 1);
         let length = usize::try_from(below).expect("at most the length");
@@ -89,7 +90,7 @@ impl Machine {
 }
 
 impl UnreliableObjects {
-    /// Returns a machine with these objects, all durable, to which an accident happens after so many operations.
+    /// Returns a machine with these objects, all durable. The accident happens after this many operations.
     pub(crate) fn new(
         durable: BTreeMap<String, Bytes>,
         seed: u64,
@@ -113,18 +114,18 @@ impl UnreliableObjects {
         Self { machine: Arc::new(Mutex::new(machine)), visible }
     }
 
-    /// Returns the same machine as one that keeps the indexes of segments.
+    /// Returns the same machine, but with indexes of segments as objects.
     pub(crate) fn keeping_indexes(self) -> Self {
         Self { visible: self.visible.keeping_indexes(), ..self }
     }
 
-    /// Whether the accident has happened.
+    /// Returns `true` if the accident has happened.
     pub(crate) fn had_accident(&self) -> bool {
         let machine = self.locked();
         machine.is_off || machine.has_failed_sync
     }
 
-    /// Takes the power away, and returns what is there when it is back.
+    /// Cuts the power, and returns the surviving objects.
     pub(crate) fn after_power_loss(&self) -> BTreeMap<String, Bytes> {
         let mut machine = self.locked();
         machine.is_off = true;
@@ -170,7 +171,7 @@ impl Objects for UnreliableObjects {
             machine.durable.insert(path.to_owned(), bytes);
             return Ok(());
         }
-        // The name is given to a file that is whole and synced, so there is never a part under it.
+        // A file is complete and synced before it gets its name, so the name never refers to a partial file.
         if !was_off && machine.random.below(2) == 0 && !machine.durable.contains_key(path) {
             machine.durable.insert(path.to_owned(), bytes);
         } else if !was_off {

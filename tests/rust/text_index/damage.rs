@@ -1,11 +1,11 @@
-//! Damaged indexes are never believed.
+//! Damaged indexes are always detected.
 
 use super::oracle::{Corpus, listed, open};
 use super::samples;
 use crate::support::random::Random;
 use spanwise::trace::view::Channel;
 
-/// Returns what an index finds for some patterns.
+/// Returns the results of an index for some patterns.
 fn answers(index: &spanwise::text_index::TextIndex, patterns: &[String]) -> Vec<[Vec<u32>; 2]> {
     let answer = |pattern: &String| {
         let found = index.find(pattern, Channel::Any, true, &|| false).expect("not cancelled");

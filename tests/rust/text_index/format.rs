@@ -4,8 +4,9 @@ use spanwise::trace::view::Channel;
 
 use super::oracle::{Corpus, Text};
 
-/// What an index holds of these texts, as a checksum of format 2. Where it changes, raise the format in
-/// `rust/text_index/layout.rs`: files of the format before would be searched for tokens that they do not have.
+/// The checksum of an index of these texts in format 2. If it changes, raise the format in
+/// `rust/text_index/layout.rs`. Otherwise files of the previous format would be searched for tokens that they
+/// do not have.
 const CHECKSUM: u32 = 0x83DB_63ED;
 
 #[test]

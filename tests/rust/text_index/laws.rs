@@ -1,4 +1,4 @@
-//! What an index finds, against a look at every text: `certain ⊆ truth ⊆ possible`.
+//! The results of an index, compared with a naive search of every text: `certain ⊆ truth ⊆ possible`.
 
 use proptest::prelude::*;
 use spanwise::text_index::TextIndex;
@@ -8,7 +8,7 @@ use super::oracle::{CHANNELS, Corpus, Text, listed};
 use super::samples;
 use crate::support::random::Random;
 
-/// Number of patterns of the seeded law.
+/// The number of patterns of the seeded law.
 fn cases() -> u64 {
     std::env::var("TEXT_CASES").map_or(1_000, |cases| cases.parse().expect("a number"))
 }
@@ -35,7 +35,7 @@ fn assert_found(index: &TextIndex, corpus: &Corpus, pattern: &str) {
     }
 }
 
-/// Whether a pattern is one word, or one or two characters of a script without spaces.
+/// Returns `true` if a pattern is one word, or one or two characters of a script without spaces.
 fn is_exact(pattern: &str) -> bool {
     let is_word = |letter: char| {
         letter.is_ascii_alphanumeric()
@@ -122,7 +122,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Texts of one row that begin alike are not searched twice.
+    /// Texts of one row with a common prefix are not indexed twice.
     #[test]
     fn texts_that_go_on_as_others_did_are_found(
         shared in "[ab \\\\n\"u0/=.-]{0,12}", ends in prop::collection::vec("[ab \\\\n\"u0/=.]{0,5}", 1..4),
@@ -141,7 +141,7 @@ proptest! {
     }
 }
 
-/// Returns a text as JSON inside of JSON, `levels` times, with other texts beside it.
+/// Returns a text as nested JSON with `levels` levels, next to other texts.
 fn wrapped(text: &str, levels: usize, beside: &str) -> String {
     (0..levels).fold(text.to_owned(), |inside, _| {
         serde_json::json!({ "before": beside, "content": inside, "after": beside }).to_string()
@@ -151,7 +151,7 @@ fn wrapped(text: &str, levels: usize, beside: &str) -> String {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// What texts of a row have in common is searched once.
+    /// Common parts of a row's texts are indexed once.
     #[test]
     fn the_order_of_the_texts_of_a_row_changes_nothing(
         inside in prop::collection::vec((text(), text(), 8..16_usize, piece(), 0..4_usize), 1..4),

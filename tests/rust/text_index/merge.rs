@@ -1,4 +1,4 @@
-//! A merge of indexes is what would be built of the texts of the rows that are kept.
+//! A merge of indexes equals the index of the texts of all kept rows.
 
 use spanwise::index::MergedRows;
 use spanwise::text_index::TextIndex;
@@ -7,7 +7,7 @@ use super::oracle::{Corpus, Text};
 use super::samples;
 use crate::support::random::Random;
 
-/// Returns the rows that are kept, in an order in which those of one corpus ascend.
+/// Returns the kept rows, in an order that is ascending within each corpus.
 fn kept(random: &mut Random, corpora: &[Corpus]) -> Vec<(usize, usize)> {
     let mut next = vec![0; corpora.len()];
     let mut kept = Vec::new();
@@ -24,7 +24,7 @@ fn kept(random: &mut Random, corpora: &[Corpus]) -> Vec<(usize, usize)> {
     kept
 }
 
-/// Returns the texts of the rows that are kept, as those of one corpus.
+/// Returns the texts of the kept rows as one corpus.
 fn merged(corpora: &[Corpus], kept: &[(usize, usize)]) -> Corpus {
     let of_row = |(row, (input, own)): (u32, &(usize, usize))| {
         let texts = corpora[*input].texts.iter().filter(|text| text.row as usize == *own);

@@ -1,4 +1,4 @@
-//! Tests of `rust/text_index/`: laws against a look at every text, and damage.
+//! Tests of `rust/text_index/`: laws based on a naive search of every text, and damage.
 
 mod damage;
 mod format;

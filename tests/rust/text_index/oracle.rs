@@ -1,4 +1,4 @@
-//! The naive index: every text, searched by the definition of `docs/reference/filter.md#texts`.
+//! The naive index: searches every text by the definition of `docs/reference/filter.md#texts`.
 
 use arrow_buffer::Buffer;
 use regex::RegexBuilder;
@@ -16,7 +16,7 @@ pub(crate) struct Text {
     pub(crate) content: String,
 }
 
-/// Texts in the order of their rows, and their parts that are searched.
+/// Texts in row order, with their searchable parts.
 #[derive(Debug)]
 pub(crate) struct Corpus {
     pub(crate) texts: Vec<Text>,
@@ -45,14 +45,14 @@ impl Corpus {
         index
     }
 
-    /// Returns, for each text, whether a part of it contains a pattern.
+    /// Returns, per text, `true` if a searchable part contains a pattern.
     pub(crate) fn containing(&self, pattern: &str, ignore_case: bool) -> Vec<bool> {
         let wanted = RegexBuilder::new(&regex::escape(pattern)).case_insensitive(ignore_case).build();
         let wanted = wanted.expect("an escaped pattern");
         self.parts.iter().map(|parts| parts.iter().any(|part| wanted.is_match(part))).collect()
     }
 
-    /// Returns the rows of those texts in a channel that are wanted.
+    /// Returns the rows with a wanted text in a channel.
     pub(crate) fn rows_of(&self, wanted: &[bool], channel: Channel) -> Vec<u32> {
         let is_own = |own: Channel| channel == Channel::Any || own == Channel::Any || own == channel;
         let own = self.texts.iter().zip(wanted).filter(|(own, is_asked)| **is_asked && is_own(own.channel));
@@ -61,13 +61,13 @@ impl Corpus {
         rows
     }
 
-    /// Returns the rows that have a text in a channel.
+    /// Returns the rows with a text in a channel.
     pub(crate) fn present(&self, channel: Channel) -> Vec<u32> {
         self.rows_of(&vec![true; self.texts.len()], channel)
     }
 }
 
-/// Opens an index, if it is not damaged.
+/// Opens an index; `None` if it is damaged.
 pub(crate) fn open(content: Vec<u8>) -> Option<TextIndex> {
     TextIndex::open(Buffer::from_vec(content), "these texts").filter(TextIndex::is_sound)
 }
@@ -76,14 +76,14 @@ pub(crate) fn listed(rows: &RowSet) -> Vec<u32> {
     rows.from(0).collect()
 }
 
-/// Returns the parts of a text that are searched, at every level of escapes.
+/// Returns the searchable parts of a text, at every level of escapes.
 pub(crate) fn searched(text: &str) -> Vec<String> {
     let once = resolved(text);
     let twice = resolved(&once);
     [text, &once, &twice].into_iter().flat_map(without_data).collect()
 }
 
-/// Returns what is searched of a text: what is between runs of data, with the first 64 bytes of the run that follows.
+/// Returns the searchable parts of a text: the text between data runs, and the first 64 bytes of each run.
 fn without_data(text: &str) -> Vec<String> {
     let is_of_run = |letter: char| letter.is_ascii_alphanumeric() || "+/=_-".contains(letter);
     let (mut parts, mut part, mut rest) = (Vec::new(), String::new(), text);
@@ -104,7 +104,7 @@ fn without_data(text: &str) -> Vec<String> {
     parts
 }
 
-/// Returns a text with its JSON escapes resolved; what is no escape stays.
+/// Returns a text with its JSON escapes resolved. Invalid escapes are kept.
 fn resolved(text: &str) -> String {
     let letters: Vec<char> = text.chars().collect();
     let (mut out, mut at) = (String::new(), 0);

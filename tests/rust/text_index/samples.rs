@@ -1,4 +1,4 @@
-//! Random texts, and patterns to look for in them.
+//! Random texts, and search patterns for them.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use spanwise::trace::view::Channel;
 use super::oracle::{CHANNELS, Corpus, Text};
 use crate::support::random::Random;
 
-/// What texts are made of. Few of each kind, so that rows have much in common.
+/// Pieces of texts. There are few of each type, so that rows have much in common.
 const PIECES: [&[&str]; 5] = [
     &[
         "error",
@@ -81,7 +81,7 @@ const PIECES: [&[&str]; 5] = [
         "𝒳",
     ],
 ];
-/// Text that looks like an escape, and is one or not.
+/// Texts that look like escapes, valid or not.
 const ESCAPES: [&str; 12] = [
     r"\n",
     r"\u00e9",
@@ -111,14 +111,14 @@ fn hexadecimal(random: &mut Random) -> String {
     [&start[..8], &start[8..12], &start[12..], &end[..4], &end[4..]].join("-")
 }
 
-/// Returns a run of `length` bytes that may be data.
+/// Returns a run of `length` bytes that may count as data.
 fn run(random: &mut Random, length: usize) -> String {
     const LETTERS: &[u8] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+/=";
     let letters = LETTERS.len() - if random.below(2) == 0 { 3 } else { 0 };
     (0..length).map(|_| char::from(LETTERS[index(random, letters)])).collect()
 }
 
-/// Returns a text; most are short, some are of a length at which something changes.
+/// Returns a text. Most texts are short, and some have a length at a threshold.
 pub(crate) fn text(random: &mut Random) -> String {
     let mut text = String::new();
     for _ in 0..random.below(24) {
@@ -150,7 +150,7 @@ pub(crate) fn text(random: &mut Random) -> String {
     text
 }
 
-/// Returns a text as a part of JSON, its letters beyond ASCII as they are or escaped.
+/// Returns a text as a part of JSON. Letters outside ASCII may be escaped.
 fn in_json(random: &mut Random, text: &str) -> String {
     let quoted = serde_json::to_string(text).expect("JSON");
     let is_escaped = random.below(3) == 0;
@@ -167,7 +167,8 @@ fn in_json(random: &mut Random, text: &str) -> String {
     json + "}"
 }
 
-/// Returns texts of up to 40 rows. Some go on as another one of their row did, as the history of a conversation does.
+/// Returns texts of up to 40 rows. Some texts extend another text of their row, like the history of a
+/// conversation.
 pub(crate) fn corpus(random: &mut Random) -> Corpus {
     let rows = u32::try_from(random.below(40)).expect("small");
     let mut texts: Vec<Text> = Vec::new();
@@ -194,7 +195,7 @@ pub(crate) fn corpus(random: &mut Random) -> Corpus {
     Corpus::new(texts, rows + u32::try_from(random.below(3)).expect("small"))
 }
 
-/// Returns a pattern: most lie within a text of the corpus.
+/// Returns a pattern. Most patterns are within a text of the corpus.
 pub(crate) fn pattern(random: &mut Random, corpus: &Corpus) -> String {
     let length = 1 + if random.below(3) == 0 { index(random, 60) } else { index(random, 8) };
     let parts: Vec<&String> = corpus.parts.iter().flatten().filter(|part| !part.is_empty()).collect();
@@ -215,7 +216,6 @@ pub(crate) fn pattern(random: &mut Random, corpus: &Corpus) -> String {
     own.chars().take(length).collect()
 }
 
-/// Returns a channel of a text.
 pub(crate) fn channel(number: usize) -> Channel {
     CHANNELS[number % CHANNELS.len()]
 }

@@ -12,12 +12,12 @@ use spanwise::trace::conventions::{ANY, AttributePositions, SpanSummary, TABLE, 
 
 use super::made::{detail_of, message, otlp_value, text, trace};
 
-/// Attributes, and what the trace and its node show for them.
+/// Attributes, and the resulting fields of the trace and its node.
 #[derive(Deserialize)]
 struct Case {
     about: String,
     attributes: Map<String, Json>,
-    /// The members to compare: of the trace's detail, and in `node` of its node.
+    /// The members to compare: in the trace's detail, and under `node` in its node.
     expected: Map<String, Json>,
 }
 
@@ -60,10 +60,10 @@ fn every_line_of_the_table_is_at_its_attribute() {
     assert_eq!(words.len(), TABLE.len(), "each attribute has a word of its own");
 }
 
-/// Returns the attribute that holds `value` under a name of the table.
+/// Returns the attribute with `value` under a name of the table.
 fn named(name: &str, value: &str) -> KeyValue {
     match name.split_once('#') {
-        // Only the first attribute of a sum must be there. What is summed are numbers.
+        // Only the first attribute of a sum must exist. Its terms are numbers.
         None if name.contains('+') => KeyValue {
             key: name.split('+').next().unwrap_or(name).to_owned(),
             value: Some(otlp_value(&json!(value.parse::<i64>().unwrap_or(0)))),

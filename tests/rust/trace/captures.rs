@@ -1,4 +1,4 @@
-//! The captured requests of real programs: every span is shown, and nothing is lost.
+//! The captured requests of real programs: every span is shown, and no data is lost.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -18,7 +18,7 @@ struct Manifest {
     files: Vec<CapturedFile>,
 }
 
-/// A captured program, and what it sent.
+/// A captured program and its requests.
 #[derive(Deserialize)]
 pub(crate) struct CapturedCase {
     pub(super) framework: String,

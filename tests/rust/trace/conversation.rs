@@ -1,4 +1,4 @@
-//! The messages of a single span: one shape, whatever program sent them.
+//! The messages of a single span have one shape for all programs.
 
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
@@ -37,7 +37,7 @@ proptest! {
     }
 }
 
-/// A call of a tool and its result, as providers and frameworks write them into the messages of the next request.
+/// A tool call and its result, in the formats of providers and frameworks for the next request.
 fn tool_histories() -> Vec<(&'static str, Json)> {
     let arguments = "{\"id\":7}";
     let object = json!({"id": 7});
@@ -259,7 +259,7 @@ fn what_is_no_conversation_gives_no_messages() {
     }
 }
 
-/// The texts of messages that the text of a node is made of.
+/// The texts of messages that contribute to a node's text.
 fn texts(messages: &Json) -> Vec<String> {
     let text = |message: &Json| message["text"].as_str().unwrap_or_default().to_owned();
     messages.as_array().into_iter().flatten().map(text).collect()

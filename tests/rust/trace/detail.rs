@@ -1,4 +1,4 @@
-//! A trace as JSON always parses and loses nothing.
+//! The JSON of a trace is always valid and complete.
 
 use std::sync::Arc;
 

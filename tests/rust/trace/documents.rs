@@ -1,4 +1,4 @@
-//! A trace as a set of spans, and the document it is stored as.
+//! A trace as a set of spans, and its stored document.
 
 use proptest::prelude::*;
 use spanwise::otlp::proto;

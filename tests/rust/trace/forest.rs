@@ -1,4 +1,4 @@
-//! The forest contains every span exactly once, in order, whatever the parents are.
+//! The forest contains every span exactly once, in order, for any parents.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ fn wanted(spans: &[Arc<Span>], index: usize) -> Option<usize> {
     spans.iter().position(|span| span.span_id == parent_id)
 }
 
-/// Returns the cycle that a span is part of, found by walking up until it repeats or has gone too far.
+/// Returns the cycle of a span, found by walking up until a span repeats or the walk is too long.
 fn cycle(spans: &[Arc<Span>], index: usize) -> Option<Vec<usize>> {
     let mut walked = vec![index];
     let mut here = index;

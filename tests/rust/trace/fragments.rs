@@ -1,4 +1,4 @@
-//! Fragments of a trace: gathered in any order, and shown as events of their spans.
+//! Fragments of a trace: collected in any order, and shown as events of their spans.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -19,7 +19,7 @@ fn event(time: u64, name: &str) -> proto::span::Event {
     proto::span::Event { time_unix_nano: time, name: name.into(), attributes, dropped_attributes_count: 0 }
 }
 
-/// Something of a trace that arrives: a span with its length, or an event with its time, name and position.
+/// An arrival for a trace: a span with its length, or an event with its time, name and position.
 #[derive(Debug, Clone)]
 enum Arrival {
     Span(u64, u64),
@@ -53,7 +53,7 @@ fn nothing() -> Trace {
     Trace::new(trace_id(), RECEIVED)
 }
 
-/// Everything that a trace consists of.
+/// Returns all parts of a trace.
 fn parts(trace: &Trace) -> (Vec<spanwise::otlp::WireSpan>, Vec<Fragment>) {
     (trace.spans().iter().map(|span| span.wire.clone()).collect(), trace.fragments().to_vec())
 }
@@ -95,7 +95,7 @@ proptest! {
         let trace = with(&nothing(), &all);
         let read = Trace::from_document(trace_id(), RECEIVED, trace.document().into()).expect("a document");
         prop_assert_eq!(parts(&read), parts(&trace));
-        // Every other reader of OTLP finds the spans alone.
+        // Other readers of OTLP find only the spans.
         let known: proto::TracesData = prost::Message::decode(trace.document().as_slice()).expect("OTLP");
         let spans = known.resource_spans.iter().flat_map(|group| &group.scope_spans).flat_map(|group| &group.spans);
         prop_assert_eq!(spans.count(), trace.spans().len());
@@ -109,7 +109,7 @@ proptest! {
             let events = span.message().expect("a span").events;
             prop_assert!(events.is_sorted_by_key(|event| event.time_unix_nano));
             prop_assert_eq!(events.len(), trace.fragments_of(span.span_id).len());
-            // What was assembled, downloaded and sent again shows every event once.
+            // After an assembled trace is downloaded and sent again, every event is shown once.
             let again = assembled.with_fragments(trace.fragments().iter().cloned());
             prop_assert_eq!(json(&again), json(&trace));
         }

@@ -11,7 +11,7 @@ use spanwise::trace::{Span, Trace};
 
 use super::made::RECEIVED;
 
-/// After all exports were captured, in nanoseconds since 1970: spans of the future are rejected.
+/// A time after the capture of all exports, in nanoseconds since 1970. Spans of the future are rejected.
 const NOW_NANOS: u64 = 4_000_000_000_000_000_000;
 
 #[derive(Deserialize)]

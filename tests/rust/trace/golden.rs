@@ -1,8 +1,8 @@
 //! Golden files for the captured traces, reviewed by hand: `tests/cases/traces/`.
 //!
-//! One file per captured case: for each trace its row, its input, output and error, and its tree without times and
-//! without `extra_data`. A text over 200 characters is stored as its beginning and its length. `SPANWISE_BLESS=1
-//! cargo test golden` rewrites the files; review the difference.
+//! There is one file per captured case. It has the row of each trace, its input, output and error, and its
+//! tree without times and `extra_data`. A text over 200 characters is stored as its start and its length.
+//! `SPANWISE_BLESS=1 cargo test golden` rewrites the files; review the difference.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use spanwise::trace::{Trace, TraceRow};
 use super::captures::{CapturedCase, Captures};
 use super::made::detail_of;
 
-/// Cases that add nothing to another one, or are too large to review.
+/// Cases that repeat another case, or are too large to review.
 const NOT_READ: [&str; 3] = ["-large", "many-spans", "-gzip"];
 
 fn folder() -> PathBuf {

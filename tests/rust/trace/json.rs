@@ -1,4 +1,4 @@
-//! Attribute values as JSON: everything that was sent parses, and nothing is lost.
+//! Attribute values as JSON: the output is valid, and no data is lost.
 
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
@@ -40,7 +40,7 @@ proptest! {
             KeyValue { key: format!("key {}", index % keys), value: Some(value.clone()), ..KeyValue::default() }
         };
         let attributes: Vec<KeyValue> = values.iter().enumerate().map(entry).collect();
-        // Through text as well: parsing a long fraction rounds its last digit.
+        // The expected value is also parsed from text, because parsing a long fraction rounds its last digit.
         let expected: Json = serde_json::from_str(&otlp_json_map(&attributes).to_string()).expect("JSON");
         let detail = detail_of(&trace(&[proto::Span { attributes, ..message(1, 0, 1) }]));
         let shown = &detail["tree"][0]["extra_data"]["attributes"];

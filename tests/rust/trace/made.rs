@@ -10,7 +10,7 @@ use spanwise::otlp::proto::{self, AnyValue, ArrayValue, KeyValue, KeyValueList};
 use spanwise::otlp::{Origin, SpanId, TraceId, WireSpan};
 use spanwise::trace::{Span, Trace, detail};
 
-/// When test traces are first received, in microseconds since 1970.
+/// The receipt time of test traces, in microseconds since 1970.
 pub(super) const RECEIVED: i64 = 1_795_200_000_000_000;
 
 pub(super) fn trace_id() -> TraceId {
@@ -21,7 +21,7 @@ pub(super) fn span_id(number: u64) -> SpanId {
     SpanId::from_bytes(&number.to_be_bytes()).expect("an id that is not zero")
 }
 
-/// Returns a message of span `id` with parent `parent`; zero means none.
+/// Returns a message of span `id` with parent `parent`; zero means no parent.
 pub(super) fn message(id: u64, parent: u64, start: u64) -> proto::Span {
     proto::Span {
         trace_id: trace_id().as_bytes().to_vec().into(),
@@ -131,7 +131,7 @@ pub(super) fn nodes(detail: &Json) -> Vec<&Json> {
     found
 }
 
-/// Spans whose parents may be missing, themselves, or in a cycle; some have attributes of a convention.
+/// Spans whose parents may be missing, themselves, or in a cycle. Some have attributes of a convention.
 pub(super) fn messages() -> impl Strategy<Value = Vec<proto::Span>> {
     let kinds = prop::sample::select(vec!["", "", "AGENT", "CHAIN", "LLM", "TOOL"]);
     let one = (0..14_u64, 0..4_u64, kinds, 0..6_u8, any::<bool>());

@@ -1,4 +1,4 @@
-//! Messages of models: whatever shape they come in, the node shows the same text.
+//! Messages of models: the node shows the same text for every shape of the messages.
 
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
@@ -7,10 +7,10 @@ use spanwise::otlp::proto::{self, KeyValue};
 
 use super::made::{attribute, detail_of, message, otlp_value, text, trace};
 
-/// A conversation with a model, and what it answers.
+/// A conversation with a model, and its answer.
 #[derive(Debug, Clone)]
 pub(super) struct Conversation {
-    /// Roles and texts, of which the last is of a user.
+    /// Roles and texts. The last message is from a user.
     pub(super) messages: Vec<(&'static str, String)>,
     pub(super) answer: String,
     /// The arguments of a call of `f`.
@@ -52,7 +52,7 @@ pub(super) fn arguments(x: u8) -> String {
     json!({"x": x}).to_string()
 }
 
-/// How a convention writes a conversation to a span.
+/// The span of a conversation in a convention.
 pub(super) type Shape = (&'static str, fn(&Conversation) -> proto::Span);
 
 pub(super) fn with(attributes: Vec<KeyValue>) -> proto::Span {

@@ -1,4 +1,4 @@
-//! The row of a trace, against a naive reading of the rules.
+//! The row of a trace, compared with a naive implementation of the rules.
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
@@ -21,7 +21,7 @@ fn path(trace: &Trace, forest: &Forest, index: usize) -> Vec<(u64, usize)> {
     path
 }
 
-/// Returns the shallowest span that fits, ties broken by start, then id.
+/// Returns the shallowest matching span. Ties are resolved by start, then id.
 fn shallowest(trace: &Trace, forest: &Forest, fits: impl Fn(usize) -> bool) -> Option<usize> {
     let fitting = (0..trace.spans().len()).filter(|index| fits(*index));
     fitting.min_by_key(|index| (path(trace, forest, *index).len(), trace.spans()[*index].start, *index))
@@ -34,7 +34,7 @@ fn naive_run_root(trace: &Trace, forest: &Forest) -> usize {
         .expect("a span")
 }
 
-/// Returns the session nearest to `run`: below it breadth first, else above it.
+/// Returns the nearest session to `run`: below it in breadth-first order, then above it.
 fn naive_session(trace: &Trace, forest: &Forest, run: usize) -> Option<String> {
     let has = |index: &usize| trace.spans()[*index].summary.session_id.is_some();
     let way = path(trace, forest, run);
@@ -232,7 +232,8 @@ fn parts_of_tokens_go_with_the_count_that_they_are_of() {
             ("llm.token_count.completion_details.reasoning", reasoning),
         ]
     };
-    // The client's call has the input, the framework's around it repeats it and alone has the output.
+    // The client's call has the input. The framework's outer call repeats it and is the only one with the
+    // output.
     let row = TraceRow::of(&trace(&[call(1, 0, counts(10, 7, 4, 2)), call(2, 1, counts(10, 0, 5, 1))]));
     assert_eq!((row.input_tokens, row.cached_tokens), (10, 5));
     assert_eq!((row.output_tokens, row.reasoning_tokens), (7, 2));
@@ -298,7 +299,7 @@ fn tokens_of(messages: &[proto::Span]) -> [i64; 2] {
 proptest! {
     #[test]
     fn a_call_around_calls_changes_no_tokens(calls in model_calls(), around in 1..8_u64, more in 0..9_i64) {
-        // The children of a span move below a new call, which reports their sum or something else.
+        // The children of a span move below a new call, which reports their sum or another count.
         let index = usize::try_from(around).expect("a position").min(calls.len()) - 1;
         let around = index as u64 + 1;
         let inside: Vec<proto::Span> = subtree(&calls, around);

@@ -1,4 +1,4 @@
-//! The largest traces are written without recursion, whatever their shape.
+//! The largest traces of any shape are written without recursion.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The skeleton of a trace says of every span what its detail says.
+//! The trace columns of every span agree with its detail.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::captures::Captures;
 use super::frameworks;
 use super::made::{RECEIVED, attribute, detail_of, message, messages, text, trace, trace_id};
 
-/// Characters of a text that a column shows.
+/// The maximum number of characters of a text in a column.
 const SHOWN: usize = 200;
 
 fn skeleton_of(trace: &Trace) -> Json {
@@ -36,7 +36,7 @@ fn with_parents(detail: &Json) -> Vec<(i64, &Json)> {
     found
 }
 
-/// Returns the columns of a skeleton with their texts in place of the codes.
+/// Returns the trace columns with texts instead of codes.
 fn decoded(columns: &Json, key: &str) -> Vec<Json> {
     let column = &columns[key];
     let Some(codes) = column.get("codes") else { return column.as_array().expect("a column").clone() };
@@ -58,7 +58,7 @@ fn beginning(text: &Json) -> Json {
     }
 }
 
-/// Returns a count as a column has it: numbers and texts of numbers, none as 0.
+/// Returns a count like in a column: numbers and texts of numbers; 0 if it is missing.
 fn count(value: &Json) -> u64 {
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     text.split('.').next().and_then(|whole| whole.parse().ok()).unwrap_or(0)
@@ -68,7 +68,7 @@ fn length(list: &Json) -> usize {
     list.as_array().map_or(0, Vec::len)
 }
 
-/// Asserts that the skeleton of `trace` is its detail without texts.
+/// Asserts that the trace columns of `trace` equal its detail without texts.
 fn assert_same(trace: &Trace, label: &str) {
     let (detail, skeleton) = (detail_of(trace), skeleton_of(trace));
     let mut preview = Vec::new();
@@ -153,7 +153,7 @@ fn the_skeletons_of_all_captures_are_their_details() {
     assert!(parts.iter().all(|sum| *sum > 0), "cached and reasoning tokens: {parts:?}");
 }
 
-/// Spans of model calls in one another, with parts of their tokens; some have no end, events, or content.
+/// Nested model calls with parts of their tokens. Some have no end, events or content.
 fn rich_messages() -> impl Strategy<Value = Vec<proto::Span>> {
     let extras = prop::collection::vec((0..4_i64, 0..4_i64, any::<[bool; 4]>()), 12);
     (messages(), extras).prop_map(|(mut messages, extras)| {
@@ -198,7 +198,7 @@ fn texts_that_repeat_are_written_once_and_long_ones_are_cut() {
     let mut long = message(2, 1, 2);
     long.name = "é".repeat(SHOWN + 1);
     let mut alike = message(3, 1, 3);
-    // It differs from the other after what is shown.
+    // It differs from the other text only after the displayed part.
     alike.name = format!("{}!", "é".repeat(SHOWN));
     let columns = &skeleton_of(&trace(&[message(1, 0, 1), long, alike]))["spans"];
     let shown = format!("{}…", "é".repeat(SHOWN));
@@ -263,7 +263,7 @@ fn a_span_that_cannot_be_read_writes_nothing() {
     let mut failed = message(1, 0, 1);
     failed.status = Some(proto::Status { code: 2, message: "broken".to_owned() });
     let mut bytes = failed.encode_to_vec();
-    // Field 6, the kind, with a length instead of a number: no view of the span reads it.
+    // Field 6, the kind, with a length instead of a number. No view of the span reads it.
     bytes.extend_from_slice(&[0x32, 0x01, 0x00]);
     let wire = WireSpan { bytes: bytes.into(), origin: Arc::new(Origin::default()) };
     let span = Span::from_wire(wire).expect("the fields that ingest reads");

@@ -1,4 +1,4 @@
-//! Long values: what is cut can be read whole, part by part.
+//! Long values: a truncated value can be read completely in parts.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value as Json, json};
@@ -50,7 +50,7 @@ fn strings(json: &Json) -> Vec<&str> {
     }
 }
 
-/// Any JSON, in the texts of which every width of characters and every escape is likely.
+/// Any JSON. Its texts have characters of every width and every escape.
 fn any_json() -> impl Strategy<Value = Json> {
     let words = || "[a\u{e9}\u{4e2d}\u{1f600}\"\\\\\n\u{1}~/]{0,24}";
     let leaf = prop_oneof![words().prop_map(Json::from), any::<i64>().prop_map(Json::from), Just(Json::Null)];
@@ -63,7 +63,7 @@ fn any_json() -> impl Strategy<Value = Json> {
     })
 }
 
-/// A span as it is shown, with any values.
+/// The JSON of a span with any values.
 fn any_span() -> impl Strategy<Value = Json> {
     let members = || prop::collection::vec(("[a~/.0]{0,3}", any_json()), 0..4);
     let members =

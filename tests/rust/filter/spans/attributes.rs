@@ -1,4 +1,4 @@
-//! Laws and limits of the index of attributes, and of the keys that are counted by it.
+//! Laws and limits of the attribute index, and of the keys that it counts.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ fn counted(snapshot: &Snapshot, filter: &Filter, prefix: &str, limit: usize) -> 
     attribute_keys(snapshot, filter, (prefix, limit), &CancellationToken::default()).expect("counted")
 }
 
-/// Returns the traces, each with the part that it is in.
+/// Returns the traces, each with its part.
 fn traces(snapshot: &Snapshot) -> impl Iterator<Item = (&SnapshotPart, Trace)> {
     let found = (1..=TRACES).filter_map(|trace| snapshot.find(id(trace)));
     found.map(|(part, row)| {

@@ -1,4 +1,4 @@
-//! Draws conditions on spans and on traces.
+//! Random conditions on spans and on traces.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use spanwise::filter::Axis;
 use super::costs::amount;
 use super::operations::{KINDS, NAMES};
 
-/// What is looked for in texts.
+/// Patterns for text searches.
 const PATTERNS: [&str; 16] = [
     "refund",
     "fund m",
@@ -73,7 +73,7 @@ fn attribute() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Returns values of some options of axes, of which each axis takes its own.
+/// Returns random options of axes. Each axis uses the ones that it supports.
 fn options(part: impl Strategy<Value = Value>) -> impl Strategy<Value = BTreeMap<&'static str, Value>> {
     let fields = vec![
         "name",
@@ -107,7 +107,7 @@ fn options(part: impl Strategy<Value = Value>) -> impl Strategy<Value = BTreeMap
     })
 }
 
-/// Returns conditions on fields that only some spans have.
+/// Returns conditions on fields that are NULL for some spans.
 fn not_of_all() -> impl Strategy<Value = Value> {
     let words = prop::sample::select(vec![("model", "gpt"), ("tool_name", "search"), ("tool_name", "plan")]);
     let of_words = (prop::sample::select(vec!["EQ", "NEQ", "CONTAINS"]), words.clone());

@@ -1,4 +1,4 @@
-//! Laws of what traces cost: their order, their aggregations, and those of their model calls.
+//! Laws of the costs of traces and model calls: their order and their aggregations.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -39,7 +39,7 @@ fn seen(snapshot: &Snapshot) -> Vec<SeenTrace> {
     traces(snapshot).iter().map(SeenTrace::of).collect()
 }
 
-/// Returns the value of a field of the costs in nanodollars.
+/// Returns the value of a cost field in nanodollars.
 fn value(trace: &SeenTrace, key: &str) -> Option<u64> {
     let (known, is_whole) = trace.cost();
     Some(known).filter(|_| is_whole == (key == "cost"))
@@ -55,12 +55,12 @@ fn is_near(found: &Value, expected: f64) -> bool {
     found.as_f64().is_some_and(|found| (found - expected).abs() < 1e-12)
 }
 
-/// Returns the model of a call as a group names it.
+/// Returns the group name of a call's model.
 fn model(call: &SeenCall) -> Value {
     call.model.clone().into()
 }
 
-/// Asserts that a group is what its calls add up to.
+/// Asserts that a group has the sums of its calls.
 fn assert_calls(total: &Value, calls: &[&SeenCall]) -> Result<(), TestCaseError> {
     prop_assert_eq!(&total["calls"], calls.iter().filter(|call| call.is_innermost).count());
     prop_assert_eq!(&total["tokens"], calls.iter().map(|call| call.tokens).sum::<u64>());

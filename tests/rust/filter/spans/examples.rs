@@ -1,4 +1,4 @@
-//! Examples of what the laws of conditions on spans seldom meet.
+//! Examples that the laws of conditions on spans rarely generate.
 
 use std::sync::{Arc, Barrier};
 use std::thread;
@@ -27,7 +27,7 @@ fn what_is_kept_of_a_segment_holds_for_earlier_snapshots_too() {
     ingest(span(3, 1, 0));
     store.flush().expect("sealed");
     let before = store.snapshot();
-    // The segment's row of the first trace is superseded, that of the second one deleted.
+    // The segment's row of the first trace is superseded, and the row of the second one is deleted.
     ingest(span(1, 2, 5));
     let second = json!({"op": "EQ", "key": "trace_id", "value": id(2).to_string()}).to_string();
     assert_eq!(store.delete(&compiled(&second), false).expect("deleted"), 1);
@@ -163,7 +163,7 @@ fn a_span_whose_word_is_missing_does_not_stand_for_one_that_has_it() {
         made.end_time_unix_nano = made.start_time_unix_nano + MILLISECOND;
         made
     };
-    // The first span has no tool and is followed by a model, as the tool is.
+    // The first span has no tool. It is followed by a model, like the tool.
     let tool = with(lasting(2, "TOOL", 20), "tool.name", "refund");
     let spans = [lasting(1, "LLM", 0), tool, lasting(3, "LLM", 40)];
     store.ingest(request(&spans)).expect("ingested");

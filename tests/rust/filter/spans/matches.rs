@@ -1,4 +1,4 @@
-//! Laws of what is said of a match: the spans and the pieces of text, against a look at every span.
+//! Laws of match explanations: the spans and text snippets, compared with a naive search of every span.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,14 +16,14 @@ use crate::support::spans::{request, span, with};
 
 const NEWEST: PageRequest = PageRequest { page: 1, limit: 100, sort: Sort::NEWEST_FIRST };
 
-/// Gives each axis a name, and the `SPAN`s that it is said to.
+/// Gives each axis a name, and each `SPAN` for which `is_named` returns true.
 pub(super) fn with_names(filter: &mut Value, names: &mut usize, is_named: &mut dyn FnMut() -> bool) {
     match filter {
         Value::Array(parts) => parts.iter_mut().for_each(|part| with_names(part, names, is_named)),
         Value::Object(members) => {
             if members.contains_key("where") && (members["op"] != "SPAN" || is_named()) {
                 *names += 1;
-                // One of them is that of a span without a name.
+                // One of the names equals the default name of an unnamed span.
                 let name = if *names == 2 { "span_2".to_owned() } else { format!("n{names}") };
                 members.insert("as".into(), name.into());
             }
@@ -35,7 +35,7 @@ pub(super) fn with_names(filter: &mut Value, names: &mut usize, is_named: &mut d
     }
 }
 
-/// Gives each `SPAN` without a name the one that it is answered by.
+/// Gives each unnamed `SPAN` its default name.
 fn with_defaults(filter: &mut Value, taken: &BTreeSet<String>, defaults: &mut usize) {
     if filter["op"] == "SPAN" && filter["as"].is_null() {
         let name = loop {
@@ -67,7 +67,7 @@ fn named() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Returns the matches of every trace of a page by its id.
+/// Returns the matches of every trace of a page, by trace id.
 fn found(snapshot: &Snapshot, filter: &Filter, detail: Detail) -> BTreeMap<String, Value> {
     let view = RunView { detail, with_matches: true };
     let token = CancellationToken::default();
@@ -84,7 +84,7 @@ fn found(snapshot: &Snapshot, filter: &Filter, detail: Detail) -> BTreeMap<Strin
     matches
 }
 
-/// Returns how matching spans are shown.
+/// Returns the expected JSON of matching spans.
 pub(super) fn shown(expected: &SeenMatches) -> Value {
     let spans = expected.spans.iter().map(|(name, ids)| {
         let shown: Vec<&String> = ids.iter().take(32).collect();

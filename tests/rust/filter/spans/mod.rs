@@ -1,4 +1,5 @@
-//! Laws of conditions on spans, texts and attributes, against a look at every text and every pair of spans.
+//! Laws of conditions on spans, texts and attributes, compared with a naive search of every text and every
+//! pair of spans.
 
 mod attributes;
 mod conditions;
@@ -39,7 +40,7 @@ fn found(snapshot: &Snapshot, filter: &Filter) -> Vec<String> {
     ids
 }
 
-/// Asserts that pages which end a search once they are full are those of the whole search.
+/// Asserts that pages of a search that stops when they are full equal the pages of the whole search.
 fn assert_newest(snapshot: &Snapshot, filter: &Filter, source: &Value) {
     let (level, token) = (search::Detail::Summary, CancellationToken::default());
     for page in 1..4 {
@@ -56,7 +57,7 @@ fn assert_newest(snapshot: &Snapshot, filter: &Filter, source: &Value) {
     }
 }
 
-/// Asserts that what the indexes of segments decide is so.
+/// Asserts that the decisions of segment indexes are correct.
 fn assert_decided(snapshot: &Snapshot, filter: &Filter, source: &Value) -> Result<(), TestCaseError> {
     for part in snapshot.parts() {
         let Some(indexes) = part.indexes(filter).expect("indexes") else { continue };
@@ -65,7 +66,7 @@ fn assert_decided(snapshot: &Snapshot, filter: &Filter, source: &Value) -> Resul
         let decided = verifier.decide(&RowBlock::List(&rows));
         let every = u32::try_from(rows.len()).expect("few rows");
         prop_assert_eq!(&verifier.decide(&RowBlock::Range(0..every)), &decided, "{} of a range", source);
-        // A range that begins anywhere.
+        // A range with an arbitrary start.
         let tail = RowBlock::Range(every / 3..every);
         let of_tail = verifier.decide(&tail);
         let thirds: Vec<u32> = rows.iter().copied().step_by(3).collect();
@@ -97,7 +98,7 @@ fn assert_decided(snapshot: &Snapshot, filter: &Filter, source: &Value) -> Resul
     Ok(())
 }
 
-/// Asserts that each filter, and its negation, finds what a look at everything finds.
+/// Asserts that each filter and its negation match the naive search.
 fn assert_found(store: &TraceStore, filters: &[Value]) -> Result<(), TestCaseError> {
     let snapshot = store.snapshot();
     let seen: Vec<(String, SeenTrace)> =
@@ -118,7 +119,7 @@ fn assert_found(store: &TraceStore, filters: &[Value]) -> Result<(), TestCaseErr
             );
             assert_newest(&snapshot, &filter, source);
             assert_decided(&snapshot, &filter, source)?;
-            // The one-row questions of single traces agree.
+            // Evaluating single traces gives the same result.
             for (id, _) in &seen {
                 let trace_id = TraceId::from_hex(id).expect("an id");
                 let shown =
@@ -130,7 +131,7 @@ fn assert_found(store: &TraceStore, filters: &[Value]) -> Result<(), TestCaseErr
     Ok(())
 }
 
-/// Number of stores; in `make test-slow` filters by the hundred thousand.
+/// The number of stores; `make test-slow` tests hundreds of thousands of filters.
 fn cases() -> u32 {
     std::env::var("SPAN_CASES").map_or(60, |cases| cases.parse().expect("a number"))
 }
@@ -146,7 +147,7 @@ proptest! {
         let path = folder.path().to_str().expect("a path");
         let open = |with_indexes| store_in(path, with_indexes);
         let mut store = open(true);
-        // What is asked again is answered by what is kept of the segments that are still there.
+        // A repeated search uses the caches of the segments that still exist.
         for operations in operations.chunks(operations.len().div_ceil(2).max(1)) {
             for operation in operations {
                 apply(&mut store, operation, &open);
@@ -154,7 +155,7 @@ proptest! {
             assert_found(&store, &filters)?;
         }
         store.close().expect("closed");
-        // Indexes that were made at a seal, made of documents or merged are the same.
+        // Indexes are equal, whether they were built at a flush, built from documents or merged.
         let report = TraceStore::check(path).expect("a sound store");
         prop_assert_eq!(report.other_indexes, Vec::<String>::new());
     }

@@ -1,4 +1,4 @@
-//! Draws operations on a store: spans that arrive in any order, seals, merges and deletions.
+//! Random operations on a store: spans that arrive in any order, flushes, merges and deletions.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::support::spans::{EPOCH, MILLISECOND, failed, request_from, with};
 
 pub(super) const NAMES: [&str; 4] = ["plan", "search", "refund", "Plan"];
 pub(super) const KINDS: [&str; 6] = ["", "AGENT", "LLM", "TOOL", "RETRIEVER", "EMBEDDING"];
-/// What is said.
+/// The texts of spans.
 const TEXTS: [&str; 12] = [
     "refund me twice",
     "Refund Me",
@@ -29,14 +29,14 @@ const TEXTS: [&str; 12] = [
     "",
 ];
 
-/// A span of a trace, by what selects each of its parts.
+/// A span of a trace, given by a selector for each of its parts.
 #[derive(Debug, Clone)]
 pub(super) struct Made {
     trace: u64,
     id: u64,
     parent: u64,
     start: u64,
-    /// Milliseconds; `None` of a span that runs.
+    /// Milliseconds; `None` for a running span.
     lasts: Option<u64>,
     name: u8,
     kind: u8,
@@ -82,7 +82,7 @@ impl Made {
             span = with(span, "n.0.k", "7");
         }
         if self.attribute % 8 == 7 {
-            // The first value of a key counts, and this is none.
+            // The first value of a key counts, and this one is missing.
             span.attributes.push(proto::KeyValue { key: "k".into(), ..proto::KeyValue::default() });
         }
         let value = match self.attribute % 8 {
@@ -119,12 +119,12 @@ pub(super) enum Operation {
     Seal,
     Merge,
     Delete(u64),
-    /// With indexes of the documents, or without.
+    /// With or without document indexes.
     Reopen(bool),
     Index,
 }
 
-/// The ids of traces are from one to this.
+/// The ids of traces range from one to this.
 pub(super) const TRACES: u64 = 7;
 
 fn made() -> impl Strategy<Value = Made> {

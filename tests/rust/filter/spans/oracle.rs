@@ -1,4 +1,5 @@
-//! The naive evaluator of conditions on spans: every pair of spans, every text, straight from the filter's JSON.
+//! The naive evaluator of conditions on spans: evaluates the filter's JSON on every pair of spans and every
+//! text.
 
 mod calls;
 mod matches;
@@ -18,7 +19,7 @@ use spanwise::trace::{Trace, TraceRow};
 use crate::filter::indexed::plain;
 use crate::filter::oracle::{Cell, Row, truth};
 
-/// A span as it was sent, and where it is in the tree.
+/// A span as it was sent, with its position in the tree.
 pub(crate) struct Seen {
     id: String,
     parent: Option<usize>,
@@ -27,9 +28,9 @@ pub(crate) struct Seen {
     is_failed: bool,
     cells: BTreeMap<&'static str, Cell>,
     texts: [Vec<String>; 3],
-    /// Its own, and those of its resource.
+    /// The attributes of the span and of its resource.
     attributes: [Vec<proto::KeyValue>; 2],
-    /// `LLM` or `EMBEDDING`, if it is a call of one.
+    /// `LLM` or `EMBEDDING` for a model call.
     call: Option<String>,
     model: Option<String>,
     input_tokens: u64,
@@ -37,7 +38,7 @@ pub(crate) struct Seen {
     report: Option<u64>,
 }
 
-/// A trace: its row and its spans, the run root first in the order of the tree.
+/// A trace: its row and its spans in tree order, starting with the run root.
 pub(crate) struct SeenTrace {
     row: TraceRow,
     spans: Vec<Seen>,
@@ -51,7 +52,7 @@ impl Row for Seen {
 }
 
 impl SeenTrace {
-    /// Reads a trace of spans that have no messages, but texts as they are.
+    /// Reads a trace whose spans have plain texts instead of messages.
     pub(crate) fn of(trace: &Trace) -> Self {
         let mut detail = Vec::new();
         write_trace(&mut detail, trace).expect("a readable trace");
@@ -61,28 +62,29 @@ impl SeenTrace {
             add(trace, root, None, &mut spans);
         }
         let row = TraceRow::of(trace);
-        // The spans of these tests are runs if they have a type of runs.
+        // The spans of these tests are runs if they have a run type.
         let depth = |place: usize| std::iter::successors(Some(place), |at| spans[*at].parent).count();
         let is_run = |place: &usize| matches!(spans[*place].cells.get("type"), Some(Cell::Text(kind)) if kind == "AGENT");
         let runs = (0..spans.len()).filter(is_run);
-        // Runs that are no siblings may begin together, too: then the one with the lesser id is first.
+        // Runs that are not siblings may also start at the same time. Then the one with the lower id is
+        // first.
         let run_root =
             runs.min_by_key(|place| (depth(*place), spans[*place].start, &spans[*place].id)).unwrap_or(0);
         Self { row, spans, run_root }
     }
 
-    /// Returns whether `filter` is true for the trace; `None` is unknown.
+    /// Returns the truth of `filter` for the trace; `None` is unknown.
     pub(crate) fn truth(&self, filter: &Value) -> Option<bool> {
         kleene(filter, &|leaf| self.leaf(leaf))
     }
 
-    /// Returns the ids of the spans for which a condition is true, in the order of the tree; `null` is true of all.
+    /// Returns the ids of the spans for which a condition is true, in tree order; `null` is true for all.
     pub(crate) fn span_ids(&self, condition: &Value) -> Vec<String> {
         let is_true = |place: &usize| condition.is_null() || self.span_truth(condition, *place) == Some(true);
         (0..self.spans.len()).filter(is_true).map(|place| self.spans[place].id.clone()).collect()
     }
 
-    /// Returns the names of the attributes with a value that any span or its resource has, as filters spell them.
+    /// Returns the names of the attributes with a value on any span or resource, in filter syntax.
     pub(crate) fn attribute_names(&self) -> BTreeSet<String> {
         let has_value =
             |own: &&proto::KeyValue| own.value.as_ref().is_some_and(|value| value.value.is_some());
@@ -140,7 +142,7 @@ impl SeenTrace {
         })
     }
 
-    /// Whether a span is on the axis of a leaf with options, seen from another.
+    /// Returns `true` if `other` is on the axis of a leaf with options, as seen from `place`.
     fn is_on(&self, leaf: &Value, place: usize, other: usize) -> bool {
         let axis = leaf["op"].as_str().expect("an axis");
         let (earlier, later) = if axis == "FOLLOWED_BY" { (place, other) } else { (other, place) };
@@ -170,7 +172,7 @@ impl SeenTrace {
         one != other && self.spans[one].parent.is_some() && self.spans[one].parent == self.spans[other].parent
     }
 
-    /// Whether a span starts once another has ended, or started, as `from` says.
+    /// Returns `true` if a span starts after the end or the start of another one, depending on `from`.
     fn begins_after(&self, leaf: &Value, earlier: usize, later: usize) -> bool {
         let (one, next) = (&self.spans[earlier], &self.spans[later]);
         if leaf["from"] == "start" {
@@ -188,7 +190,7 @@ impl SeenTrace {
         })
     }
 
-    /// Whether two spans have equal values in each of these fields.
+    /// Returns `true` if two spans have equal values in each of these fields.
     fn are_same(&self, fields: &Value, one: usize, other: usize) -> bool {
         let value = |key: &str, place: usize| {
             let span = &self.spans[place];
@@ -285,7 +287,7 @@ fn add(trace: &Trace, node: &Value, parent: Option<usize>, spans: &mut Vec<Seen>
     }
 }
 
-/// Joins the truths of leaves, as in SQL.
+/// Combines the truths of leaves like in SQL.
 fn kleene(filter: &Value, leaf: &dyn Fn(&Value) -> Option<bool>) -> Option<bool> {
     let parts = || filter["conditions"].as_array().expect("conditions").iter().map(|part| kleene(part, leaf));
     match filter["op"].as_str().expect("op") {
@@ -315,7 +317,7 @@ fn said<'a>(leaf: &Value, texts: impl IntoIterator<Item = &'a str>) -> Option<bo
     (!texts.is_empty()).then(|| texts.iter().any(is_in))
 }
 
-/// Returns what finds the pattern of a leaf; with `$` the texts that end with it.
+/// Returns the regular expression for the pattern of a leaf; with `$` for texts that end with it.
 fn pattern(leaf: &Value, end: &str) -> Regex {
     let pattern = regex::escape(leaf["value"].as_str().expect("a pattern"));
     let ignore_case = leaf["ignore_case"].as_bool().unwrap_or(true);
@@ -323,7 +325,7 @@ fn pattern(leaf: &Value, end: &str) -> Regex {
     wanted.expect("an escaped pattern")
 }
 
-/// Returns a text with its runs of JSON escapes resolved.
+/// Returns a text with all JSON escapes resolved.
 fn resolved(text: &str) -> String {
     let escapes = Regex::new(r#"(?:\\(?:u[0-9a-fA-F]{4}|["\\/nrtbf]))+"#).expect("a pattern");
     let run =
@@ -331,7 +333,7 @@ fn resolved(text: &str) -> String {
     escapes.replace_all(text, run).into_owned()
 }
 
-/// Returns where an attribute is, and its key; `None` of a field.
+/// Returns the owner and the key of an attribute; `None` for a field.
 fn scoped(key: &str) -> Option<(usize, &str)> {
     let own = key.strip_prefix("attributes.").map(|key| (0, key));
     own.or_else(|| key.strip_prefix("resource.").map(|key| (1, key)))

@@ -1,4 +1,4 @@
-//! Laws of searches whose rows are spans, against a look at every span.
+//! Laws of searches for spans, compared with a naive search of every span.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ fn asked() -> impl Strategy<Value = (Value, Value)> {
     (or_all(of_trace().boxed()), or_all(named.boxed()))
 }
 
-/// Returns the ids of the traces and spans that match, in the order of rows.
+/// Returns the ids of the matching traces and spans, in row order.
 fn expected(snapshot: &Snapshot, of_traces: &Value, of_spans: &Value) -> Vec<[String; 2]> {
     let all = PageRequest { page: 1, limit: 100, sort: Sort::NEWEST_FIRST };
     let newest = search::ids(snapshot, &Filter::all(), all, &CancellationToken::default()).expect("a page");
@@ -68,7 +68,7 @@ fn assert_pages(snapshot: &Snapshot, of_traces: &Value, of_spans: &Value) -> Res
     Ok(())
 }
 
-/// Checks what is said of why each span of a page matches.
+/// Checks the match explanations of each span of a page.
 fn assert_matches(snapshot: &Snapshot, of_spans: &Value) -> Result<(), TestCaseError> {
     let seen: Vec<_> =
         traces(snapshot).iter().map(|trace| (trace.trace_id.to_string(), SeenTrace::of(trace))).collect();
@@ -121,7 +121,7 @@ fn spans_are_counted_without_the_documents_that_tables_answer_for() {
     }
     store.flush().expect("sealed");
     store.index().expect("indexed");
-    // Whoever looks at a document finds it damaged.
+    // Every read of a document finds damage.
     for entry in std::fs::read_dir(folder.path().join("segments")).expect("segments") {
         let documents = entry.expect("a segment").path().join("spans.otlp.zst");
         let length = std::fs::metadata(&documents).expect("documents").len();

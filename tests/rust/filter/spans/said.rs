@@ -1,4 +1,4 @@
-//! Random spans that say something in every form that is read: texts, JSON of messages, values that are no texts, numbered
+//! Random spans with texts in every supported form: plain texts, JSON messages, other values, numbered
 //! attributes, events, errors.
 
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ use crate::support::logs::{text, value};
 use crate::support::random::Random;
 use crate::support::spans::{failed, span};
 
-/// What is said: beginnings of escapes and of JSON, letters that differ by case, what stands between texts.
+/// Pieces of texts: starts of escapes and of JSON, letters that differ by case, separators between texts.
 const PIECES: [&str; 48] = [
     "new ",
     "used",
@@ -77,8 +77,8 @@ pub(super) fn said(random: &mut Random) -> String {
     (0..count).map(|_| one(random, &PIECES)).collect()
 }
 
-/// Returns JSON as programs write it: with letters beyond ASCII or any letters as escapes, with slashes escaped, or as a text
-/// of JSON once more.
+/// Returns JSON in the style of different programs: with letters outside ASCII or all letters as escapes,
+/// with escaped slashes, or as a nested JSON text.
 fn written(random: &mut Random, json: &Json) -> String {
     let json = if random.below(3) == 0 {
         serde_json::to_string_pretty(json).expect("JSON")
@@ -108,7 +108,7 @@ fn written(random: &mut Random, json: &Json) -> String {
     out
 }
 
-/// Whether what follows JSON so far is within a text of it.
+/// Returns `true` if the next character is within a JSON string.
 fn is_in_text(json: &str) -> bool {
     let (mut is_within, mut is_escaped) = (false, false);
     for letter in json.chars() {
@@ -118,7 +118,7 @@ fn is_in_text(json: &str) -> bool {
     is_within && !is_escaped
 }
 
-/// Returns a part of a message, or what it says.
+/// Returns a part of a message, or its content.
 fn content(random: &mut Random) -> Json {
     let own = said(random);
     match random.below(8) {
@@ -148,7 +148,7 @@ fn message(random: &mut Random) -> Json {
     message
 }
 
-/// Returns what an attribute with messages has as its text.
+/// Returns the text of an attribute with messages.
 fn messages(random: &mut Random) -> String {
     let all: Vec<Json> = (0..=random.below(3)).map(|_| message(random)).collect();
     let json = match random.below(7) {
@@ -162,7 +162,7 @@ fn messages(random: &mut Random) -> String {
     written(random, &json)
 }
 
-/// Returns a value that is no text.
+/// Returns a value that is not a text.
 fn other_value(random: &mut Random, depth: u8) -> Value {
     match random.below(if depth == 0 { 5 } else { 7 }) {
         0 => Value::IntValue(one(random, &[0, 1, -42, 1_000])),
@@ -208,7 +208,7 @@ pub(super) fn event(random: &mut Random, number: u64) -> proto::span::Event {
     }
 }
 
-/// Returns a span of a trace that says something.
+/// Returns a span with texts.
 pub(crate) fn speaking(random: &mut Random, trace: u64, id: u64) -> proto::Span {
     let mut span = span(trace, id, random.below(9));
     let kind = one(random, &KINDS);

@@ -1,4 +1,4 @@
-//! Laws of looks for texts in documents, against every text of every span.
+//! Laws of text searches in stored documents, compared with every text of every span.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -48,7 +48,7 @@ fn is_in(regex: &Regex, text: &str) -> bool {
     searched(text).iter().any(|part| regex.is_match(part))
 }
 
-/// Returns a pattern: most lie within a text, at one level of its escapes.
+/// Returns a pattern. Most patterns are within a text, at one level of its escapes.
 fn pattern(random: &mut Random, texts: &[String]) -> String {
     let below =
         |random: &mut Random, bound: usize| usize::try_from(random.below(bound as u64)).expect("small");
@@ -69,15 +69,15 @@ fn pattern(random: &mut Random, texts: &[String]) -> String {
     pattern
 }
 
-/// Whether a pattern has something to look up.
+/// Returns `true` if a pattern can be searched for.
 fn is_pattern(pattern: &str) -> bool {
     pattern
         .chars()
         .any(|letter| letter.is_ascii_alphanumeric() || "_-".contains(letter) || !letter.is_ascii())
 }
 
-/// Asserts that bytes of a span that has a pattern are not taken for those of one without it; returns whether the look
-/// could say that of others.
+/// Asserts that the probe never rejects the bytes of a span with a matching text. Returns `true` if the probe
+/// can reject other bytes.
 fn assert_probed(trace: &Trace, (pattern, ignore_case): (&str, bool)) -> bool {
     let Some(probe) = TextProbe::of(pattern, ignore_case) else { return false };
     let wanted = regex(pattern, ignore_case);
@@ -103,7 +103,8 @@ fn assert_probed(trace: &Trace, (pattern, ignore_case): (&str, bool)) -> bool {
     true
 }
 
-/// Asserts that what the attributes alone say are texts of a span are texts of it, and all of them where a view says so.
+/// Asserts that texts found in the attributes alone are texts of the span. If a view claims that they are
+/// complete, asserts that too.
 fn assert_sent(trace: &Trace) {
     let stored = StoredTrace::new(trace.trace_id, 0, trace.document().into(), true);
     let in_view: BTreeMap<_, _> = texts_of(trace).into_iter().collect();
@@ -164,8 +165,8 @@ fn trace_of(spans: &[proto::Span]) -> Trace {
     Trace::new(spans[0].trace_id, 0).with(spans)
 }
 
-/// Returns a store of some traces, of which some are sealed, some have fragments, and none is indexed by texts if not
-/// `is_indexed`.
+/// Returns a store with some traces. Some are flushed, and some have fragments. Without `is_indexed`, there
+/// is no text index.
 fn store_of(random: &mut Random, path: &str, is_indexed: bool) -> TraceStore {
     let options =
         if is_indexed { Options::default() } else { Options { indexes: Vec::new(), ..Options::default() } };
@@ -190,7 +191,7 @@ fn store_of(random: &mut Random, path: &str, is_indexed: bool) -> TraceStore {
     store
 }
 
-/// What holds of a trace, told by its texts.
+/// Returns the truth for a trace, from its texts.
 fn truth(spans: &Spans, channel: usize, wanted: &Regex) -> Option<bool> {
     let mut texts = spans.iter().flat_map(|(_, texts)| &texts[channel]).peekable();
     texts.peek().is_some().then(|| texts.any(|text| is_in(wanted, text)))

@@ -1,4 +1,4 @@
-//! For random stores and requests, an aggregation equals that of a naive evaluator.
+//! For random stores and requests, an aggregation equals the result of the naive evaluator.
 
 mod oracle;
 

@@ -1,4 +1,4 @@
-//! The naive evaluator of aggregations: one row at a time over plain values, straight from the JSON of the request.
+//! The naive evaluator of aggregations: evaluates the request's JSON row by row on plain values.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -48,7 +48,7 @@ fn micros(value: &Value) -> Option<i64> {
     Some(i64::try_from(nanos / 1_000).expect("an instant"))
 }
 
-/// Returns the rows that the request selects.
+/// Returns the rows of the request.
 pub(super) fn selected<'r>(rows: &'r [Row], request: &Value) -> Vec<&'r Row> {
     let (from, to) = (micros(&request["time"]["from"]), micros(&request["time"]["to"]));
     let is_within =
@@ -107,7 +107,7 @@ fn totals(request: &Value, rows: &[&Row]) -> Value {
     totals.collect::<Map<_, _>>().into()
 }
 
-/// Asserts that a group of the answer is that of `rows`; `all` are the rows of all groups.
+/// Asserts that a group of the response matches `rows`; `all` are the rows of all groups.
 fn assert_group(request: &Value, answer: &Value, group: &Value, rows: &[&Row], all: &[&Row]) {
     assert_eq!(group["total"], totals(request, rows));
     if request.get("time").is_some() {
@@ -157,7 +157,7 @@ fn assert_histogram(measure: &Value, histogram: &Value, rows: &[&Row], all: &[&R
     }
 }
 
-/// Returns the values of a field that are kept, in order, and the number of all.
+/// Returns the top values of a field in order, and the number of all values.
 fn kept(key: &str, limit: u64, rows: &[&Row]) -> (Vec<Option<String>>, usize) {
     let mut counts: BTreeMap<Option<String>, u64> = BTreeMap::new();
     for row in rows {
@@ -178,7 +178,7 @@ pub(super) fn assert_answer(request: &Value, answer: &Value, rows: &[Row]) {
         .map(|by| (by["key"].as_str().expect("a key"), by["limit"].as_u64().expect("a limit")))
         .collect();
     let fields: Vec<_> = by.iter().map(|(key, limit)| kept(key, *limit, &all)).collect();
-    // For each row, the value of every field if it is kept.
+    // For each row, the value of every field if it is in the top-k.
     let place = |row: &Row| -> Vec<Option<Option<String>>> {
         let values = by.iter().zip(&fields);
         values.map(|((key, _), (kept, _))| Some(row.text(key)).filter(|value| kept.contains(value))).collect()

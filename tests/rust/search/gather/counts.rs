@@ -1,4 +1,4 @@
-//! Aggregations, facets and keys of attributes.
+//! Aggregations, facets and attribute keys.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::super::filtered::operations;
 use super::{Stores, compiled, owned, searched};
 use crate::filter::layouts::TEXTS;
 
-/// Returns aggregations with measures that random ones lack: of calls by their models, of costs, of spans.
+/// Returns aggregations with measures that random ones lack: calls by model, costs, spans.
 fn special() -> impl Strategy<Value = Value> {
     let calls = json!([
         {"name": "calls", "op": "COUNT"},
@@ -101,7 +101,7 @@ proptest! {
             let expected = attribute_keys(&snapshot, &filter, ("attributes.", 3), &token).expect("keys");
             let mut search = Gathering::attribute_keys(shards, &filter, ("attributes.", 3)).expect("a search");
             let found = stores.gathered_by(&mut search).expect("keys");
-            // Which segments are indexed yet is another matter on every shard.
+            // Shards may differ in the segments that are already indexed.
             let Found::AttributeKeys(found) = found else { panic!("expected keys, found {found:?}") };
             prop_assert_eq!(found.matched, expected.matched);
             if found.uncounted == 0 && expected.uncounted == 0 {

@@ -1,4 +1,4 @@
-//! What ends a search over shards: missing answers, and messages that are none.
+//! Failures of a search over shards: missing responses and malformed messages.
 
 use serde_json::Value;
 use spanwise::error::Error;

@@ -1,4 +1,4 @@
-//! Tests of `rust/search/gather/`: a search over shards finds the bytes that a search of one store finds.
+//! Tests of `rust/search/gather/`: a search over shards returns the same bytes as a search of one store.
 
 mod counts;
 mod looks;
@@ -21,14 +21,14 @@ use crate::filter::laws::filters;
 use crate::filter::layouts::TEXTS;
 use crate::support::spans::{below, failed, request, span, with};
 
-/// When all requests were received.
+/// The receipt time of all requests.
 const RECEIVED: i64 = 1_800_000_000_000_000;
 
 /// Prefixes of 1, 2, 4 and 7 shards.
 const LAYOUTS: [&[&str]; 4] =
     [&[""], &["0", "1"], &["00", "01", "10", "11"], &["000", "001", "010", "011", "100", "101", "11"]];
 
-/// The same traces in one store, and divided among shards.
+/// The same traces in one store, and split among shards.
 struct Stores {
     _folders: Vec<TempDir>,
     one: TraceStore,
@@ -53,7 +53,7 @@ impl Stores {
         self.shards.iter().chain([&self.one])
     }
 
-    /// Stores spans in the one store and in their shards.
+    /// Stores spans in the single store and in their shards.
     fn ingest(&self, spans: &[spanwise::otlp::proto::Span]) {
         let whole = ShardMap::new(&[""]).expect("a layout");
         for (map, stores) in [(&whole, std::slice::from_ref(&self.one)), (&self.map, self.shards.as_slice())]
@@ -86,7 +86,7 @@ impl Stores {
         }
     }
 
-    /// Returns what a search over the shards finds.
+    /// Returns the result of a search over the shards.
     fn gathered(&self, mut search: Gathering) -> Result<Found> {
         self.gathered_by(&mut search)
     }
@@ -95,7 +95,7 @@ impl Stores {
         self.gathered_in_rounds(search).map(|(found, _)| found)
     }
 
-    /// Returns what a search over the shards finds, and in how many rounds.
+    /// Returns the result of a search over the shards, and the number of rounds.
     fn gathered_in_rounds(&self, search: &mut Gathering) -> Result<(Found, usize)> {
         let snapshots: Vec<Arc<Snapshot>> = self.shards.iter().map(TraceStore::snapshot).collect();
         gathered(search, &snapshots)
@@ -118,7 +118,7 @@ fn gathered(search: &mut Gathering, snapshots: &[Arc<Snapshot>]) -> Result<(Foun
     Ok((search.found()?, rounds))
 }
 
-/// Returns two spans, the second below the first, with texts and attributes by what selects them.
+/// Returns two spans with texts and attributes for the selectors. The second span is below the first.
 fn spans_of(trace: u64, text: u8, kind: u8) -> [spanwise::otlp::proto::Span; 2] {
     let first = u64::from(kind % 3) * 2 + 1;
     let mut made = with(span(trace, first, u64::from(kind % 5)), "openinference.span.kind", "CHAIN");
@@ -140,7 +140,7 @@ fn compiled(source: &Value) -> Filter {
     Filter::compile(source.to_string().as_bytes()).expect("a good filter")
 }
 
-/// Returns filters of columns, and some of texts and spans, which are decided by looks at documents.
+/// Returns filters on columns, and filters on texts and spans that need document checks.
 fn searched() -> impl Strategy<Value = Value> {
     let patterns = TEXTS.iter().filter(|text| text.chars().any(|letter| letter.is_ascii_alphanumeric()));
     let text = prop::sample::select(patterns.copied().collect::<Vec<&str>>())

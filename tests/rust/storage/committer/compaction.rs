@@ -1,4 +1,4 @@
-//! Compaction changes how traces are stored and nothing else, whatever happens meanwhile.
+//! Compaction changes the storage of traces but not their content, under any concurrent operation.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -191,7 +191,7 @@ fn changes_during_a_merge_hold_after_it() {
         move || store.compact(false)
     });
     wait_until(|| store.stats().is_merging);
-    // Superseded durably, deleted, deleted and sent again, and superseded by the head.
+    // Rows that are superseded durably, deleted, deleted and sent again, and superseded by the head.
     store.ingest(request(&[span(1, 2, 0)])).expect("ingested");
     store.flush().expect("flushed");
     store.delete(&traces_in(&[2, 4, 5, 6]), false).expect("deleted");
@@ -249,7 +249,7 @@ fn a_failed_merge_is_reported_and_the_store_continues() {
 fn damage_newest(folder: &TempDir) {
     let documents = newest(folder, "segments").join("spans.otlp.zst");
     let mut content = fs::read(&documents).expect("documents");
-    // The first document is that of the trace which started last.
+    // The first document belongs to the trace that started last.
     content[20] ^= 1;
     fs::write(&documents, content).expect("written");
 }

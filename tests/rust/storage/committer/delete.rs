@@ -13,7 +13,8 @@ use crate::support::gate::{Gate, gated_store};
 use crate::support::spans::{request, span, with};
 use crate::support::wait_until;
 
-/// Returns a store with traces 1 and 2 in one segment, 3 in another, 4 and late spans of 1 in the head.
+/// Returns a store with traces 1 and 2 in one segment and trace 3 in another. Trace 4 and late spans of trace
+/// 1 are in the head.
 fn store_with_four() -> (TempDir, TraceStore) {
     let folder = TempDir::new().expect("a folder");
     let store = open(&folder);
@@ -73,7 +74,7 @@ fn spans_that_arrive_after_a_deletion_start_a_new_trace() {
 #[test]
 fn a_replay_does_not_restore_a_deleted_trace() {
     let (folder, store) = store_with_four();
-    // One request, so one write-ahead entry, with a known span of trace 2 and a new one of trace 5.
+    // One request, so one write-ahead entry, with a stored span of trace 2 and a new one of trace 5.
     store.ingest(request(&[span(2, 1, 0), span(5, 1, 0)])).expect("ingested");
     store.delete(&traces_in(&[2]), false).expect("deleted");
     let held = contents(&store.snapshot());
@@ -90,7 +91,7 @@ fn a_replay_does_not_restore_a_trace_that_was_being_sealed_when_its_span_came_ag
         move || store.flush()
     });
     wait_until(|| store.stats().generations == 2);
-    // The write-ahead object of the next generation has a span of the trace that is being sealed.
+    // The write-ahead object of the next generation has a span of the trace that is being flushed.
     store.ingest(request(&[span(1, 1, 0), span(2, 1, 0)])).expect("ingested");
     objects.set_gate(Gate::Open);
     flushing.join().expect("a sound thread").expect("flushed");
@@ -146,7 +147,7 @@ fn a_deletion_of_sealed_traces_waits_for_no_seal_and_neither_do_requests() {
         store.flush().expect("flushed");
     }
     objects.set_gate(Gate::Closed);
-    // More of a trace that is not deleted, and a new one.
+    // A late span of a trace that is not deleted, and a new trace.
     store.ingest(request(&[span(2, 2, 0), span(5, 1, 0)])).expect("ingested");
     assert_eq!(store.delete(&traces_in(&[1, 3]), false).expect("deleted"), 2);
     store.ingest(request(&[span(6, 1, 0)])).expect("ingested");
@@ -174,7 +175,7 @@ fn what_comes_while_a_deletion_flushes_stays_unless_it_is_more_of_what_is_delete
     store.ingest(request(&[of_session(4, 1), of_session(2, 2)])).expect("requests do not wait");
     objects.set_gate(Gate::Open);
     let deleted = deleting.join().expect("a sound thread").expect("deleted");
-    // More of trace 2 came, so the rest of the head had to be sealed as well, with trace 4.
+    // Late spans of trace 2 arrived, so the rest of the head was flushed as well, with trace 4.
     assert_eq!(deleted, 3);
     let held = contents(&store.snapshot());
     assert!(held.keys().eq(&[id_of(3)]), "{held:?}");
@@ -228,7 +229,7 @@ fn a_deletion_that_cannot_flush_deletes_nothing_and_can_be_retried() {
     assert_eq!(contents(&open(&crashed(&folder)).snapshot()), held);
 }
 
-/// Threads send traces to be deleted and traces to be kept, and delete the former meanwhile.
+/// Threads send traces to be deleted and traces to be kept, and delete the former at the same time.
 #[test]
 fn deleting_during_ingest_deletes_exactly_what_was_acknowledged_before() {
     let folder = TempDir::new().expect("a folder");

@@ -1,4 +1,4 @@
-//! The store accepts spans during a flush, and a failed flush loses nothing.
+//! The store accepts spans during a flush, and a failed flush loses no data.
 
 use spanwise::error::Error;
 
@@ -19,7 +19,7 @@ fn spans_that_arrive_during_a_flush_are_kept() {
         move || store.flush()
     });
     wait_until(|| store.stats().generations == 2);
-    // One trace of the generation that is being flushed, one of the earlier segment, one new.
+    // One trace of the generation that is being flushed, one of the earlier segment, and a new one.
     store.ingest(request(&[span(1, 3, 0), span(2, 2, 0), span(5, 1, 0)])).expect("ingested");
     let before = contents(&store.snapshot());
     assert_eq!(before.len(), 5);

@@ -1,5 +1,5 @@
-//! Group commit: the next group gathers while one is being written, and neither is visible or acknowledged before it
-//! is durable.
+//! Group commit: the next group collects requests while one is being written. Neither is visible or
+//! acknowledged before it is durable.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -85,7 +85,7 @@ fn open_blocking() -> (TraceStore, Receiver<()>, Sender<PutFate>) {
     (store, starts, decide)
 }
 
-/// Returns a span so large that it is committed in the next group while others are being written.
+/// Returns a large span, which is committed in the next group while others are being written.
 fn large(trace: u64, id: u64) -> Span {
     with(span(trace, id, 0), "text", &"x".repeat(1 << 20))
 }
@@ -99,7 +99,7 @@ fn ingest_in<'scope>(
     scope.spawn(move || store.ingest(request).map(drop))
 }
 
-/// Gives the committer time to gather the requests. The assertions hold even if it is slower.
+/// Gives the committer time to collect the requests. The assertions hold even if it is slower.
 fn wait_for_gathering() {
     std::thread::sleep(Duration::from_millis(100));
 }

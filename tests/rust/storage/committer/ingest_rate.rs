@@ -1,4 +1,5 @@
-//! At a high ingest rate documents are stored uncompressed and compressed later. Everything else stays the same.
+//! At a high ingest rate documents are stored uncompressed and compressed later. Everything else stays the
+//! same.
 
 use std::fs;
 
@@ -11,7 +12,7 @@ use crate::support::contents::{Contents, address, contents};
 use crate::support::spans::{request, span, with};
 use crate::support::wait_until;
 
-/// A generation is cut after this many bytes of the write-ahead log.
+/// The size of a generation in bytes of the write-ahead log.
 const SEAL_BYTES: u64 = 64 << 10;
 const TRACES: u64 = 16;
 const TEXT: &str = "what is the weather? ";
@@ -40,10 +41,10 @@ fn ingest_too_much(store: &TraceStore) {
 fn segments(folder: &TempDir) -> Vec<Value> {
     let manifests = fs::read_dir(folder.path().join("manifest")).expect("a folder");
     let manifests = manifests.map(|entry| entry.expect("an entry").path());
-    // A manifest that is being written has a longer name.
+    // The name of a manifest that is being written is longer.
     let manifests = manifests.filter(|path| path.extension().is_some_and(|kind| kind == "json"));
     let newest = manifests.max().expect("a manifest");
-    // The writer may have replaced this one by a newer one meanwhile.
+    // The writer may have replaced this manifest with a newer one meanwhile.
     let Ok(content) = fs::read(newest) else { return Vec::new() };
     let manifest: Value = serde_json::from_slice(&content).expect("JSON");
     manifest["manifest"]["segments"].as_array().expect("segments").clone()
@@ -86,7 +87,7 @@ fn documents_with_deferred_compression_read_the_same_and_are_compressed_later() 
 fn what_questions_look_at_is_not_deferred() {
     let said = Filter::compile(br#"{"op":"CONTAINS","key":"input","value":"refund"}"#).expect("a filter");
     let every = IndexKind::ALL.to_vec();
-    // An index of another kind would save no look.
+    // An index of another kind would avoid no document check.
     for (indexes, looks, is_deferred) in
         [(&every, 1, true), (&every, 2, false), (&vec![IndexKind::Spans], 2, true)]
     {

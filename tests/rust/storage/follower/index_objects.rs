@@ -1,4 +1,4 @@
-//! Readers of a store whose indexes are objects.
+//! Followers of a store whose indexes are objects.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,14 +11,14 @@ use crate::support::memory::Memory;
 use crate::support::spans::{request, span, with};
 use crate::support::wait_until;
 
-/// The indexes of documents.
+/// The document indexes.
 const KINDS: [&str; 3] = ["attributes", "spans", "text"];
 
 fn opened(memory: &Memory, options: Options) -> TraceStore {
     TraceStore::open_in(Arc::new(memory.clone()), options).expect("a store")
 }
 
-/// Returns the storage of a store with one segment, which has no index of documents.
+/// Returns the storage of a store with one segment, which has no document index.
 fn unindexed() -> Memory {
     let memory = Memory::default().keeping_indexes();
     let writer = opened(&memory, Options { indexes: Vec::new(), ..Options::default() });
@@ -29,34 +29,34 @@ fn unindexed() -> Memory {
     memory
 }
 
-/// Makes the indexes of documents, their objects, and a manifest that records them.
+/// Builds the document indexes, their objects, and a manifest that records them.
 fn index(memory: &Memory) {
     let writer = opened(memory, Options::default());
     writer.index().expect("indexed");
     writer.close().expect("closed");
 }
 
-/// Returns the path of the object of an index of the only segment.
+/// Returns the path of an index object of the only segment.
 fn object(memory: &Memory, kind: &str) -> String {
     let paths = memory.paths("segments", "");
     let object = paths.into_iter().find(|path| path.contains(&format!("/{kind}-")));
     object.expect("an object")
 }
 
-/// Returns a reader that looks only when it is asked to.
+/// Returns a reader that polls only on request.
 fn follow(memory: &Memory, cache: &TempDir) -> Follower {
     let cache_dir = Some(cache.path().to_owned());
     let options = Options { follow_milliseconds: 3_600_000, cache_dir, ..Options::default() };
     TraceStore::follow_in(Arc::new(memory.clone()), options).expect("a reader")
 }
 
-/// Returns how many indexes of documents are missing.
+/// Returns the number of missing document indexes.
 fn missing(reader: &Follower) -> u64 {
     let stats = reader.stats();
     stats.segments_without_attributes + stats.segments_without_spans + stats.segments_without_texts
 }
 
-/// Returns what a reader has cached of the only segment, by the name of the index.
+/// Returns the reader's cached index of the only segment, by name.
 fn cached(cache: &TempDir, kind: &str) -> Option<Vec<u8>> {
     let segments: Vec<_> = cache.path().read_dir().expect("a folder").flatten().collect();
     segments.iter().find_map(|segment| std::fs::read(segment.path().join(kind)).ok())
@@ -71,7 +71,7 @@ fn a_reader_copies_the_objects_that_its_writer_makes_later() {
     let cache = TempDir::new().expect("a folder");
     let reader = follow(&own, &cache);
     assert_eq!((reader.stats().segments, missing(&reader)), (1, 3));
-    // From here on the reader cannot make them itself.
+    // From here on the reader cannot build them itself.
     for path in &documents {
         own.fail(path);
     }
@@ -98,7 +98,7 @@ fn a_reader_reads_an_object_that_is_damaged_once() {
     let cache = TempDir::new().expect("a folder");
     let reader = follow(&memory, &cache);
     wait_until(|| missing(&reader) == 1);
-    // The thread that copies is done with the segment within a moment, and does not come back to it.
+    // The copying thread finishes the segment soon, and does not revisit it.
     wait_until(|| {
         let before = memory.reads();
         std::thread::sleep(Duration::from_millis(500));

@@ -1,4 +1,4 @@
-//! The law of readers: after every step a reader answers as its writer does.
+//! The law of followers: after every step a follower answers like its writer.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::support::memory::Memory;
 use crate::support::spans::{EPOCH, MILLISECOND, below, failed, request, span, with};
 use crate::support::wait_until;
 
-/// Traces are numbered below this.
+/// The exclusive maximum of trace numbers.
 const TRACES: u64 = 7;
 
 /// The time between the starts of two traces in milliseconds.
@@ -28,7 +28,7 @@ const SPACING: u64 = 10_000;
 /// A step of the writer, or of the reader.
 #[derive(Debug, Clone)]
 enum Step {
-    /// Ingests spans: trace, span, and how much later than usual the span ends, in milliseconds.
+    /// Ingests spans: trace, span, and the delay of the span's end in milliseconds.
     Ingest(Vec<(u64, u64, u64)>),
     /// Ingests log records: trace, span, and number.
     Logs(Vec<(u64, u64, u64)>),
@@ -37,18 +37,18 @@ enum Step {
     Flush,
     /// Deletes these traces.
     Delete(Vec<u64>),
-    /// Deletes these traces, and ingests a span of each before the reader can look.
+    /// Deletes these traces, and ingests a span of each before the reader polls.
     DeleteAndGoOn(Vec<u64>),
-    /// Merges segments, and if true purges deleted data.
+    /// Merges segments, and purges deleted data if true.
     Compact(bool),
-    /// Waits until traces are deleted that started before this one.
+    /// Waits until traces that started before this one are deleted.
     Retain(u64),
-    /// Makes the indexes of documents.
+    /// Builds the document indexes.
     Index,
     /// Closes and opens the store.
     RestartWriter,
     RestartReader,
-    /// Does nothing, and the reader does not look either: it sees several steps at once.
+    /// Does nothing, and the reader does not poll either. It sees several steps at once.
     Sleep,
 }
 
@@ -72,7 +72,7 @@ fn steps() -> impl Strategy<Value = Vec<(Step, bool)>> {
     proptest::collection::vec((step, proptest::bool::weighted(0.8)), 1..20)
 }
 
-/// Returns the spans of arrivals: what was said, who called, and whether it failed depends on trace and span.
+/// Returns the spans of arrivals. Texts, user and failure depend on trace and span.
 fn spans_of(arrivals: &[(u64, u64, u64)]) -> Vec<proto::Span> {
     let spans = arrivals.iter().map(|(trace, id, later)| {
         let mut made = span(*trace, *id, trace * SPACING + id);
@@ -86,10 +86,10 @@ fn spans_of(arrivals: &[(u64, u64, u64)]) -> Vec<proto::Span> {
     spans.collect()
 }
 
-/// Where the store is, and how it is opened.
+/// The location of the store, and how it is opened.
 enum Place {
     Folder(TempDir),
-    /// As in a bucket, where only the claim keeps other writers out.
+    /// Like in a bucket, where only the claim excludes other writers.
     Memory(Memory),
 }
 
@@ -103,7 +103,7 @@ impl Place {
     }
 
     fn follow(&self) -> Follower {
-        // The reader looks when it is asked to, and not by itself.
+        // The reader polls only on request.
         let options = Options { follow_milliseconds: 3_600_000, ..Options::default() };
         let followed = match self {
             Self::Folder(folder) => TraceStore::follow(address(folder), options),
@@ -113,7 +113,7 @@ impl Place {
     }
 }
 
-/// Conditions on rows, on what was said, and on spans.
+/// Conditions on rows, texts and spans.
 fn filters() -> Vec<Filter> {
     let sources = [
         json!({}),
@@ -134,7 +134,7 @@ fn compiled(source: &Value) -> Filter {
     Filter::compile(source.to_string().as_bytes()).expect("a good filter")
 }
 
-/// Returns all that a snapshot answers.
+/// Returns all answers of a snapshot.
 fn answers(snapshot: &Snapshot, filters: &[Filter]) -> Vec<(Vec<u8>, u64)> {
     let token = CancellationToken::default();
     let mut answers = Vec::new();
@@ -165,7 +165,7 @@ fn assert_equal(writer: &TraceStore, reader: &Follower, filters: &[Filter]) {
     assert_eq!(answers(&read, filters), answers(&written, filters));
 }
 
-/// Performs a step of the writer; returns the writer, which may be another one then.
+/// Performs a step of the writer. Returns the writer, which may have been replaced.
 fn write(place: &Place, writer: TraceStore, options: &Options, step: Step) -> TraceStore {
     match step {
         Step::Ingest(arrivals) => {
@@ -197,7 +197,7 @@ fn write(place: &Place, writer: TraceStore, options: &Options, step: Step) -> Tr
             let retaining = place.open(Options { retain_seconds: Some(age), ..options.clone() });
             let mut instant = String::new();
             write_instant(&mut instant, i64::try_from(start).expect("an instant"));
-            // The trace itself may be too old as well by now.
+            // The trace itself may also be expired by now.
             let before = compiled(&json!({"op": "LT", "key": "start_time", "value": instant}));
             wait_until(|| retaining.delete(&before, true).expect("counted") == 0);
             retaining.close().expect("closed");

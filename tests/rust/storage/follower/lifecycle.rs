@@ -1,4 +1,4 @@
-//! Readers before, between and after writers.
+//! Followers before, between and after writers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ fn quick() -> Options {
     Options { follow_milliseconds: 5, ..Options::default() }
 }
 
-/// A reader that looks only when it is asked to.
+/// A reader that polls only on request.
 fn asked() -> Options {
     Options { follow_milliseconds: 3_600_000, ..Options::default() }
 }
@@ -45,7 +45,7 @@ fn a_reader_goes_on_without_a_writer_and_follows_the_next_one() {
     first.ingest(request(&[span(1, 1, 0)])).expect("ingested");
     let reader = TraceStore::follow_in(memory.clone(), quick()).expect("a reader");
     assert_eq!(contents(&reader.present().expect("a state")).len(), 1);
-    // The first writer is not closed: it is replaced.
+    // The first writer is not closed but replaced.
     let second = TraceStore::open_in(memory, Options::default()).expect("a store");
     second.ingest(request(&[span(2, 1, 0)])).expect("ingested");
     second.delete(&traces_in(&[1]), false).expect("deleted");
@@ -113,13 +113,13 @@ fn a_reader_knows_what_requests_change_and_what_it_missed() {
     reader.refresh().expect("refreshed");
     let position = reader.snapshot().changes();
     let (first, mut changed) = reader.changes().between(0, position);
-    // Within one step their order is none.
+    // Changes within one step have no order.
     changed.sort();
     assert_eq!((first, changed), (0, vec![id_of(1), id_of(2)]));
     writer.ingest(request(&[span(3, 1, 0)])).expect("ingested");
     writer.flush().expect("flushed");
     reader.refresh().expect("refreshed");
-    // The object of the log was gone before the reader looked.
+    // The log object was deleted before the reader polled.
     let (first, changed) = reader.changes().between(position, reader.snapshot().changes());
     assert!(first > position && changed.is_empty());
     assert_eq!(contents(&reader.snapshot()).len(), 3);

@@ -1,4 +1,5 @@
-//! A store in a local folder whose disk fills, whose folders disappear, and whose files change while it is served.
+//! A store in a local folder whose disk fills up, whose folders disappear, and whose files change while it is
+//! served.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -18,7 +19,7 @@ use crate::support::files::newest;
 use crate::support::layer::{Intercept, Layer};
 use crate::support::spans::{request, span};
 
-/// A disk with a free space that the test sets, in bytes.
+/// A disk whose free space in bytes is set by the test.
 #[derive(Debug)]
 struct FreeSpace(Arc<AtomicU64>);
 

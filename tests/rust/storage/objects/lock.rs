@@ -1,4 +1,4 @@
-//! The lock admits one process, by whatever path it comes.
+//! The lock admits one process, for every path to the folder.
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -1,4 +1,4 @@
-//! One writer: claiming a store stops the previous writer, and nothing acknowledged is lost.
+//! One writer: claiming a store stops the previous writer, and no acknowledged data is lost.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,7 +39,7 @@ fn a_replaced_writer_acknowledges_and_answers_nothing_more() {
         let stats = first.stats();
         assert!(!stats.is_acknowledging);
         assert!(stats.stopped.is_some_and(|reason| reason.contains("another writer holds the store")));
-        // At once, before the next look at the claim.
+        // Immediately, before the next check of the claim.
         assert!(matches!(first.present(), Err(Error::Stopped(_))));
         assert!(matches!(first.delete(&traces_in(&[1]), true), Err(Error::Stopped(_))));
         second.ingest(request(&[span(1, 2, 0)])).expect("ingested");
@@ -50,7 +50,7 @@ fn a_replaced_writer_acknowledges_and_answers_nothing_more() {
     }
 }
 
-/// Returns how long it takes until `store` answers nothing more.
+/// Returns the time until `store` stops answering.
 fn time_until_it_stops(store: &TraceStore) -> Duration {
     let began = Instant::now();
     while store.present().is_ok() {
@@ -91,7 +91,7 @@ fn a_store_whose_folder_was_moved_stops_answering() {
     }
 }
 
-/// Object storage that cannot be listed for a while.
+/// Object storage that temporarily cannot be listed.
 #[derive(Debug, Default)]
 struct Unreachable(Arc<AtomicBool>);
 

@@ -138,7 +138,7 @@ fn acknowledged_number(line: &str) -> Option<u64> {
     line.strip_prefix("acknowledged ")?.parse().ok()
 }
 
-/// How many openings are killed, unless `OPENING_KILLS` sets another number.
+/// The number of killed openings; `OPENING_KILLS` sets another number.
 fn kills() -> u32 {
     std::env::var("OPENING_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(25)
 }
@@ -155,7 +155,8 @@ fn killing_a_process_while_it_opens_the_store_loses_nothing() {
     }
     let held = contents(&store.snapshot());
     drop(store);
-    // Measures how long a process takes to open the store. Each process has another number, because it ingests.
+    // Measures the time that a process takes to open the store. Each process has a different number, because
+    // it ingests.
     let started = Instant::now();
     let mut child = spawn_writer(folder.path(), 1);
     assert!(output_of(&mut child).contains(&"done".to_owned()));

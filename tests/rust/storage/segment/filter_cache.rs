@@ -1,4 +1,4 @@
-//! What was found by a look at documents is kept for the caller that asked.
+//! Results of document checks are cached for the caller.
 
 use spanwise::filter::Filter;
 use spanwise::storage::{Options, SnapshotPart, TraceStore};
@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use crate::support::contents::address;
 use crate::support::spans::{request, span, with};
 
-/// Returns how many documents have to be looked at.
+/// Returns the number of documents that must be checked.
 fn looks(part: &SnapshotPart, filter: &Filter) -> usize {
     part.candidates(filter, &|| false).expect("candidates").unverified.len()
 }
@@ -28,7 +28,7 @@ fn found_rows_are_kept_for_the_caller_that_asked() {
     let (ann, bob) = (said.for_tenant("ann"), said.for_tenant("bob"));
     assert_eq!(part.rows(&ann, &|| false).expect("rows").count(), 3);
     assert_eq!([&ann, &bob, &said].map(|filter| looks(part, filter)), [0, 3, 3]);
-    // What a caller's filter is made into is the caller's, too.
+    // A filter derived from a caller's filter belongs to the same caller.
     let own = bob.restrict("user_id", "bob").expect("a text");
     assert_eq!(part.rows(&own, &|| false).expect("rows").count(), 0);
     assert_eq!(part.rows(&bob, &|| false).expect("rows").count(), 3);

@@ -1,4 +1,4 @@
-//! With `recover` a damaged write-ahead log loses the damaged requests only, and names them from then on.
+//! With `recover` a damaged write-ahead log only loses the damaged requests, and reports them from then on.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::support::memory::Memory;
 use crate::support::spans::{request, span};
 use crate::support::wait_until;
 
-/// While it is closed, puts of write-ahead objects wait, and requests gather in the next group.
+/// A gate for puts of write-ahead objects. While it is closed, requests collect in the next group.
 #[derive(Debug, Default)]
 struct PutGate {
     is_closed: Mutex<bool>,
@@ -45,16 +45,16 @@ impl Intercept for PutGate {
     }
 }
 
-/// How many requests share one write-ahead object.
+/// The number of requests in one write-ahead object.
 const TOGETHER: u64 = 6;
 
-/// The path of the object that they share.
+/// The path of their object.
 const SHARED: &str = "wal/00000000000000000003.wal";
 
-/// Returns the objects of a store that was killed with three write-ahead objects, the last of which holds the requests
-/// of traces 2 to 7, and one more, and what the store holds.
+/// Returns the objects of a killed store and its content. It has four write-ahead objects. The third one has
+/// the requests of traces 2 to 7.
 fn killed_store() -> (Memory, Contents) {
-    // A request may come too late to be in the group, if its thread is delayed.
+    // A delayed thread may send its request too late for the group.
     let mut stores = (0..100).map(|_| filled_store());
     stores.find(|(memory, _)| memory.paths("wal/", ".wal").len() == 4).expect("a group")
 }
@@ -84,8 +84,8 @@ fn open(memory: &Memory, recover: bool) -> Result<TraceStore> {
     TraceStore::open_in(Arc::new(memory.clone()), Options { recover, ..Options::default() })
 }
 
-/// Opens a store with `recover`, and returns what is left of `held` and what is reported to be lost. Asserts that it was
-/// rejected without, and that later openings find and report the same.
+/// Opens a store with `recover`. Returns the remaining part of `held`, and the reported losses. Asserts that
+/// the store is rejected without `recover`, and that later openings report the same.
 fn recovered(damaged: &Memory, held: &Contents) -> (BTreeSet<u64>, Vec<QuarantinedWal>) {
     let rejected = open(damaged, false);
     assert!(matches!(rejected, Err(Error::Damage { .. })));
@@ -133,7 +133,7 @@ fn one_bad_bit_loses_one_request_at_most_and_it_is_named() {
         assert_eq!(report.traces, report.trace_ids.len() as u64);
         named += usize::from(report.trace_ids.iter().cloned().collect::<BTreeSet<_>>() == ids(&lost));
     }
-    // Bits of the trace id itself, a fifth of such a small request, cannot be told.
+    // Flips in the trace id itself, a fifth of such a small request, cannot be attributed.
     assert!(4 * named > 3 * sample.len(), "{named} of {}", sample.len());
 }
 
@@ -210,7 +210,7 @@ fn an_object_of_format_1_is_lost_as_a_whole() {
 
 #[test]
 fn nothing_that_was_sent_passes_for_a_request() {
-    // The spans of a request hold a copy of a whole write-ahead object, whose first request is then damaged.
+    // The spans of a request contain a copy of a whole write-ahead object with a damaged first request.
     let (inner, _) = killed_store();
     let copied = inner.content(SHARED);
     let memory = Memory::default();

@@ -1,4 +1,4 @@
-//! After a purge no file of a store, decoded, contains any deleted data.
+//! After a purge no decoded file of a store contains any deleted data.
 
 use std::fs;
 use std::path::Path;
@@ -21,7 +21,7 @@ use crate::support::wait_until;
 /// A word in every text of the deleted traces, and nowhere else.
 const MARKER: &str = "Zanzibar";
 
-/// Returns where the files of a store contain the marker, as `path: part of the content`.
+/// Returns the occurrences of the marker in the files of a store, as `path: part of the content`.
 fn marker_occurrences(folder: &Path) -> Vec<String> {
     let mut found = Vec::new();
     for path in paths_below(folder) {
@@ -163,7 +163,7 @@ fn names(memory: &Memory) -> Vec<String> {
     memory.paths("", "")
 }
 
-/// Writes three segments and merges them; returns the objects that were superseded.
+/// Writes and merges three segments. Returns the superseded objects.
 fn superseded(memory: &Memory, store: &TraceStore) -> Vec<String> {
     for trace in 1..=3 {
         store.ingest(request(&[span(trace, 1, trace)])).expect("ingested");
@@ -184,7 +184,7 @@ fn what_readers_may_hold_lingers_and_manifests_do_not() {
     let present = names(&memory);
     assert!(superseded.iter().all(|path| present.contains(path)), "segments linger");
     assert!(memory.paths("wal/", "").len() > 3, "the log lingers");
-    // That of the claim, and the newest one.
+    // The manifest of the claim, and the newest one.
     assert_eq!(memory.paths("manifest/", "").len(), 2);
     wait_until(|| superseded.iter().all(|path| !names(&memory).contains(path)));
     wait_until(|| memory.paths("wal/", "").len() == 1);

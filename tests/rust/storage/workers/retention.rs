@@ -1,4 +1,4 @@
-//! Retention deletes traces that are too old, and the oldest ones of a store that is too large.
+//! Retention deletes traces that are too old, and the oldest traces of a store that is too large.
 
 use spanwise::storage::{Options, TraceStore};
 use spanwise::time::now_micros;

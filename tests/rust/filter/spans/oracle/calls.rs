@@ -1,4 +1,4 @@
-//! What model calls cost: every pair of spans.
+//! The costs of model calls, computed from every pair of spans.
 
 use std::iter::successors;
 
@@ -17,7 +17,7 @@ pub(crate) fn dollars(nanodollars: u64) -> f64 {
     nanodollars as f64 / 1e9
 }
 
-/// The fields of a trace that say what it cost.
+/// The cost fields of a trace.
 pub(super) struct Costs {
     is_whole: bool,
     cost: Cell,
@@ -40,16 +40,16 @@ impl Row for Costs {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SeenCall {
     pub(crate) model: Option<String>,
-    /// Whether no call of its type is inside it.
+    /// True if no call of its type is nested in it.
     pub(crate) is_innermost: bool,
-    /// Its tokens, unless a call inside has some.
+    /// Its tokens, unless a nested call has tokens.
     pub(crate) tokens: u64,
-    /// Nanodollars; `None` if they are not known.
+    /// Nanodollars; `None` if unknown.
     pub(crate) cost: Option<u64>,
 }
 
 impl SeenTrace {
-    /// Returns every model call; a built-in price is that of `gpt-4o`.
+    /// Returns every model call. `gpt-4o` has a built-in price.
     pub(crate) fn calls(&self) -> Vec<SeenCall> {
         let of_type = |place: usize, other: usize| self.spans[other].call == self.spans[place].call;
         let is_above = |one: usize, other: usize| {
@@ -75,13 +75,12 @@ impl SeenTrace {
         calls.map(call).collect()
     }
 
-    /// Returns what is known of the cost of the trace, in nanodollars, and whether that is all of it.
+    /// Returns the known cost of the trace in nanodollars, and `true` if it is complete.
     pub(crate) fn cost(&self) -> (u64, bool) {
         let calls = self.calls();
         (calls.iter().filter_map(|call| call.cost).sum(), calls.iter().all(|call| call.cost.is_some()))
     }
 
-    /// Returns the row.
     pub(crate) fn row(&self) -> &TraceRow {
         &self.row
     }

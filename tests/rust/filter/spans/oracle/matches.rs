@@ -1,4 +1,4 @@
-//! What makes a filter match a trace: every leaf that is true, and all that holds it.
+//! The reasons why a filter matches a trace: every leaf that is true together with all of its ancestors.
 
 use std::collections::BTreeMap;
 
@@ -6,22 +6,22 @@ use serde_json::Value;
 
 use super::{SeenTrace, channel, pattern, said};
 
-/// What makes a filter match a trace.
+/// The reasons why a filter matches a trace.
 #[derive(Debug, Default)]
 pub(crate) struct SeenMatches {
-    /// The ids of the spans with each name, in the order of the tree.
+    /// The ids of the spans with each name, in tree order.
     pub(crate) spans: BTreeMap<String, Vec<String>>,
-    /// Of each condition on texts, the ids of the spans and the fields of which it is true.
+    /// For each text condition, the spans and fields for which it is true.
     pub(crate) texts: Vec<(Value, Vec<(String, String)>)>,
 }
 
-/// Whether a highlighted text is what a condition looks for.
+/// Returns `true` if a highlighted text is the pattern of a condition.
 pub(crate) fn is_pattern(leaf: &Value, highlighted: &str) -> bool {
     pattern(leaf, "$").find(highlighted).is_some_and(|found| found.start() == 0)
 }
 
 impl SeenTrace {
-    /// Returns what makes a filter, each of whose `SPAN` has a name, match the trace.
+    /// Returns the reasons why a filter matches the trace. Each `SPAN` must have a name.
     pub(crate) fn matches(&self, filter: &Value) -> SeenMatches {
         let mut seen = SeenMatches::default();
         if self.truth(filter) == Some(true) {
@@ -31,7 +31,7 @@ impl SeenTrace {
         seen
     }
 
-    /// Returns what makes a condition true of one span; nothing if it is not.
+    /// Returns the reasons why a condition is true for one span; empty if it is not.
     pub(crate) fn matches_of(&self, condition: &Value, span_id: &str) -> SeenMatches {
         let mut seen = SeenMatches::default();
         let of_id =
@@ -50,7 +50,7 @@ impl SeenTrace {
         }
     }
 
-    /// Adds those of `spans` of which the `where` of a `SPAN` or an axis is true, and what makes it true of them.
+    /// Adds the subset of `spans` for which the `where` of a `SPAN` or an axis is true, with the reasons.
     fn add_spans(&self, node: &Value, spans: &[usize], seen: &mut SeenMatches) {
         let condition = &node["where"];
         let is_true = |part: &Value, place: usize| self.span_truth(part, place) == Some(true);
@@ -59,7 +59,7 @@ impl SeenTrace {
             let ids = found.iter().map(|place| self.spans[*place].id.clone());
             assert!(seen.spans.insert(name.to_owned(), ids.collect()).is_none(), "names are unique");
         }
-        // Each leaf below, with the spans of which it and all that holds it are true.
+        // Each leaf below, with the spans for which it and all of its ancestors are true.
         let mut leaves: Vec<(Value, Vec<usize>)> = Vec::new();
         for place in &found {
             each_true(condition, &|part| is_true(part, *place), &mut |leaf| match leaves
@@ -99,7 +99,7 @@ impl SeenTrace {
     }
 }
 
-/// Calls `add` with every leaf of a condition that is true, if it and all that holds it are true and none of that is `NOT`.
+/// Calls `add` with every true leaf of a condition whose ancestors are all true and not `NOT`.
 fn each_true(condition: &Value, is_true: &dyn Fn(&Value) -> bool, add: &mut dyn FnMut(&Value)) {
     match condition["op"].as_str().expect("op") {
         "AND" | "OR" => {

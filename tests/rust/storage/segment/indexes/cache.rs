@@ -1,4 +1,5 @@
-//! The index cache is derived data, indexes of rows, of spans and of texts alike: whatever happens to it, searches return the same.
+//! The index cache is derived data, for row, span and text indexes alike. Searches return the same results in
+//! any state of the cache.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use crate::support::contents::{self, address, contents, traces_in};
 use crate::support::files::closed_store;
 use crate::support::spans::{request, span};
 
-/// Opens a store, and has all of it indexed.
+/// Opens a store and builds all of its indexes.
 fn open(folder: &TempDir) -> TraceStore {
     let store = contents::open(folder);
     store.index().expect("indexed");

@@ -1,4 +1,4 @@
-//! Tables of spans and indexes of texts and of attributes are made in the background, from the documents as they are.
+//! Span tables, text indexes and attribute indexes are built from the documents in the background.
 
 use std::fs;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ const NAMED: &str = r#"{"op":"SPAN","where":{"op":"EQ","key":"name","value":"spa
 const SENT: &str = r#"{"op":"EQ","key":"attributes.input.value","value":"a refund, please"}"#;
 const SAID: &str = r#"{"op":"CONTAINS","key":"input","value":"refund"}"#;
 
-/// Returns how many sealed traces a filter matches, and whether no document was looked at for it.
+/// Returns the number of flushed traces that a filter matches, and `true` if no document was checked.
 fn matching(snapshot: &Snapshot, filter: &str) -> (usize, bool) {
     let filter = Filter::compile(filter.as_bytes()).expect("a good filter");
     let (mut count, mut is_decided) = (0, true);
@@ -49,7 +49,7 @@ fn indexes_are_made_in_the_background_and_found_when_the_store_is_opened_again()
         assert_eq!(matching(&store.snapshot(), filter), (5, true));
     }
     store.close().expect("closed");
-    // Who only reads has what was made.
+    // A read-only store has the built indexes.
     let read = TraceStore::open_read_only(address(&folder)).expect("a snapshot");
     for filter in [NAMED, SENT, SAID] {
         assert_eq!(matching(&read, filter), (5, true));
@@ -158,7 +158,7 @@ fn a_segment_that_cannot_be_indexed_keeps_no_other_from_being_indexed() {
         store.flush().expect("sealed");
     }
     store.close().expect("closed");
-    // The newest one would be the first.
+    // The newest segment would be indexed first.
     let documents = objects.paths("segments", "spans.otlp.zst");
     objects.fail(documents.iter().max().expect("documents"));
     let store = open(IndexKind::ALL.to_vec());

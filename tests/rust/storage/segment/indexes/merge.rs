@@ -1,4 +1,5 @@
-//! Indexes of segments that are merged are what would be made of the documents, and no document is read for them.
+//! Indexes of merged segments equal indexes that are built from the documents, and no document is read for
+//! them.
 
 use std::time::Duration;
 
@@ -10,12 +11,12 @@ use crate::support::contents::{address, open, traces_in};
 use crate::support::random::Random;
 use crate::support::spans::{request, span, with};
 
-/// Returns how many segments lack each index.
+/// Returns the number of segments without each index.
 fn without(stats: &Stats) -> [u64; 3] {
     [stats.segments_without_spans, stats.segments_without_texts, stats.segments_without_attributes]
 }
 
-/// Ingests spans of traces, old and new ones, and seals them.
+/// Ingests spans of new and existing traces, and flushes them.
 fn seal_some(store: &TraceStore, random: &mut Random, traces: u64) {
     for _ in 0..=random.below(12) {
         let (trace, id) = (1 + random.below(traces), 1 + random.below(5));
@@ -42,7 +43,7 @@ fn merged_indexes_are_what_would_be_made_of_the_documents() {
             }
             let is_reopened = random.below(3) == 0;
             if is_reopened {
-                // What was made before is merged, though the store was only just opened.
+                // Existing indexes are merged, even right after the store is opened.
                 store.close().expect("closed");
                 store = open(&folder);
             }
@@ -50,7 +51,7 @@ fn merged_indexes_are_what_would_be_made_of_the_documents() {
             store.compact(random.below(2) == 0).expect("merged");
             let stats = store.stats();
             assert_eq!(stats.segments, 1, "seed {seed}");
-            // The indexes of a segment that deletions left alone are opened in the background.
+            // The indexes of a segment without deletions are opened in the background.
             if is_merged || !is_reopened {
                 assert_eq!(without(&stats), [0; 3], "seed {seed}");
             }
@@ -97,7 +98,7 @@ fn an_index_that_a_segment_lacks_for_good_is_not_merged() {
     store.compact(false).expect("merged");
     assert_eq!(without(&store.stats()), [1, 0, 1]);
     store.close().expect("closed");
-    // What would take too much memory to merge is not merged either.
+    // Indexes that would need too much memory are not merged.
     let small = Options { max_index_bytes: 1, ..texts };
     let store = TraceStore::open(address(&folder), small).expect("a store");
     store.ingest(request(&[with(span(5, 1, 0), "input.value", "told")])).expect("ingested");

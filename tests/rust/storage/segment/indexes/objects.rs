@@ -1,5 +1,5 @@
-//! Where indexes are objects, a machine without a cache reads them instead of making them, and whatever happens to them,
-//! searches return the same.
+//! Index objects: a machine without a cache reads them instead of building indexes. Searches return the same
+//! results in any state of the objects.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -60,8 +60,8 @@ fn forge(memory: &Memory, change: impl FnOnce(&mut Value)) {
     memory.set(&path, sealed_manifest(&Value::from(2), &changed.to_string()));
 }
 
-/// Returns the content of every object of an index that the newest manifest names, by segment and index. Asserts that no
-/// other is there.
+/// Returns the content of every index object of the newest manifest, by segment and index. Asserts that there
+/// are no others.
 fn objects(memory: &Memory) -> BTreeMap<(String, String), Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut named = Vec::new();
@@ -84,7 +84,7 @@ fn objects(memory: &Memory) -> BTreeMap<(String, String), Vec<u8>> {
     found
 }
 
-/// Says that the last index of a segment is about to be written, and waits.
+/// Signals that the last index of a segment is about to be written, and waits.
 #[derive(Debug)]
 struct BeforeLast {
     reached: Sender<()>,
@@ -101,7 +101,7 @@ impl Intercept for BeforeLast {
     }
 }
 
-/// Waits until no segment lacks an index of its documents.
+/// Waits until every segment has its document indexes.
 fn wait_until_indexed(store: &TraceStore) {
     let patience = Instant::now() + Duration::from_secs(60);
     loop {
@@ -162,7 +162,7 @@ fn what_was_written_of_indexes_is_recorded_though_the_store_closes_meanwhile() {
     is_reached.recv_timeout(Duration::from_secs(60)).expect("indexes are made");
     std::thread::scope(|scope| {
         let closing = scope.spawn(|| store.close());
-        // Long enough for a committer that waits for nothing to end.
+        // Long enough for a committer without pending work to end.
         std::thread::sleep(Duration::from_millis(100));
         drop(release);
         closing.join().expect("no panic").expect("closed");
@@ -192,7 +192,7 @@ fn a_machine_without_a_cache_reads_objects_and_neither_rows_nor_documents() {
     for ((segment, index), content) in &sound {
         assert!(fs::read(cache.path().join(segment).join(index)).expect("cached") == *content);
     }
-    // Once they are cached, no object is read.
+    // After they are cached, no object is read.
     let is_index = |path: &String| INDEXES.iter().any(|index| path.contains(&format!("/{index}-")));
     memory.paths("segments", "").iter().filter(|path| is_index(path)).for_each(|path| memory.fail(path));
     let store = opened(&memory, Options { cache_dir: Some(cache.path().to_owned()), ..Options::default() });
@@ -204,7 +204,7 @@ fn a_machine_without_a_cache_reads_objects_and_neither_rows_nor_documents() {
     assert_eq!(results(&store), expected);
 }
 
-/// Writes an object of an index as another version of the program would have, and records it.
+/// Writes and records an index object of another program version.
 fn make_foreign(memory: &Memory, path: &str) {
     let mut content = memory.content(path);
     let length = content.len();
@@ -299,7 +299,7 @@ fn a_purge_leaves_no_word_of_a_deleted_trace_in_any_object() {
     );
     store.delete(&traces_in(&[2]), false).expect("deleted");
     for _ in 0..2 {
-        // What is made meanwhile of a segment that is rebuilt does not come back.
+        // An index that is built while its segment is rebuilt does not come back.
         store.compact(true).expect("purged");
         assert_eq!((holders("secret-2"), holders("2-told")), (0, 0));
         store.index().expect("indexed");

@@ -1,4 +1,4 @@
-//! What is collected of parts of a segment's rows, put together, is what is collected of all of them.
+//! Indexes collected in parts and joined equal indexes collected from all rows.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::support::contents::id_of;
 use crate::support::random::Random;
 use crate::support::spans::{request_from, span, with};
 
-/// What is collected of some rows.
+/// The collected indexes of some rows.
 #[derive(Default)]
 struct Collected {
     spans: SpanTableBuilder,
@@ -23,7 +23,7 @@ struct Collected {
 }
 
 impl Collected {
-    /// Returns what is collected of rows from `first` on; `None` is a document that cannot be read.
+    /// Collects rows from `first` on; `None` is an unreadable document.
     fn of(first: u32, traces: &[Option<Trace>]) -> Self {
         let mut collected = Self::default();
         for (row, trace) in (first..).zip(traces) {
@@ -57,7 +57,7 @@ impl Collected {
     }
 }
 
-/// Returns a trace of these spans, of a resource with a name of its host.
+/// Returns a trace of these spans. Its resource has a host name.
 fn trace_of(number: u64, host: u64, spans: &[proto::Span]) -> Trace {
     let host = Value::StringValue(format!("host-{host}"));
     let accepted = request_from(&[("host.name", host)], spans).spans;
@@ -109,6 +109,6 @@ fn keys_beyond_the_limit_are_not_known_of_parts() {
     let half = MAX_KEYS / 2;
     assert!(of_keys(0, 0..half).append(of_keys(1, 1..half + 1)));
     assert!(!of_keys(0, 0..half).append(of_keys(1, half..MAX_KEYS)), "the name of the host is a key, too");
-    // A part knows nothing of a key that it met after too many others, though one before it has it.
+    // A part that meets a key after too many others does not know it, although an earlier part does.
     assert!(!of_keys(0, MAX_KEYS + 1..MAX_KEYS + 2).append(of_keys(1, 0..MAX_KEYS + 2)));
 }

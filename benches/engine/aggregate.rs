@@ -1,5 +1,5 @@
-//! Aggregations over many traces: of all of them, of one value, of a tenth, and of one user's own. Every result is checked
-//! before it is timed. The store is that of `store.rs`.
+//! Aggregations over many traces: all traces, one value, a tenth, and the traces of one user. Every result is
+//! checked before it is timed. The store comes from `store.rs`.
 
 #[path = "store.rs"]
 #[allow(dead_code, reason = "nothing is ingested here but the store itself")]
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use spanwise::search::{Aggregation, CancellationToken, aggregate};
 use store::{private_memory, shape, stored};
 
-/// Name, and the members of a request besides its filter.
+/// The name, and the members of a request except its filter.
 fn questions() -> [(&'static str, Value); 6] {
     let numbers = json!([
         {"name": "count", "op": "COUNT"},
@@ -41,7 +41,7 @@ fn questions() -> [(&'static str, Value); 6] {
     ]
 }
 
-/// Name, filter, the user to whom it is restricted, and the range of matching traces per thousand.
+/// The name, the filter, the user restriction, and the range of matching traces per thousand.
 type Selection = (&'static str, Value, Option<&'static str>, (u64, u64));
 
 fn filters() -> [Selection; 4] {
@@ -82,7 +82,7 @@ fn aggregations(criterion: &mut Criterion) {
     store.close().expect("a clean end");
 }
 
-/// Asserts that the counts of all groups are those of all traces, in total and over time.
+/// Asserts that the counts of all groups add up to the count of all traces, in total and over time.
 fn assert_counts_add_up(data: &Value, matched: u64) {
     let groups = data["groups"].as_array().expect("groups").iter().chain(data.get("other"));
     let (mut total, mut series, mut is_counted) = (0, 0, false);

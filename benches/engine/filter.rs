@@ -24,7 +24,7 @@ const SEED: u64 = 0x5eed;
 const USERS: i32 = 10_000;
 const DAY: i64 = 86_400_000_000;
 
-/// A filter's name, its source, and whether it matches a row.
+/// A filter's name, its source, and a predicate for matching rows.
 type Case = (&'static str, &'static str, fn(&Row) -> bool);
 
 const FILTERS: [Case; 5] = [

@@ -1,5 +1,5 @@
-//! Filters over the index of one segment of a million rows: the whole row set, then pages 1 and 5,000 of 20. Prints
-//! the minimum time of many runs, which other work on the machine affects least.
+//! Filters over the index of one segment with a million rows: the whole row set, then pages 1 and 5,000 of
+//! 20. Prints the minimum time of many runs, which other work on the machine affects least.
 
 #[path = "traces.rs"]
 #[allow(dead_code, reason = "only its numbers are projection here")]
@@ -17,7 +17,7 @@ use spanwise::trace::row::to_batch;
 use traces::Random;
 
 const ROWS: u64 = 1_000_000;
-/// 2026-01-01 and thirty days, in microseconds.
+/// 2026-01-01, and 30 days, in microseconds.
 const EPOCH: i64 = 1_767_225_600_000_000;
 const THIRTY_DAYS: u64 = 30 * 86_400 * 1_000_000;
 

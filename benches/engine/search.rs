@@ -1,6 +1,6 @@
-//! Searches over many traces, as page 1 of 20 with the exact total; facets of them; and ingest.
+//! Searches over many traces (page 1 of 20 with the exact total), facets, and ingest.
 //!
-//! Every result is checked before it is timed. The store is that of `store.rs`.
+//! Every result is checked before it is timed. The store comes from `store.rs`.
 
 #[path = "store.rs"]
 mod store;
@@ -15,7 +15,7 @@ use store::{SEED, ingest, open, private_memory, shape, stored};
 
 const FIRST_PAGE: PageRequest = PageRequest { page: 1, limit: 20, sort: Sort::NEWEST_FIRST };
 
-/// Name, filter, and the range of matching traces per thousand.
+/// The name, the filter, and the range of matching traces per thousand.
 const QUERIES: [(&str, &str, (u64, u64)); 16] = [
     ("match_all", "{}", (1_000, 1_000)),
     ("status_error", r#"{"op":"EQ","key":"status","value":"ERROR"}"#, (48, 52)),
@@ -103,7 +103,7 @@ fn searches(criterion: &mut Criterion) {
     store.close().expect("a clean end");
 }
 
-/// Name, filter, and whose traces are counted.
+/// The name, the filter, and the user whose traces are counted.
 const COUNTED: [(&str, &str, Option<&str>); 4] = [
     ("match_all", "{}", None),
     ("agent", r#"{"op":"EQ","key":"agent_id","value":"agent-07"}"#, None),

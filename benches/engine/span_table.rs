@@ -1,5 +1,5 @@
-//! Questions about the spans of 20,000 traces: by their documents, and by the span table of their segment. Prints the
-//! minimum time of many runs, which other work on the machine affects least.
+//! Conditions on the spans of 20,000 traces, evaluated with the documents and with the span table of the
+//! segment. Prints the minimum time of many runs, which other work on the machine affects least.
 
 #[path = "traces.rs"]
 #[allow(dead_code, reason = "the other benchmarks use the rest")]
@@ -18,7 +18,7 @@ const TRACES_A_REQUEST: u64 = 500;
 const START: u64 = 1_767_225_600_000_000_000;
 const MILLISECOND: u64 = 1_000_000;
 
-/// Returns an agent with three to nine calls of models and tools, one after the other.
+/// Returns an agent with three to nine consecutive calls of models and tools.
 fn trace(random: &mut Random) -> Vec<proto::Span> {
     let id = [random.next().to_be_bytes(), random.next().to_be_bytes()].concat();
     let start = START + random.below(30 * 86_400_000) * MILLISECOND;
@@ -80,7 +80,8 @@ const QUESTIONS: [(&str, &str); 9] = [
     ),
 ];
 
-/// Returns how many traces match, and how long that took. `run` makes every filter another one, so nothing kept answers.
+/// Returns the number of matching traces, and the time. `run` makes every filter unique, so that no cache
+/// answers.
 fn ask(store: &TraceStore, question: &str, run: usize) -> (usize, Duration) {
     let source = format!(
         r#"{{"op":"AND","conditions":[{{"op":"SPAN","where":{question}}},{{"op":"NEQ","key":"name","value":"{run}"}}]}}"#

@@ -1,5 +1,5 @@
-//! The store of the benchmarks: built once under `target/bench-store` and reopened by later runs. One million traces of
-//! three spans, or as many of one span as `SPANWISE_BENCH_TRACES` says.
+//! The store of the benchmarks. It is built once in `target/bench-store` and reopened by later runs. It has
+//! one million traces of three spans, or the number in `SPANWISE_BENCH_TRACES` with one span each.
 
 #[path = "traces.rs"]
 pub(crate) mod traces;
@@ -29,14 +29,14 @@ pub(crate) fn ingest(store: &TraceStore, body: Vec<u8>) -> u64 {
             otlp::decode(body.clone(), "application/x-protobuf", None, now()).expect("a good request");
         match store.ingest(export) {
             Ok(ingested) => return ingested.accepted,
-            // Ingest outpaces sealing: retry, as a client does after a 503.
+            // Ingest is faster than the flush, so the benchmark retries like a client after a 503.
             Err(Error::Busy(_)) => std::thread::sleep(Duration::from_millis(20)),
             Err(error) => panic!("{error}"),
         }
     }
 }
 
-/// Returns what the store of the benchmarks holds.
+/// Returns the shape of the benchmark store.
 pub(crate) fn shape() -> Shape {
     match std::env::var("SPANWISE_BENCH_TRACES") {
         Ok(traces) => Shape { traces: traces.parse().expect("a number of traces"), spans_per_trace: 1 },
@@ -44,7 +44,7 @@ pub(crate) fn shape() -> Shape {
     }
 }
 
-/// Opens the store, which is built by the first run.
+/// Opens the store. The first run builds it.
 pub(crate) fn stored(shape: &Shape) -> TraceStore {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("target/bench-store");
     let folder = folder.join(shape.traces.to_string());
@@ -66,7 +66,7 @@ pub(crate) fn stored(shape: &Shape) -> TraceStore {
     store
 }
 
-/// Returns the process's own memory as reported by the system.
+/// Returns the private memory of the process as reported by the system.
 pub(crate) fn private_memory() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     status.lines().find(|line| line.starts_with("RssAnon")).unwrap_or("RssAnon: not known").to_owned()

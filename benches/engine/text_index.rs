@@ -1,5 +1,5 @@
-//! The text index of one segment of 100,000 traces of 5 KB: how fast it is built, how large it is, and what patterns
-//! take. Prints the minimum time of many runs, which other work on the machine affects least.
+//! The text index of one segment with 100,000 traces of 5 KB: build time, size, and the time of searches.
+//! Prints the minimum time of many runs, which other work on the machine affects least.
 
 #[path = "traces.rs"]
 #[allow(dead_code, reason = "only its numbers are random here")]
@@ -15,10 +15,10 @@ use spanwise::trace::view::Channel;
 use traces::Random;
 
 const ROWS: u32 = 100_000;
-/// Words by rank: the first are in most texts, the last in few.
+/// The number of words. Words with a low rank are in most texts, and words with a high rank in few.
 const WORDS: u64 = 60_000;
 
-/// Appends about `count` words, of which each has half the frequency of one of half its rank.
+/// Appends about `count` words. The frequency of a word is inversely proportional to its rank.
 fn speak(random: &mut Random, count: u64, text: &mut String) {
     for _ in 0..count {
         let spread = WORDS >> random.below(12);
@@ -33,7 +33,7 @@ fn speak(random: &mut Random, count: u64, text: &mut String) {
     }
 }
 
-/// Adds the texts of a trace: calls of a model that repeat their history, and their answers.
+/// Adds the texts of a trace: model calls that repeat their history, and their answers.
 fn add(builder: &mut TextIndexBuilder, row: u32, random: &mut Random) -> (usize, Duration) {
     let mut history = format!("{{\"user\": \"user-{}\", \"messages\": [\"", random.below(20_000));
     let (mut bytes, mut spent) = (0, Duration::ZERO);

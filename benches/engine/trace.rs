@@ -1,6 +1,7 @@
-//! One trace of 100,000 spans, sealed: its skeleton, its tree, one of its spans; and a span with a value of 4 MiB.
+//! One flushed trace of 100,000 spans: its trace columns, its tree, and one of its spans. Also a span with a
+//! value of 4 MiB.
 //!
-//! A span has a kilobyte of attributes. The sizes of the responses are printed, as they are and compressed.
+//! A span has 1 KB of attributes. The sizes of the responses are printed, uncompressed and compressed.
 
 #[path = "traces.rs"]
 #[allow(dead_code, reason = "the other benchmarks use the rest")]
@@ -26,7 +27,8 @@ const LONG: [u8; 16] = [2; 16];
 const LONG_BYTES: usize = 4 << 20;
 const START: u64 = 1_767_225_600_000_000_000;
 
-/// Returns the spans of an agent that calls models, tools and itself: each tenth span is a step with nine below it.
+/// Returns the spans of an agent that calls models, tools and itself. Every tenth span is a step with nine
+/// spans below it.
 fn agent_spans(random: &mut Random) -> Vec<proto::Span> {
     let of_number = |id: u64| {
         let step = (id - 1) / 10 * 10 + 1;

@@ -1,6 +1,6 @@
-//! Seeded traces with the shape of real ones, shared by the engine's benchmarks.
+//! Seeded traces with a realistic shape, shared by the engine's benchmarks.
 //!
-//! 30 days, 200 names, 50 agents with Zipf weights, one session per 8 traces, one user per 50, five percent failed,
+//! 30 days, 200 names, 50 agents with Zipf weights, one session per 8 traces, one user per 50, 5% failures,
 //! log-normal durations, and a configurable number of spans (an agent, then models).
 
 #![allow(
@@ -18,7 +18,7 @@ use spanwise::otlp::proto::{self, any_value::Value};
 const EPOCH: u64 = 1_767_225_600_000_000_000;
 const THIRTY_DAYS: u64 = 30 * 86_400 * 1_000_000_000;
 
-/// `SplitMix64` (Steele, Lea, Flood 2014): small, seeded, the same everywhere.
+/// `SplitMix64` (Steele, Lea, Flood 2014): small, seeded, and identical on all platforms.
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -42,19 +42,18 @@ impl Random {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Log-normal with median 1 and sigma 1, by the sum of twelve uniforms.
+    /// Log-normal with median 1 and sigma 1, from the sum of twelve uniforms.
     fn log_normal(&mut self) -> f64 {
         let normal: f64 = (0..12).map(|_| self.unit()).sum::<f64>() - 6.0;
         normal.exp()
     }
 
-    /// Zipf with exponent 1 over `count` ranks, by the inverse of its continuous form.
+    /// Zipf with exponent 1 over `count` ranks, from the inverse of its continuous form.
     fn zipf(&mut self, count: u64) -> u64 {
         ((count as f64).powf(self.unit()) as u64).min(count) - 1
     }
 }
 
-/// The shape of a data set.
 pub(crate) struct Shape {
     pub(crate) traces: u64,
     pub(crate) spans_per_trace: u64,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """A service that tests share; each reads only what it sent, and none makes the service log an error."""
+    """A service that tests share. Each test reads only its own data, and none may make the service log an error."""
     with RunningService(tmp_path_factory.mktemp("shared") / "data") as running:
         yield running
         assert running.stop() == 0
@@ -47,7 +47,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
 
 @pytest.fixture(scope="session")
 def adapted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """A service of objects of other frameworks that all tests share, because importing those takes seconds."""
+    """A service with objects of other frameworks. All tests share it because their imports take seconds."""
     with start_adapted(tmp_path_factory.mktemp("adapted")) as running:
         running.wait_until_ready()
         yield running
@@ -76,14 +76,14 @@ def guarded_keeping(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runnin
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Callable[..., RunningService]]:
-    """Returns a function that starts services over one data folder; they are killed after the test."""
+    """Returns a function that starts services over one data folder. They are killed after the test."""
     with ExitStack() as services:
         yield lambda *flags, **options: services.enter_context(RunningService(tmp_path / "data", *flags, **options))
 
 
 @pytest.fixture(scope="session")
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BucketServer]:
-    """A server with a bucket that tests share: S3, or what the test is parametrized with."""
+    """A server with a bucket that tests share: S3, or the server that parametrizes the test."""
     kind: type[S3] = getattr(request, "param", S3)
     with kind(tmp_path_factory.mktemp(kind.scheme) / "server.log") as running:
         yield running

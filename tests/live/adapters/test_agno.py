@@ -210,7 +210,7 @@ def test_an_unanswered_step_is_400_and_the_run_stays_paused(adapted: RunningServ
 
 
 def _confirmed(paused: dict[str, Any]) -> dict[str, str]:
-    """Returns the form that confirms every tool that a workflow step waits for."""
+    """Returns the form that confirms every tool of a waiting workflow step."""
     answers = [
         {
             **requirement,

@@ -1,4 +1,4 @@
-"""Approvals over HTTP: a run of agno waits, an administrator decides, the run goes on. Answers are agno's."""
+"""Approvals over HTTP: an agno run waits, an administrator decides, the run continues. Responses match agno's."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
 def waiting(
     service: RunningService, headers: dict[str, str] | None = None, **fields: str
 ) -> tuple[str, dict[str, Any]]:
-    """Starts a run that waits for an administrator; returns the path of the run and its approval."""
+    """Starts a run that waits for an administrator. Returns the path of the run and its approval."""
     paused = run(service, "agents/keeper", "launch", headers=headers, **fields).json()  # type: ignore[arg-type]
     assert paused["status"] == "PAUSED"
     found = service.http.get("/approvals", params={"run_id": paused["run_id"]}, headers=headers or {}).json()

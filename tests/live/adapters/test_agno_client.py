@@ -38,7 +38,10 @@ PREFIXES = {"agent": "Run", "team": "TeamRun", "workflow": "Workflow"}
 
 @pytest.fixture(scope="module")
 def talk(adapted: RunningService) -> Iterator[Talk]:
-    """Runs a conversation with the service on the one event loop that agno's client binds its connections to."""
+    """Runs a conversation with the service.
+
+    All calls share one event loop, to which agno's client binds its connections.
+    """
     with asyncio.Runner() as runner:
         yield lambda talk: runner.run(talk(AgentOSClient(base_url=adapted.url)))
         runner.run(aclose_default_clients())
@@ -46,7 +49,7 @@ def talk(adapted: RunningService) -> Iterator[Talk]:
 
 @pytest.fixture(autouse=True)
 def nothing_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The client skips unknown events and only logs that."""
+    """The client skips unknown events and only logs a warning."""
 
     def fail(message: str, *_: object) -> None:
         raise AssertionError(message)
@@ -196,7 +199,7 @@ def test_it_reads_the_configuration(talk: Talk) -> None:
             "built-workflow",
             "mixed-steps",
         }
-        if hasattr(client, "get_models"):  # agno 3 has the models in the configuration only
+        if hasattr(client, "get_models"):  # agno 3 lists models only in the configuration
             assert "scripted-1" in {model.id for model in await client.get_models()}
 
     talk(speak)

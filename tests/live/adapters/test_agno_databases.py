@@ -1,4 +1,4 @@
-"""The ids of agno's databases: whatever a description shows is known wherever a request may give it."""
+"""The ids of agno's databases: every id in a description is accepted wherever a request takes one."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def requests(service: RunningService, result: dict[str, Any], db_id: str) -> Ite
         for method, operation in sorted(operations.items(), reverse=True):
             names = {each["name"] for each in operation.get("parameters", ())}
             if "db_id" not in names or (method, path) in {("delete", "/sessions"), ("post", "/traces/tail")}:
-                continue  # a tail has no end
+                continue  # a tail never ends
             session_id = "made-there" if method == "delete" else "named"
             url = path.format(trace_id=result["metadata"]["trace_id"], session_id=session_id, run_id=result["run_id"])
             body = json.dumps(BODIES[path]).encode() if method in {"post", "patch"} else None
@@ -111,7 +111,7 @@ def test_every_id_that_is_shown_is_listed(adapted: RunningService) -> None:
 
 
 def test_the_configuration_can_be_read_by_clients_of_every_version(adapted: RunningService) -> None:
-    """Before agno 3 `available_models` are texts, then objects; both accept that there are none."""
+    """`available_models` holds strings before agno 3, and objects since then. All versions accept its absence."""
     assert "available_models" not in adapted.http.get("/config").json()
     models = adapted.http.get("/models").json()
     assert {"id": "scripted-1", "provider": "Tests"} in models

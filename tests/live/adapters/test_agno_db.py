@@ -1,4 +1,4 @@
-"""What agno's db holds after runs that are hosted here: what it holds after the same runs of agno itself."""
+"""The contents of agno's db after runs hosted here equal those after the same runs in agno itself."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
 
 
 def sessions_in(db_file: Path, path: str, session_ids: list[str]) -> dict[str, Any]:
-    """Returns the user and the outline of the runs of each session, as agno reads them; None if it has no session."""
+    """Returns the user and an outline of the runs of each session, as agno reads them; None for a missing session."""
     db = SqliteDb(db_file=str(db_file), id="read")
     session_type = SessionType(path.partition("s/")[0])
     found: dict[str, Any] = {each: db.get_session(each, session_type) for each in session_ids}
@@ -44,7 +44,7 @@ def sessions_in(db_file: Path, path: str, session_ids: list[str]) -> dict[str, A
 
 
 def _outline(found: dict[str, Any]) -> dict[str, Any]:
-    """Returns what two runs of the same component have in common."""
+    """Returns the members that two runs of the same component have in common."""
     kept = ("status", "content", "agent_id", "team_id", "workflow_id", "user_id")
     inner = [*(found.get("member_responses") or ()), *(found.get("step_executor_runs") or ())]
     steps = [(step["step_name"], step["success"]) for step in found.get("step_results") or ()]

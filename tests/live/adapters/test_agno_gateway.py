@@ -22,7 +22,7 @@ CHECKOUT = os.environ.get("AGNO_CHECKOUT", "")
 SYSTEM_TESTS = Path(CHECKOUT) / "libs" / "agno" / "tests" / "system" / "tests"
 SECRET = "a secret of the tests, which is as long as HS256 wants it"  # noqa: S105  # the service lives for seconds
 FILES = ("agents", "agentos", "config", "session", "teams", "traces", "workflows")
-"""The subjects that a service has; the others are memories, knowledge, evaluations, metrics and chat platforms."""
+"""The subjects that a service supports. The others are memories, knowledge, evaluations, metrics and chat platforms."""
 
 pytestmark = [
     pytest.mark.slow,

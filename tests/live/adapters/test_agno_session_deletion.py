@@ -1,4 +1,4 @@
-"""A deleted session is deleted where agno keeps it, too."""
+"""Deleting a session also deletes it from agno's database."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FILES = {
     "teams/outer": "inner.db",
     "workflows/steps": "agno.db",
 }
-"""Components, and the file of the database that keeps their sessions."""
+"""Components, and the file of the database with their sessions."""
 
 
 def kept_ids(service: RunningService, component: str) -> list[str]:
@@ -49,12 +49,12 @@ def test_nothing_of_it_is_left(keeping: RunningService, component: str) -> None:
         first, second = (run(keeping, component, f"recall {n}", session_id=f"gone-{name}", user_id=user) for n in "12")
         assert "secret" not in first.json()["content"]
         if component.startswith("agents"):
-            assert "recall 1" in second.json()["content"]  # who takes the id has a history that is kept
+            assert "recall 1" in second.json()["content"]  # a new session with this id sees the history that remains
         keeping.http.delete(f"/sessions/gone-{name}").raise_for_status()
 
 
 def test_users_that_share_a_session_keep_their_own_history(keeping: RunningService) -> None:
-    """Without authorization a session is everybody's, but agno keeps a session of one user only."""
+    """Without authorization a session is shared by all users, but in agno it belongs to one user."""
     for user in ("ann", "eve"):
         run(keeping, "agents/counter", f"recall {user}", session_id="common", user_id=user).raise_for_status()
     found = [
@@ -69,7 +69,7 @@ def test_users_that_share_a_session_keep_their_own_history(keeping: RunningServi
 
 
 def test_a_session_of_somebody_else_in_the_same_database_stays(keeping: RunningService) -> None:
-    """What a program wrote to the database of a component by itself is not ours to delete."""
+    """We must not delete data that a program wrote to a component's database by itself."""
     run(keeping, "agents/counter", "recall", session_id="other", user_id="ann").raise_for_status()
     with closing(sqlite3.connect(keeping.data_dir.parent / "agno.db")) as connection, connection:
         connection.execute("UPDATE agno_sessions SET user_id = 'stranger' WHERE session_id = 'other'")
@@ -79,7 +79,7 @@ def test_a_session_of_somebody_else_in_the_same_database_stays(keeping: RunningS
 
 @pytest.mark.parametrize("lock", ["IMMEDIATE", "EXCLUSIVE"])
 def test_one_that_could_not_be_deleted_there_is_still_here(keeping: RunningService, lock: str) -> None:
-    """The database rejects writes, or reads as well, which agno takes for a database without tables."""
+    """The database rejects writes, or also reads, which agno mistakes for a database without tables."""
     session_id = f"locked-{lock}"
     run(keeping, "agents/counter", "recall", session_id=session_id, user_id="u").raise_for_status()
     path = keeping.data_dir.parent / "agno.db"
@@ -90,7 +90,7 @@ def test_one_that_could_not_be_deleted_there_is_still_here(keeping: RunningServi
     assert (rejected.status_code, rejected.headers["retry-after"]) == (503, "1"), rejected.text
     detail = rejected.json()["detail"]
     assert detail.startswith(f"session '{session_id}' is not deleted: the database of agent `counter` failed")
-    # Older versions of agno print lines of their own, and fail at something else that the lock led to.
+    # Older versions of agno print lines of their own, and fail later because of the lock.
     lines = [line for line in keeping.log.read_text().splitlines() if "the database of agent `counter` failed" in line]
     assert "component_databases.py" in json.loads(lines[-1])["traceback"]
     assert len(keeping.http.get(f"/sessions/{session_id}/runs").json()) == 1

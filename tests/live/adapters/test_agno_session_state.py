@@ -1,4 +1,4 @@
-"""The state of sessions whose components keep them in databases of agno, beside agno's own service."""
+"""The state of sessions in agno's databases, compared with agno's own service."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 DATABASES = {"agents/async-counter": "kept-async"}
 KEPT = ["agents/counter", "agents/async-counter", "teams/tally", "workflows/steps"]
 HERE = ["agents/built", "teams/outer"]
-"""Components that agno's own service does not have."""
+"""Components that agno's own service lacks."""
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +80,7 @@ class Conversation:
 
 
 def changes(conversation: Conversation) -> list[Any]:
-    """Returns what a session's state was and what runs saw of it, step by step."""
+    """Returns the state of a session and the state that its runs saw, step by step."""
     return [
         conversation.create(session_state={"k": 1, "of": {"a": [1]}}),
         conversation.content(),
@@ -160,7 +160,7 @@ def test_a_session_has_the_metrics_that_agno_has(keeping: RunningService, agnos:
     found = []
     for http in (keeping.http, agnos):
         conversation = Conversation(http, component, f"measured-{component.replace('/', '-')}")
-        conversation.create(session_state={"k": 1})  # without one agno forgets the metrics of the first run
+        conversation.create(session_state={"k": 1})  # without this call agno forgets the metrics of the first run
         assert conversation.detail.get("total_tokens") is None
         conversation.content()
         conversation.content()

@@ -41,7 +41,7 @@ def test_it_reads_the_configuration(hosted: RunningService) -> None:
     async def models(client: Any) -> Any:
         return await client.get_models()
 
-    if hasattr(AgentOSClient, "get_models"):  # agno 3 has the models in the configuration only
+    if hasattr(AgentOSClient, "get_models"):  # agno 3 lists models only in the configuration
         assert [model.id for model in call_client(hosted, models)] == ["stub-1"]
 
 
@@ -59,7 +59,7 @@ def test_it_manages_sessions(hosted: RunningService) -> None:
             ("s-3", "workflow"),
         ]
         assert page.meta.total_count == 3
-        # the session begins when the run does, its result is made when the run ends: maybe seconds later
+        # The session starts with the run. The result is created when the run ends, possibly seconds later.
         assert before <= page.data[0].created_at.timestamp() <= first["created_at"]
         detail = await client.get_session("s-1", session_type=SessionType.AGENT)
         assert [message["role"] for message in detail.chat_history] == ["user", "assistant"]

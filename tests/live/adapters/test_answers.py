@@ -1,4 +1,4 @@
-"""Answers to paused runs of other frameworks: a run is continued only with an answer to everything it waits for."""
+"""Answers to paused runs of other frameworks: a run continues only after an answer to everything it waits for."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PAUSED: dict[str, tuple[str, str, dict[str, Any]]] = {
     "agno's router": ("workflows/choosing", "x", LEFT),
     "agno's step with a tool": ("workflows/flow", "refund", CONFIRM),
 }
-"""A component that pauses, the message that makes it, and its answer."""
+"""A component that pauses, the message that causes the pause, and its answer."""
 UNANSWERED: dict[str, Any] = {
     "missing": None,
     "empty": "",
@@ -45,7 +45,7 @@ UNANSWERED: dict[str, Any] = {
     "another step": [{"step_id": "other", "step_name": "other", **CONFIRM}],
     "another index": [{"step_index": 7, **CONFIRM}],
 }
-"""Answers that answer none of them."""
+"""Values that answer no requirement."""
 MISTYPED: dict[str, Any] = dict.fromkeys(
     ("confirmed", "confirmation", "result", "external_execution_result", "selected_choices", "user_input"), 5
 )

@@ -1,4 +1,4 @@
-"""A service with authorization: which callers are accepted, what they may do, and what they see."""
+"""A service with authorization: the callers it accepts, their permissions, and the data they see."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
 
 
 def ask(service: RunningService, row: Route, headers: dict[str, str]) -> httpx.Response:
-    """Sends a valid request to a route and returns the response; without its body if that has no end."""
+    """Sends a valid request to a route and returns the response. The body of an endless response is not read."""
     path = row.path.replace("{trace_id}", OWN)
     search = b'{"filter":{},"dry_run":true,"fields":["name"],"measures":[{"name":"n","op":"COUNT"}]}'
     content = {"search": search, "ingest": b'{"resourceSpans":[]}'}.get(row.body or "")
@@ -115,7 +115,7 @@ def test_another_method_does_not_bypass_authorization(guarded: RunningService, m
 
 @pytest.mark.parametrize("path", ["/health", "/traces", f"/traces/{OWN}", "/traces/search", "/nope"])
 def test_a_head_is_answered_as_its_get_is(guarded: RunningService, path: str) -> None:
-    """Fixed paths bypass the search in the route table, which does not list HEAD."""
+    """Fixed paths bypass the route table, which does not list HEAD."""
     for headers in ({}, as_admin()):
         requests, head = (guarded.http.request(method, path, headers=headers) for method in ("GET", "HEAD"))
         assert (head.status_code, head.content) == (requests.status_code, b"")

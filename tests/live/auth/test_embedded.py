@@ -1,4 +1,4 @@
-"""A service that a FastAPI, Starlette or Litestar program mounts: who reaches whose runs over HTTP and WebSockets."""
+"""A service mounted in a FastAPI, Starlette or Litestar program: access to runs over HTTP and WebSockets."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def run(program: EmbeddingProgram, headers: dict[str, str]) -> httpx.Response:
 
 
 def runs_in(program: EmbeddingProgram, user: str) -> list[Any]:
-    """Returns the runs of a user's session of that name."""
+    """Returns the runs of a user in the session named after them."""
     found: list[Any] = program.http.get(f"/sessions/{SESSION}/runs", headers=cookie(user)).raise_for_status().json()
     return found
 
@@ -67,7 +67,7 @@ def with_http_middleware(
 def as_the_page_says(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[EmbeddingProgram]:
-    """The program that the guide prints."""
+    """The program in the guide."""
     folder = tmp_path_factory.mktemp("page")
     (folder / "hosting.py").write_text(HOSTING, "utf-8")
     (folder / "program.py").write_text(PAGES[request.param], "utf-8")
@@ -89,7 +89,7 @@ def test_a_socket_without_a_user_neither_reads_a_run_nor_starts_one(
         "reconnect": {"run_id": ran.json()["run_id"]},
         "start-workflow": {"workflow_id": "shout", "message": "m", "session_id": SESSION, "user_id": "alice"},
     }
-    for headers in ({}, cookie("mallory"), cookie("alice")):  # nothing names the user of a socket here
+    for headers in ({}, cookie("mallory"), cookie("alice")):  # no middleware identifies the user of a socket here
         for action, members in attacks.items():
             with pytest.raises(InvalidStatus) as rejected, open_websocket(program, path, headers) as socket:
                 socket.request(action, **members)

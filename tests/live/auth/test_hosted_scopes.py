@@ -75,7 +75,7 @@ def ask(service: RunningService, row: Route, names: dict[str, str], headers: dic
 
 
 def scopes_for(row: Route, component: str) -> Iterator[tuple[list[str], bool]]:
-    """Yields scopes and whether they open a route, by the documented grammar."""
+    """Yields scopes with True if they open a route, by the documented grammar."""
     wanted = str(row.need).split(", ")
     names_one = "{component_id}" in row.path
     for scope in wanted:
@@ -114,7 +114,7 @@ def test_a_scope_opens_the_routes_of_the_published_table_and_no_other(guarded: R
 
 
 def without_names(response: httpx.Response, names: dict[str, str]) -> tuple[int, bytes, dict[str, str]]:
-    """Returns all that a caller can see, without the names it sent and values that always differ."""
+    """Returns everything that a caller can see, without the names it sent and values that always differ."""
     content = response.content
     for name in ("run_id", "session_id"):
         content = content.replace(names[name].encode(), b"-" * 36)

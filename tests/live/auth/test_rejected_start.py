@@ -15,7 +15,7 @@ from support.services.process import NO_DEFAULT_PORTS, RunningService
 if TYPE_CHECKING:
     from pathlib import Path
 
-SECRET = "a-secret-that-nobody-must-read"  # noqa: S105  # of no service
+SECRET = "a-secret-that-nobody-must-read"  # noqa: S105  # no service uses it
 CASES = {
     "no key": ({}, "authorization is on, but there is no verification key"),
     "empty key": ({"JWT_VERIFICATION_KEY": ""}, "jwt_verification_key"),

@@ -1,4 +1,4 @@
-"""Hosted components with authorization: who may run what, and whose runs and sessions a caller sees."""
+"""Hosted components with authorization: which runs a caller may start, and which runs and sessions it sees."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_a_caller_touches_only_what_is_its_own(guarded: RunningService) -> None:
         assert (foreign.status_code, absent.status_code) == (404, 404), path
         assert foreign.json()["detail"].replace("s-own", "no") == absent.json()["detail"]
     assert guarded.http.get("/sessions", headers=bob).json()["meta"]["total_count"] == 0
-    assert run_as(guarded, "bob", session_id="s-own").json()["session_id"] == "s-own"  # in a session of his own
+    assert run_as(guarded, "bob", session_id="s-own").json()["session_id"] == "s-own"  # in bob's own session
     assert guarded.http.get("/sessions", headers=bob).json()["meta"]["total_count"] == 1
     anns = guarded.http.get("/sessions/s-own", headers=as_caller("ann", *RUNNING)).json()
     assert (anns["user_id"], anns["agent_id"]) == ("ann", "asking")

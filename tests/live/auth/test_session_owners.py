@@ -1,4 +1,4 @@
-"""Every verified user has session ids of their own, here and where agno keeps sessions."""
+"""Every verified user has separate session ids, both here and in agno's databases."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_a_streamed_and_continued_run_says_the_id_that_the_caller_knows(guarded_
 
 
 def test_an_id_that_looks_derived_is_nobody_elses(guarded_keeping: RunningService) -> None:
-    """Somebody who knows how ids are derived cannot take the place of another user's session."""
+    """A user who knows how ids are derived cannot take over another user's session."""
     for user in ("ann", "eve"):
         run_as(guarded_keeping, user, "agents/counter", f"recall {user}", "aimed")
     derived = f"aimed~{sha256(b'eve').hexdigest()[:32]}"
@@ -144,6 +144,6 @@ def test_administrators_name_the_user_of_an_ambiguous_id(guarded_keeping: Runnin
     assert ask(service, "admin", "GET", "/sessions/ambiguous?user_id=bob").status_code == 404
     assert ask(service, "admin", "DELETE", "/sessions/ambiguous?user_id=ann").status_code == 204
     assert ask(service, "admin", "GET", "/sessions/ambiguous").json()["user_id"] == "eve"
-    # An administrator's own runs do not enter the session of somebody else, who might have made it for that.
+    # An administrator's own runs must not enter another user's session, which may be a trap.
     assert run_as(service, "admin", "agents/own", "count", "ambiguous")["content"] == "count: k is 1"
     assert ask(service, "admin", "GET", "/sessions/ambiguous").status_code == 409

@@ -1,4 +1,4 @@
-"""Floods of tokens that nobody knows: what they may cost, and whom they keep out."""
+"""Floods of unknown tokens: their cost, and their effect on other callers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FLOODS = {
     "long tokens": f"Bearer {'x' * 20_000}",
     "deep headers": f"Bearer {'W1tb' * 1500}.e30.AA",
 }
-"""By name: the `Authorization` of requests that are never good."""
+"""By name: the `Authorization` of requests that are always rejected."""
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
 
 
 def ask(service: RunningService, address: str, authorization: str, path: str = "/traces") -> tuple[int, dict[str, str]]:
-    """Asks over a new connection from an address; returns the status and the headers of the response."""
+    """Sends a request over a new connection from an address. Returns the status and the headers of the response."""
     connection = HTTPConnection("127.0.0.1", service.port, timeout=30, source_address=(address, 0))
     try:
         connection.request("GET", path, headers={"Authorization": authorization} if authorization else {})
@@ -55,7 +55,7 @@ def ask(service: RunningService, address: str, authorization: str, path: str = "
 
 
 def become_known(service: RunningService, sub: str) -> str:
-    """Has a token verified, after a flood that has just ended too; returns its `Authorization`."""
+    """Verifies a token, possibly right after a flood. Returns its `Authorization`."""
     authorization = as_caller(sub, *SEARCHER)["Authorization"]
     assert any(ask(service, STRANGER, authorization)[0] == 200 for _ in range(100))
     return authorization
@@ -63,7 +63,7 @@ def become_known(service: RunningService, sub: str) -> str:
 
 @contextmanager
 def flood(service: RunningService, authorization: str) -> Iterator[Counter[int]]:
-    """Asks over new connections from one address, as often as it gets a response; yields the statuses."""
+    """Sends requests over new connections from one address, each after the previous response. Yields the statuses."""
     statuses: Counter[int] = Counter()
     has_ended = threading.Event()
 
@@ -130,7 +130,7 @@ def test_public_pages_take_nothing_of_the_budget_so_that_who_comes_first_is_know
 
 
 def test_sockets_are_within_the_same_budget(guarded: RunningService) -> None:
-    """A socket from elsewhere gets in, and one of a known caller from everywhere."""
+    """A socket from another address is accepted, and one of a known caller from any address."""
     known = {"Authorization": become_known(guarded, "socket")}
     with flood(guarded, FLOODS["forged signatures"]):
         for _ in range(10):

@@ -1,4 +1,4 @@
-"""WebSockets with authorization: handshake, scopes, whose runs are visible, and expiry."""
+"""WebSockets with authorization: handshake, scopes, visibility of runs, and expiry."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def test_a_caller_touches_only_its_own_runs(guarded: RunningService) -> None:
                 for ids in ({}, {"workflow_id": "built"}):
                     rejected = other.request(action, run_id=run_id, **ids)
                     assert (rejected["event"], rejected["error_code"]) == ("error", "NOT_FOUND")
-        run = other.run(workflow_id="told", message="x", session_id="s-owner")[-1]  # in a session of its own
+        run = other.run(workflow_id="told", message="x", session_id="s-owner")[-1]  # in its own session
         url = "/sessions/s-owner/runs"
         (found,) = guarded.http.get(url, headers=as_caller("other", *RUNNING, "sessions:read")).json()
         assert found["run_id"] == run["run_id"]
@@ -189,7 +189,7 @@ def nothing_for(socket: WebSocketClient, seconds: float) -> bool:
 
 
 def test_an_expired_token_ends_the_subscriptions_of_its_socket(guarded: RunningService) -> None:
-    soon = token("brief", *RUNNING, exp=int(time.time()) - 7)  # ten seconds of leeway are left three
+    soon = token("brief", *RUNNING, exp=int(time.time()) - 7)  # three of the ten seconds of leeway are left
     with open_websocket(guarded, headers=bearer(soon)) as socket:
         socket.send("start-workflow", workflow_id="slow", message="x")
         run_id = socket.receive()["run_id"]

@@ -1,4 +1,4 @@
-"""Sockets that nobody knows: what they may hold, how many there may be, and whom they keep out."""
+"""Unknown sockets: their resources, their number, and their effect on other callers."""
 
 from __future__ import annotations
 
@@ -54,14 +54,17 @@ def handshake(service: RunningService, address: str = "127.0.0.1", **headers: st
 
 
 def frame(opcode: int, payload: bytes, *, is_last: bool = True, announced: int | None = None) -> bytes:
-    """Returns a client's frame; its mask is zero, so its payload stands as it is."""
+    """Returns a client's frame. Its mask is zero, so the payload is readable."""
     size = len(payload) if announced is None else announced
     length = bytes([0x80 | size]) if size < 126 else b"\xff" + struct.pack(">Q", size)
     return bytes([opcode | (0x80 if is_last else 0)]) + length + bytes(4) + payload
 
 
 def send_until_closed(connection: socket.socket, piece: bytes, count: int) -> int:
-    """Sends a piece until the service closes the connection or reads no more; returns how often, at most `count`."""
+    """Sends a piece until the service closes the connection or stops reading.
+
+    Returns the number sent, up to `count`.
+    """
     connection.settimeout(2)
     for sent in range(count):
         try:
@@ -72,7 +75,7 @@ def send_until_closed(connection: socket.socket, piece: bytes, count: int) -> in
 
 
 def close_code(connection: socket.socket) -> int:
-    """Reads until the service closes the connection; returns the code in its close frame, 0 if there is none."""
+    """Reads until the service closes the connection. Returns the code of its close frame; 0 without a frame."""
     received = b""
     try:
         while piece := connection.recv(65536):
@@ -84,7 +87,7 @@ def close_code(connection: socket.socket) -> int:
 
 
 def private_mebibytes(service: RunningService) -> float:
-    with open(f"/proc/{service.process.pid}/smaps_rollup", encoding="utf-8") as lines:  # noqa: PTH123  # no file of ours
+    with open(f"/proc/{service.process.pid}/smaps_rollup", encoding="utf-8") as lines:  # noqa: PTH123  # a kernel file
         return sum(int(line.split()[1]) for line in lines if line.startswith("Private_")) / 1024
 
 
@@ -124,10 +127,10 @@ def test_unfinished_messages_of_unknown_clients_take_no_memory(guarded: RunningS
 
 
 def test_a_message_over_the_limit_ends_its_socket(guarded: RunningService) -> None:
-    """A client that is not known yet may send enough for the longest token, a known one a mebibyte.
+    """An unknown client may send enough for the longest token, a known one a mebibyte.
 
-    Of a known client's message only the length is sent: the service closes once it knows that, and bytes that nobody
-    reads any more reset the connection, which may take the close frame with it.
+    A known client's message consists of its length only, because the service closes once it knows the length. Unread
+    bytes would reset the connection, and the close frame could be lost.
     """
     with handshake(guarded) as connection:
         connection.sendall(frame(TEXT, b"x" * (MAX_UNKNOWN_MESSAGE_BYTES + 1)))
@@ -229,7 +232,7 @@ FRAMES = {
     "messages": (b"", frame(TEXT, b"[")),
     "members that are given twice": (b"", frame(TEXT, b'{"a":1,"a":1}'.ljust(8_000))),
 }
-"""By name: how frames of a client begin, and one that is sent again and again."""
+"""By name: the first frames of a client, and a frame that it repeats."""
 
 
 def seconds_of_unknown_clients(service: RunningService) -> float:

@@ -1,4 +1,4 @@
-"""Bulk export from and import into a bucket, and readers of objects that are reclaimed meanwhile."""
+"""Bulk export from and import into a bucket, and readers of objects that are reclaimed at the same time."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def search_results(url: str, *, received: bool) -> list[Any]:
 
 @pytest.fixture(scope="module")
 def filled(server: BucketServer, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The address of a store with every captured request, partly sealed."""
+    """The address of a store with every captured request, partly in segments."""
     url = f"{server.scheme}://{BUCKET}/{tmp_path_factory.mktemp('filled').name}"
     with pytest.MonkeyPatch.context() as patch:
         for name, value in server.environment().items():
@@ -71,9 +71,9 @@ def test_every_search_returns_the_same_after_export_and_import_into_another_buck
     tmp_path: Path, filled: str, url: str, form: str
 ) -> None:
     run("export", filled, "{}", "--format", form, "-o", tmp_path / "file")
-    for _ in range(2):  # the second time changes nothing
+    for _ in range(2):  # the second import changes nothing
         assert json.loads(run("import", url, tmp_path / "file", "--json"))["rejected"] == 0
-        # An OTLP message has no place for when its spans were received.
+        # An OTLP message has no field for the time of receipt.
         has_received = form != "otlp"
         assert search_results(url, received=has_received) == search_results(filled, received=has_received)
 
@@ -95,7 +95,7 @@ def test_a_service_over_a_bucket_exports_what_the_command_exports(tmp_path: Path
 def filled_with_large_documents(url: str) -> tuple[TraceStore, dict[int, str]]:
     """Returns an open store with a hundred traces in two segments, and the inputs of the traces."""
     rng = random.Random(1)
-    # More than a piece of an export and the blocks that are read with it.
+    # Larger than a piece of an export and the blocks read with it.
     texts = {number: rng.randbytes(50_000).hex() for number in range(1, 101)}
     store = TraceStore.open(url)
     for begin in range(1, 101, 50):
@@ -110,7 +110,7 @@ def test_an_object_is_reclaimed_after_its_last_reader(url: str, folder: str, ser
     store, texts = filled_with_large_documents(url)
     keys = set(server.keys(f"{folder}/segments/"))
     first = {key for key in keys if key.endswith((".parquet", ".zst"))}
-    # Of indexes each reader has a copy.
+    # Each reader has its own copy of the indexes.
     indexes = {key for key in keys if key.rpartition("/")[2].startswith("index-")}
     assert (len(first), len(indexes)) == (4, 2)
     export, stream = store.export(EVERYTHING, "ndjson"), store.export_spans(EVERYTHING)
@@ -160,7 +160,7 @@ def test_a_merge_reads_several_documents_at_once(url: str, server: BucketServer,
                 under_way += 1
                 peak = max(peak, under_way)
                 condition.notify_all()
-                # A document may lie across two blocks, so two are no proof.
+                # A document may span two blocks, so two concurrent reads prove nothing.
                 condition.wait_for(lambda: peak > 3, 0.5)
                 under_way -= 1
 

@@ -139,7 +139,7 @@ def test_a_missing_bucket_is_named(url: str) -> None:
 
 
 def is_of_documents(request: str) -> bool:
-    """Others come at any time: objects of indexes are put, and the writer looks whether it still is the only one."""
+    """Other requests come at any time: index objects are written, and the writer verifies its claim."""
     return request.startswith("GET ") and request.endswith("/spans.otlp.zst")
 
 

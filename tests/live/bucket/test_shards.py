@@ -1,4 +1,4 @@
-"""A store that is divided among shards, in a bucket: kills, readers, commands, and shards that change their machine."""
+"""A sharded store in a bucket: kills, readers, commands, and shards that move to another machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A store in a bucket of each cloud: one writer, and failures of processes and networks."""
+"""A store in a bucket of each cloud: a single writer, and failures of processes and networks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("reach")
 everywhere = pytest.mark.parametrize(
     "server", [S3, Azurite, GoogleStorage], indirect=True, ids=lambda kind: kind.scheme, scope="session"
 )
-# A request that is not answered costs a second, so there are few.
+# An unanswered request costs a second, so there are few.
 INJECTED = ("slow down", "cut before", "cut after", "half", "slow down", "cut before", "cut after", "half", "stall")
 
 
@@ -168,7 +168,7 @@ def test_a_process_with_an_empty_cache_copies_the_indexes(
     rows = [key for key in server.keys(folder) if key.endswith(".parquet")]
     assert len(rows) == 3
     for key in rows:
-        # Whoever needs the rows for an index finds them damaged.
+        # Index builds read these rows and find them damaged.
         server.replace(key, bytes(len(server.content(key))))
     store = opened("second")
     assert found_traces(store) == {1, 2, 3}

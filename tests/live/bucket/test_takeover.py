@@ -1,4 +1,4 @@
-"""Two services over one bucket: the one that was replaced acknowledges and answers nothing more."""
+"""Two services over one bucket: after a takeover, the first one acknowledges and returns no more data."""
 
 from __future__ import annotations
 
@@ -104,11 +104,11 @@ def test_a_service_that_slept_through_the_takeover_answers_nothing(
     try:
         second = open_service("second")
         export(second, SECOND).raise_for_status()
-        # Longer than a look at the claim is relied on.
+        # Longer than a check of the claim stays valid.
         time.sleep(3)
     finally:
         os.kill(first.process.pid, signal.SIGCONT)
-    # Its very first answer is from a look after it woke.
+    # Even its first response follows a check after it woke.
     expect_refusal(first.search())
     expect_no_write(export(first, SECOND))
 

@@ -1,4 +1,4 @@
-"""The whole bench over a few traces: every result is compared and reported; times are not checked."""
+"""The whole bench over a few traces. Every result is compared and reported; times are not checked."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_the_report_is_complete(done: Done) -> None:
     page = (done.target / "out.md").read_text()
     for title in TITLES:
         assert page.count(f"| {title} |") >= 2, title
-    # What a reader has to know of the load stands in brackets.
+    # Headings have remarks about the load in brackets.
     headings = [line.removeprefix("### ").partition(" (")[0] for line in page.splitlines() if line.startswith("### ")]
     http = "Over HTTP, with full span trees"
     asked = ["What was said", "What was done", "Attributes"]
@@ -127,7 +127,7 @@ def test_the_figures_are_the_page_as_json(done: Done) -> None:
 
 
 def test_the_plot_has_a_line_for_every_query(done: Done) -> None:
-    plot = ET.parse(done.target / "out.svg")  # noqa: S314  # we wrote it
+    plot = ET.parse(done.target / "out.svg")  # noqa: S314  # the bench wrote it
     titles = [element.text or "" for element in plot.iter("{http://www.w3.org/2000/svg}title")]
     assert len(titles) == len(TITLES) + 4
     assert titles.count("fastest peers") == 4

@@ -1,4 +1,4 @@
-"""Configuration without code: verification of tokens, and stores."""
+"""Configuration without code: token verification and stores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`spanwise serve` over the folder of a store, and over a folder that holds something else."""
+"""`spanwise serve` over a store folder, and over a folder with other contents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The service in the environment of a pod: as the manifests say, and with the variables that Kubernetes injects."""
+"""The service in the environment of a pod: the manifests' variables and those that Kubernetes injects."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def environment(objects: list[dict[str, Any]], folder: Path) -> dict[str, str]:
 
 def test_a_pod_starts_with_placeholders_and_takes_keys_later(objects: list[dict[str, Any]], tmp_path: Path) -> None:
     folder = tmp_path / "etc"
-    with RunningService(tmp_path / "data", **environment(objects, folder)) as service:  # type: ignore[arg-type]  # no variable is `is_ready`
+    with RunningService(tmp_path / "data", **environment(objects, folder)) as service:  # type: ignore[arg-type]  # the variables do not include `is_ready`
         assert service.search().status_code == 401
         warnings = [event["message"] for event in service.events() if event["level"] == "warning"]
         assert any("contains no key, so it verifies no token" in message for message in warnings)

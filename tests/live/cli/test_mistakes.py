@@ -1,4 +1,4 @@
-"""Mistakes that users make: each ends in one line that says what is wrong and what to do."""
+"""User mistakes: each ends in one line with the problem and the remedy."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ PROGRAMS = {
     "plain_function": "from spanwise import Service\ndef answer(text): ...\nservice = Service(agents=[answer])\n",
     "arity": "from spanwise import AgentFactory\nAgentFactory('one', object(), lambda: 1)\n",
 }
-"""The programs that users serve, by module."""
+"""The users' programs, by module."""
 NOWHERE = "/sys/spanwise"
-"""A folder that nobody can create."""
+"""A folder that cannot be created."""
 ERRORS = '{"op": "EQ", "key": "status", "value": "ERROR"}'
 
 
 class Mistake(NamedTuple):
-    """What was typed, and what the one line says."""
+    """A command line, and the expected line of output."""
 
     typed: str
     said: str
@@ -127,7 +127,7 @@ def typed(arguments: list[str], folder: Path, **variables: str) -> subprocess.Co
 
 
 def words(line: str) -> list[str]:
-    """Returns the arguments of a line, of which those in braces have blanks."""
+    """Returns the arguments of a line. An argument in braces may contain spaces."""
     before, brace, rest = line.partition("{")
     if not brace:
         return line.split()

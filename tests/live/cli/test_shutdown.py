@@ -1,4 +1,4 @@
-"""Shutdown of a service, and one service per data folder."""
+"""Shutdown of a service, and the limit of one service per data folder."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_signal_under_ingest_loses_nothing_that_was_acknowledged(start: Callab
             trace_id = f"{number:032x}"
             try:
                 response = service.http.post("/v1/traces", content=export_request(trace_id, "b" * 16), headers=JSON)
-            except Exception:  # noqa: BLE001  # the service is gone, however the client says so
+            except Exception:  # noqa: BLE001  # any error means that the service is gone
                 return
             if response.status_code != 200:
                 assert response.status_code == 503

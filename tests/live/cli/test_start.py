@@ -1,4 +1,4 @@
-"""What the start of a service loads: each module costs time until it is ready, and memory for as long as it runs."""
+"""The modules loaded at the start of a service. Each adds to the start-up time and to the memory."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ IMPORT = re.compile(r"^import time: +\d+ \| +\d+ \| +([\w.]+)$", re.MULTILINE)
 
 @pytest.fixture
 def observed(start: Callable[..., RunningService]) -> Callable[..., RunningService]:
-    """Returns a function that starts a service in whose log Python writes what it imports."""
+    """Returns a function that starts a service whose log contains Python's import report."""
     return lambda **variables: start(PYTHONPROFILEIMPORTTIME="1", **variables)
 
 
 def loaded(service: RunningService) -> set[str]:
-    """Returns those of the packages that a service has imported so far."""
+    """Returns the listed packages that a service has imported so far."""
     found = {name.partition(".")[0] for name in IMPORT.findall(service.log.read_text())}
     assert found >= {"granian", "msgspec", "spanwise", "starlette"}
     return found & (NEVER | WHEN_USED)

@@ -23,7 +23,7 @@ DESKTOP = {"DISPLAY": ":0"}
 
 
 class Browser:
-    """A program that the commands take for the browser of a desktop, and writes what it is asked to open."""
+    """A stand-in for the desktop browser, which records the addresses it should open."""
 
     def __init__(self, folder: Path) -> None:
         program = folder / "browser"

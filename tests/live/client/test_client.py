@@ -1,4 +1,4 @@
-"""The clients against a real service: they find what its pages show, fetch them as needed, and raise its errors."""
+"""The clients against a real service: their results match its pages, load on demand, and raise its errors."""
 
 from __future__ import annotations
 

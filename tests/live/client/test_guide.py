@@ -1,4 +1,4 @@
-"""The programs of the guide and of the README run as they are printed, against a real service."""
+"""The programs of the guide and of the README run as printed, against a real service."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def captured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServic
 
 
 def run(program: str, service: RunningService) -> str:
-    """Returns what a program prints, after it has sent its last spans."""
+    """Returns the output of a program, after it has sent its last spans."""
     source = program.replace(ADDRESS, service.url)
     finished = subprocess.run(
         [sys.executable, "-W", "error", "-c", source], capture_output=True, text=True, check=False, timeout=60

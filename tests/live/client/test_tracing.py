@@ -1,4 +1,4 @@
-"""Programs that send their spans by `configure`, in processes of their own, to a real service."""
+"""Programs in separate processes send their spans to a real service by `configure`."""
 
 from __future__ import annotations
 

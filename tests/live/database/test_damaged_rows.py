@@ -1,4 +1,4 @@
-"""A service over a file with damaged rows: they are marked, everything else is served, and they can be deleted."""
+"""A service over a file with damaged rows: they are marked and can be deleted, and all other rows are served."""
 
 from __future__ import annotations
 

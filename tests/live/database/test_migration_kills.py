@@ -1,4 +1,4 @@
-"""Kills while an older store or database is opened lose nothing."""
+"""Kills during the opening of an older store or database lose no data."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def migrate(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 def killed_migration(folder: Path, seconds: float) -> bool:
-    """Kills a process a while after it began and returns whether it was still at work."""
+    """Kills a process after a delay. Returns True if it was still working."""
     with start("migration", "store", folder) as process:
         assert process.stdout is not None
         process.stdout.readline()
@@ -104,7 +104,7 @@ def test_a_killed_rewrite_of_a_store_loses_nothing(left: Path, tmp_path: Path, k
     at_work = 0
     for kill in range(kills):
         folder = shutil.copytree(left, tmp_path / f"killed {kill}")
-        # The first kill is too early for everything, so not all can be too late.
+        # The first kill comes before any work, so not every kill can be too late.
         at_work += killed_migration(folder, rng.uniform(0, seconds) if kill else 0)
         assert migrate("store", folder).stdout.startswith("begun\ndone "), f"kill {kill}"
         assert content(folder) == expected, f"kill {kill}"
@@ -154,7 +154,7 @@ def runs_of(database: SqliteDatabase, session_id: str) -> list[RunRecord]:
 
 @pytest.mark.parametrize("held", [0, 3], ids=["new", "old"])
 def test_a_database_is_complete_whichever_statement_the_kill_came_after(tmp_path: Path, held: int) -> None:
-    """An existing database lacks an index, as an earlier kill left it."""
+    """An existing database lacks an index, like after an earlier kill."""
     sessions = [SESSION(session_id=f"s{number}") for number in range(held)]
     database = opened(tmp_path / "whole.db")
     assert all(map(database.add_session, sessions))

@@ -1,4 +1,4 @@
-"""A service whose database of runs is away, or read-only, for a while."""
+"""A service whose run database is temporarily unavailable or read-only."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_readiness_says_that_the_server_is_away_or_read_only_and_recovers(tmp_pa
 
 
 def begin_held(service: RunningService, go: Path, session_id: str) -> str:
-    """Begins a run in the background that ends once the file `go` exists, and returns its id."""
+    """Starts a background run that ends once the file `go` exists, and returns its id."""
     begun = run(service, "agents/held", str(go), background="true", session_id=session_id)
     assert begun.status_code == 202
     run_id: str = begun.json()["run_id"]

@@ -1,4 +1,4 @@
-"""The pages about agents and WebSockets: what they serve responds as they print."""
+"""The pages about agents and WebSockets: their programs respond as printed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COMMANDS = [command for block in AGENTS if block.language == "console" for comma
 
 
 def serve(program: str, folder: Path) -> RunningService:
-    """Serves `service` of a program, which is saved as `shop.py`."""
+    """Serves the `service` of a program, which is saved as `shop.py`."""
     (folder / "shop.py").write_text(program, "utf-8")
     path = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
     return RunningService(folder / "data", "shop:service", PYTHONPATH=path)

@@ -1,4 +1,4 @@
-"""The guide to authorization from its first command on: a minted token is accepted."""
+"""The authorization guide from its first command on: a minted token is accepted."""
 
 from __future__ import annotations
 

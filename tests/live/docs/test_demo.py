@@ -1,4 +1,4 @@
-"""What README and the guide of the demo print is what a demo answers."""
+"""The printed output in the README and in the demo guide matches a running demo."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 TRACES = "50"
 COMMANDS = [
     *commands_of(console_of(ROOT / "README.md")),
-    # The made-up traces, and so the slow failures, are others on every day.
+    # The made-up traces, and so the slow failures, change every day.
     *(each for each in commands_of(console_of(ROOT / "docs" / "how-to" / "demo.md")) if "duration_ms" not in each.line),
 ]
 

@@ -1,4 +1,4 @@
-"""What a page prints below a command is what the command prints, over the traces of the tutorial."""
+"""The printed output of each command on a page matches its actual output over the tutorial's traces."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PAGES = [
     *(f"reference/{name}.md" for name in ("api", "api-counts", "api-otlp", "api-search")),
 ]
 NEVER_END = ("spanwise serve", "spanwise tail", "/traces/tail")
-TRIED_ELSEWHERE = ("_parquet(", "127.0.0.1:4318")  # on sealed segments; on the ports of OpenTelemetry
+TRIED_ELSEWHERE = ("_parquet(", "127.0.0.1:4318")  # these need segments, or the OpenTelemetry ports
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -1,4 +1,4 @@
-"""The dashboard and the alerts of the guide ask for metrics and labels that a service has."""
+"""The dashboard and the alerts of the guide use metrics and labels that a service exposes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LABELS_OF_THE_SCRAPER = {"instance", "le"}
 
 @pytest.fixture(scope="module")
 def metrics(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, set[str]]]:
-    """The labels of each metric of a service that has taken spans and rejected a request, and of its reader."""
+    """The labels of each metric of a service that has ingested spans and rejected a request, and of its reader."""
     folder = tmp_path_factory.mktemp("grafana") / "data"
     with RunningService(folder) as service, RunningService(folder, "--reader") as reader:
         for capture in list(captures())[:3]:

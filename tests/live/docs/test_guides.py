@@ -1,4 +1,4 @@
-"""What guides print is what happens."""
+"""The printed output in the guides matches the actual output."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SAMPLES = {
     "jaeger.json": IMPORTS / "jaeger" / "traces.json",
     "agno.db": ROOT / "tests" / "agno_databases" / "traced-by-2.7.2.db",
 }
-"""What other programs wrote, by the names that the guide has for it."""
+"""Exports of other programs, by their names in the guide."""
 
 
 def spanwise(line: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:

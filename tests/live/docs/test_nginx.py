@@ -1,4 +1,4 @@
-"""The configuration of nginx in the guide, in front of a service with authorization."""
+"""The nginx configuration of the guide, in front of a service with authorization."""
 
 from __future__ import annotations
 

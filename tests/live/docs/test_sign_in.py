@@ -1,6 +1,6 @@
-"""The sign-in of a team: a real oauth2-proxy before a service, and an identity provider for tests.
+"""Sign-in for a team: a real oauth2-proxy in front of a service, with a test identity provider.
 
-Both programs are installed by hand: `oauth2-proxy`, and `oidc-provider-mock` in an environment of its own.
+Both programs are installed by hand: `oauth2-proxy`, and `oidc-provider-mock` in its own environment.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def running(command: list[str], log: Path, probe: str) -> Iterator[None]:
 
 
 def adapted(command: str, changes: dict[str, str]) -> list[str]:
-    """Returns the words of a printed command, with addresses and secrets of the test."""
+    """Returns the words of a printed command, with the test's addresses and secrets."""
     for printed, here in changes.items():
         assert printed in command
         command = command.replace(printed, here)
@@ -59,7 +59,7 @@ def adapted(command: str, changes: dict[str, str]) -> list[str]:
 
 @contextmanager
 def signed_in(url: str, user: str) -> Iterator[httpx.Client]:
-    """A browser that has gone through the sign-in of the provider."""
+    """A browser that has signed in at the provider."""
     with httpx.Client(base_url=url, follow_redirects=True) as browser:
         form = browser.get("/ui")
         assert user in form.text
@@ -77,7 +77,7 @@ def test_a_team_signs_in_as_the_guide_says(tmp_path: Path) -> None:
     users = [word for claim in claims for word in ("--user-claims", claim)]
     provider = ["oidc-provider-mock", "--port", issuer.rpartition(":")[2], *users]
     with running(provider, tmp_path / "provider.log", f"{issuer}/jwks"):
-        # The tokens of this provider name no key, so the keys must have no names.
+        # The tokens of this provider have no key id, so the keys must not have one either.
         keys = httpx.get(f"{issuer}/jwks").json()["keys"]
         nameless = {"keys": [{name: value for name, value in key.items() if name != "kid"} for key in keys]}
         (tmp_path / "jwks.json").write_text(json.dumps(nameless))
@@ -98,7 +98,7 @@ def test_a_team_signs_in_as_the_guide_says(tmp_path: Path) -> None:
                     "$COOKIE_SECRET": "0123456789abcdef0123456789abcdef",
                 },
             )
-            # There is no TLS here, and the provider has verified no address.
+            # The test has no TLS, and the provider verifies no address.
             here = ["--cookie-secure=false", "--insecure-oidc-allow-unverified-email"]
             with running([*proxy, *here], tmp_path / "proxy.log", f"{url}/ping"):
                 assert httpx.get(f"{url}/traces").status_code == 302

@@ -1,4 +1,4 @@
-"""The tutorial runs from top to bottom as it is printed, against a service of its own."""
+"""The tutorial runs from top to bottom as printed, against its own service."""
 
 from __future__ import annotations
 

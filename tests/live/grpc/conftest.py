@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def receive(start: Callable[..., RunningService]) -> Callable[..., Receiver]:
-    """Returns a function that starts services with a port for gRPC."""
+    """Returns a function that starts services with a gRPC port."""
 
     def begin(*flags: str, **options: str) -> Receiver:
         port = free_port()

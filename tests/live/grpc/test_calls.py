@@ -1,4 +1,4 @@
-"""OTLP over gRPC: what is stored, and which status every failure has."""
+"""OTLP over gRPC: the stored spans, and the status of every failure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hostile clients of gRPC: nothing crashes, memory stays bounded, nothing is stored by half, and others are served."""
+"""Hostile gRPC clients: nothing crashes, memory stays bounded, writes are never partial, and others are served."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 MEBIBYTE = 1024 * 1024
 GROWTH_BYTES = 192 * MEBIBYTE
-"""More memory than this no attack may take: it is less than the budgets of requests that are decoded."""
+"""The memory limit for any attack. It is below the budgets of requests that are decoded."""
 ENHANCE_YOUR_CALM, NO_ERROR = 11, 0
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0"
 HEADERS, RST_STREAM, SETTINGS, PING, WINDOW_UPDATE, CONTINUATION, DATA = 1, 3, 4, 6, 8, 9, 0
@@ -70,7 +70,7 @@ def wait_until(is_so: Callable[[], bool]) -> None:
 
 @contextmanager
 def survives(service: RunningService, headers: dict[str, str] | None = None) -> Iterator[None]:
-    """Checks that memory stays bounded in the block, and that searches are served in it and after it."""
+    """Checks that memory stays bounded during the block, and that searches are served during and after it."""
     before, ended, failures, highest = resident_bytes(service), threading.Event(), [], [0]
 
     def search() -> None:
@@ -107,7 +107,7 @@ def raw(port: int) -> Iterator[socket.socket]:
 
 
 def goaway_of(connection: socket.socket) -> int | None:
-    """Returns the code with which the server ends a connection; None if it just closes it."""
+    """Returns the code with which the server ends a connection; None without a code."""
     received = b""
     try:
         while piece := connection.recv(65536):
@@ -232,7 +232,7 @@ def test_frames_at_random_end_at_most_their_connection(open_one: Receiver) -> No
 def test_callers_without_a_token_are_rejected_before_their_message_is_whole(
     receive: Callable[..., Receiver], tmp_path: Path
 ) -> None:
-    """A window of each message is taken at most, and what has come of it is dropped with the call."""
+    """At most one window of each message is accepted, and received bytes are dropped with the call."""
     receiver = receive("--authorization", "--unknown-processor-share", "1", JWT_JWKS_FILE=jwks_file(tmp_path))
     codes = []
     with survives(receiver.service, as_admin()), ExitStack() as opened:
@@ -253,7 +253,7 @@ def test_callers_without_a_token_are_rejected_before_their_message_is_whole(
     ids=["no token", "no valid token", "no scope to write"],
 )
 def test_whoever_may_not_write_stores_nothing(guarded: Receiver, metadata: dict[str, str]) -> None:
-    # The service knows this token afterwards: another one would be an unknown caller's, in the flood of its address.
+    # The service knows this token afterwards. Another token would count as an unknown caller of the flooding address.
     admin = as_admin()
     with survives(guarded.service, admin), guarded.connect() as client:
         for number in range(50):
@@ -298,7 +298,7 @@ def test_giant_messages_are_rejected_as_they_are_announced(open_one: Receiver) -
 
 
 def test_messages_that_do_not_end_share_one_budget(receive: Callable[..., Receiver]) -> None:
-    """Bytes count as they arrive, and no more once their call ends."""
+    """Bytes count from their arrival until the end of their call."""
     receiver = receive("--ingest-buffer-bytes", str(4 * MEBIBYTE))
     begun = struct.pack(">BI", 0, 10 * MEBIBYTE) + bytes(3 * MEBIBYTE)
     message = export_message("d" * 32, SPAN, text="x" * 3_000_000)
@@ -395,7 +395,7 @@ def small_headers() -> Iterator[bytes]:
 def test_headers_of_unknown_callers_are_within_their_share(
     receive: Callable[..., Receiver], tmp_path: Path, flooding: Callable[[], Iterator[bytes]]
 ) -> None:
-    """A known caller on a connection of its own is served, also from the same address."""
+    """A known caller on a separate connection is served, even from the same address."""
     receiver = receive("--authorization", JWT_JWKS_FILE=jwks_file(tmp_path))
     admin = as_admin()
     with survives(receiver.service, admin), receiver.connect() as known:
@@ -412,7 +412,7 @@ def test_headers_of_unknown_callers_are_within_their_share(
 def test_a_call_that_is_rejected_unread_ends_its_connection(receive: Callable[..., Receiver], tmp_path: Path) -> None:
     receiver = receive("--authorization", JWT_JWKS_FILE=jwks_file(tmp_path))
     with survives(receiver.service, as_admin()), receiver.connect() as client:
-        with suppress(OSError):  # the connection was closed while the client sent
+        with suppress(OSError):  # the connection was closed while the client was sending
             for _ in range(10_000):
                 client.call(b"", {"authorization": "Bearer nonsense"})
                 if client.is_closed:

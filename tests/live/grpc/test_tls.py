@@ -1,4 +1,4 @@
-"""gRPC over TLS, with a certificate that the settings name."""
+"""gRPC over TLS, with the certificate of the settings."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_a_client_that_trusts_the_certificate_is_served(tmp_path: Path, receive:
     context = ssl.create_default_context(cafile=certificate)
     context.set_alpn_protocols(["h2"])
     with GrpcClient(receiver.port, context) as client:
-        assert client.socket.selected_alpn_protocol() == "h2"  # type: ignore[attr-defined]  # a socket of TLS
+        assert client.socket.selected_alpn_protocol() == "h2"  # type: ignore[attr-defined]  # a TLS socket
         assert client.call(export_message("a" * 32, "b" * 16, text="x" * 100_000)).code == OK
     with pytest.raises(ssl.SSLCertVerificationError):
         GrpcClient(receiver.port, ssl.create_default_context())

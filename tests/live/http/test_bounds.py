@@ -1,4 +1,4 @@
-"""Limits that are reached lead to 503, and other requests are served."""
+"""Requests over a limit get a 503, and other requests are served."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_search_past_its_deadline_is_503(start: Callable[..., RunningService])
 
 
 def test_no_run_begins_while_events_fill_their_budget(tmp_path: Path) -> None:
-    with start_hosted(tmp_path, "--event-buffer-bytes", "300") as service:  # the input of one run, and no more
+    with start_hosted(tmp_path, "--event-buffer-bytes", "300") as service:  # room for the input of one run only
         form = {"message": "hello"}
         with service.http.stream("POST", "/agents/slow/runs", data=form) as slow:
             first = next(run_events(slow))

@@ -1,4 +1,4 @@
-"""The service behaves as its OpenAPI document says under random requests, and its pages need no network."""
+"""The service matches its OpenAPI document under random requests, and its documentation pages work offline."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Elements(HTMLParser):
-    """Collects the elements of a page and the addresses they load."""
+    """Collects the elements of a page and the addresses of their resources."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -55,8 +55,8 @@ def described(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServi
         assert service.stop() == 0
 
 
-# A filter is an object to the description: which ones are valid is said by `/traces/filter-schema`, in words that no
-# schema has (what a key may be compared with, how deep, how many). So a refusal of one is no fault.
+# The description says only that a filter is an object. `/traces/filter-schema` describes the valid ones in rules that
+# JSON Schema cannot express, so rejecting one is not a failure.
 FILTERED = {
     "/traces/search",
     "/spans/search",
@@ -66,9 +66,10 @@ FILTERED = {
     "/traces/attributes",
     "/traces/export",
 }
-# It ends only when its client leaves; `tests/live/search/test_tail.py` compares its events with their schemas.
+# The stream ends only when its client disconnects. `tests/live/search/test_tail.py` checks its events against their
+# schemas.
 ENDLESS = {"/traces/tail"}
-# No schema says that two arrays have the same length, or which parameters go together.
+# JSON Schema cannot express that two arrays have equal lengths, or that parameters depend on each other.
 PAIRED = {"delete_sessions", "get_trace"}
 
 
@@ -91,14 +92,14 @@ def test_every_response_is_a_documented_one(described: RunningService, row: Rout
 
 
 def decode_strictly(response: bytes, shape: Any) -> Any:  # any shape
-    """Decodes a response as a type, and asserts that it has no member beyond that."""
+    """Decodes a response as a type, and asserts that it has no further members."""
     decoded = msgspec.json.decode(response, type=shape)
     assert msgspec.json.decode(msgspec.json.encode(decoded)) == msgspec.json.decode(response)
     return decoded
 
 
 def test_responses_have_the_members_of_their_models_and_no_others(described: RunningService) -> None:
-    fill(described)  # a random request may have deleted it
+    fill(described)  # a random request may have deleted the traces
     for page in range(1, 4):
         runs = described.http.post("/traces/search", json={"limit": 30, "page": page})
         for detail in decode_strictly(runs.content, DetailPage).data:
@@ -147,7 +148,7 @@ def test_a_page_is_self_contained(described: RunningService, path: str) -> None:
     elements.feed(response.text)
     assert elements.found.count("script") == 2
     assert not {"img", "iframe", "object"} & set(elements.found)
-    assert elements.addresses == ["data:,"]  # no picture: browsers would ask for one
+    assert elements.addresses == ["data:,"]  # an explicitly empty icon, because browsers would request one
     assert "cdn." not in response.text
     policy = dict(part.strip().split(" ", 1) for part in response.headers["content-security-policy"].split(";"))
     assert policy["default-src"] == "'none'"

@@ -1,4 +1,4 @@
-"""During a shutdown requests finish or get 503, and nothing acknowledged is lost."""
+"""During a shutdown requests finish or get a 503, and no acknowledged data is lost."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def head(method: str, path: str, length: int = 0) -> bytes:
     return f"{method} {path} HTTP/1.1\r\nHost: localhost\r\n{named}\r\n".encode()
 
 
-# What is sent before the signal, what after it, and how the answers may begin. An empty one is a connection that ended
-# without an answer to a request that it never took: its client tries again, as for any connection that broke.
+# The bytes sent before and after the signal, and the allowed starts of the responses. An empty response belongs to a
+# connection that ended before the service accepted a request. Its client retries as after any broken connection.
 FINISHED = (b"HTTP/1.1 200 ", b"HTTP/1.1 503 ")
 CONFIRMATIONS = {
     "an export that is half sent": (head("POST", "/v1/traces", len(EXPORT)) + EXPORT[:40], EXPORT[40:], FINISHED),
@@ -69,7 +69,7 @@ def test_requests_in_flight_at_the_signal_finish_or_get_503(start: Callable[...,
         connection.sendall(before)
         if case == "a second request":
             assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
-    assert service.http.get("/health").status_code == 200  # what was sent before has arrived
+    assert service.http.get("/health").status_code == 200  # the earlier bytes have arrived
     service.process.send_signal(signal.SIGTERM)
     time.sleep(0.2)
     for case, (_, after, expected) in CONFIRMATIONS.items():
@@ -102,7 +102,7 @@ def test_a_stalled_body_delays_the_shutdown_no_longer_than_its_limit(start: Call
 def test_a_second_signal_hurries_the_end_and_loses_nothing(
     start: Callable[..., RunningService], number: signal.Signals
 ) -> None:
-    """Nobody waits for the rest of an export, and the stores are closed as ever: the code is that of a clean stop."""
+    """The rest of an export is dropped and the stores are closed normally. The exit code means a clean stop."""
     service = start("--drain-seconds", "60")
     service.http.post("/v1/traces", content=EXPORT, headers=JSON).raise_for_status()
     with socket.create_connection(("127.0.0.1", service.port), 20) as connection:
@@ -123,7 +123,7 @@ def test_a_second_signal_hurries_the_end_and_loses_nothing(
 def test_what_cannot_be_closed_after_a_second_signal_is_cut_and_nothing_is_lost(
     tmp_path: Path, number: signal.Signals, count: int
 ) -> None:
-    """The code is that of a process without handlers: a run that does not end was cut."""
+    """A run had to be killed, so the exit code is the same as without handlers."""
     with start_hosted(tmp_path, "--drain-seconds", "60", module="support.apps.deaf") as service:
         service.http.post("/v1/traces", content=EXPORT, headers=JSON).raise_for_status()
         form = {"message": "x", "stream": "false", "background": "true"}
@@ -185,7 +185,7 @@ def test_signals_at_every_moment_of_a_stop_lose_nothing_that_was_acknowledged(
 
 
 def test_signals_after_the_last_line_change_nothing(start: Callable[..., RunningService]) -> None:
-    """The interpreter takes a while to end, and had no handlers then."""
+    """The interpreter takes a while to exit, without handlers."""
     service = start()
     service.process.send_signal(signal.SIGTERM)
     wait_until(lambda: '"stopped"' in service.log.read_text())
@@ -228,7 +228,7 @@ def test_streams_end_with_the_service(tmp_path: Path) -> None:
 
 
 def send(port: int, trace_id: str) -> str:
-    """Sends a request as OTLP exporters do, with retries, and returns the outcome."""
+    """Sends a request with retries, as OTLP exporters do, and returns the outcome."""
     body = export_request(trace_id, "b" * 16)
     while True:
         try:
@@ -269,7 +269,7 @@ def test_clients_that_retry_lose_nothing_over_restarts(start: Callable[..., Runn
 
 
 def test_no_run_and_no_socket_begins_after_the_signal(tmp_path: Path) -> None:
-    """An open socket that follows a run keeps the port open meanwhile."""
+    """An open socket that follows a run keeps the port open in the meantime."""
     with start_hosted(tmp_path) as service, open_websocket(service) as following:
         following.send("start-workflow", workflow_id="slow", message="x")
         assert following.receive()["event"] == "WorkflowStarted"

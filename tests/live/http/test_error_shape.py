@@ -1,7 +1,7 @@
 """Every error response is JSON, `{"detail": str, "error_code": str}`, with no other member.
 
-The status gives the code. A 503 says in whole seconds when to come back. Every answer carries a request id and is
-kept out of caches. A rejected OTLP request is a `google.rpc.Status` instead, in the encoding of the request.
+The status determines the code. A 503 has the seconds until a retry. Every response has a request id and forbids
+caching. A rejected OTLP request gets a `google.rpc.Status` instead, in the encoding of the request.
 """
 
 from __future__ import annotations
@@ -319,7 +319,7 @@ def test_one_invalid_span_in_ten_is_counted_and_the_others_are_stored(service: R
     trace_id = "beef" * 8
     spans = [
         {"traceId": trace_id, "spanId": f"{number:016x}", "name": "x", "startTimeUnixNano": "1", "endTimeUnixNano": "2"}
-        for number in range(10)  # span id zero is no span id
+        for number in range(10)  # zero is not a valid span id
     ]
     response = service.http.post("/v1/traces", json={"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]})
     assert response.status_code == 200

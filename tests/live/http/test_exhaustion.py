@@ -50,7 +50,7 @@ def wait_until(is_so: Callable[[], bool]) -> None:
 
 
 def wait_until_closed(connections: list[socket.socket]) -> None:
-    """Waits until the service has closed every connection, and reads what it sent before."""
+    """Waits until the service has closed every connection. Reads the data sent before that."""
     polled = select.poll()
     open_ones = {connection.fileno(): connection for connection in connections}
     for number in open_ones:
@@ -113,10 +113,10 @@ def waiting_bytes(service: RunningService) -> int:
 
 
 def test_clients_that_do_not_read_are_disconnected(start: Callable[..., RunningService]) -> None:
-    """Closed by the kernel or by the service, whichever comes first; only the service logs it."""
+    """The kernel or the service closes the connection. Only the service logs it."""
     service = start("--write-deadline-seconds", "1")
     fill(service)
-    # So few that the metrics still have room among the answers that wait.
+    # Few connections, so that the response budget still has room for the metrics.
     with crowd(service, 6, receive_bytes=4096) as connections:
         for connection in connections:
             connection.sendall(ASK)
@@ -206,7 +206,7 @@ def test_a_hostile_form_is_rejected(hosted: RunningService, form: str) -> None:
 
 
 def raw(service: RunningService, sent: bytes) -> bytes:
-    """Sends bytes and returns all that the service sends until it closes the connection."""
+    """Sends bytes and returns everything that the service sends until it closes the connection."""
     with socket.create_connection(("127.0.0.1", service.port), WAIT_SECONDS) as connection:
         response = b""
         try:
@@ -243,7 +243,7 @@ def test_an_invalid_head_is_rejected(hosted: RunningService, head: str) -> None:
 @pytest.mark.parametrize("lines", [1, 20, 90])
 @pytest.mark.parametrize("pieces", [1, 7])
 def test_the_size_of_a_head_is_limited_as_documented(hosted: RunningService, lines: int, pieces: int) -> None:
-    """Half of the limit passes however it arrives; what is over the limit never does."""
+    """Half of the limit always passes; a head over the limit never does."""
     for size, expected in ((31 * 1024, {b"200"}), (64 * 1024 + 200, {b"431", b""}), (100_000, {b"431", b""})):
         line = b"X-A: " + b"a" * (size // lines - 7) + b"\r\n"
         sent = GET + line * lines + b"Connection: close\r\n\r\n"

@@ -1,4 +1,4 @@
-"""What the log of a service says of exports, and to whom it is open: lines that a user can act on."""
+"""The log lines of a service about exports and open access. A user can act on each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EMPTY = b'{"resourceSpans": []}'
 
 
 def said(service: RunningService) -> list[tuple[str, str]]:
-    """Returns the level and the text of what the log says of exports."""
+    """Returns the level and the text of the log lines about exports."""
     return [
         (event["level"], event["message"])
         for event in service.events()
@@ -48,7 +48,7 @@ def test_an_export_without_spans_is_said_once(start: Callable[..., RunningServic
 
 def test_a_refused_export_is_said_with_its_sender_and_what_to_do(start: Callable[..., RunningService]) -> None:
     service = start()
-    for _ in range(5):  # one line says it for all of them
+    for _ in range(5):  # one line covers all of them
         assert service.http.post("/v1/traces", content=b"spans", headers=JSON).status_code == 400
     assert service.http.post("/v1/traces", content=b"", headers={**JSON, "Content-Type": "text/csv"}).status_code == 415
     assert service.http.post("/v1/trace", content=b"", headers=PROTOBUF).status_code == 404

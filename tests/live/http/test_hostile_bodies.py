@@ -88,7 +88,7 @@ def test_bytes_that_are_no_text_are_422_with_their_place(
 def test_a_number_of_many_digits_before_a_mistake_is_422(
     service: RunningService, method: str, path: str, number: str
 ) -> None:
-    """The hint about the mistake reads the document with another parser, which cannot convert the number."""
+    """The hint about the mistake uses another parser, which cannot convert the number."""
     response = service.http.request(method, path, content=f"{{\"a\":{number},'b':1}}", headers=JSON)
     assert (response.status_code, response.json()["error_code"]) == (422, "VALIDATION_ERROR")
 

@@ -1,6 +1,6 @@
-"""Many clients at once: nothing is mixed up or leaked, and slow clients delay nobody.
+"""Many clients at once: no data is mixed up or leaked, and slow clients do not delay others.
 
-`TESTS_LOAD=5 pytest tests/live/test_load.py` makes it five times as much.
+`TESTS_LOAD=5 pytest tests/live/test_load.py` multiplies the load by five.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def gauges(service: RunningService) -> dict[str, float]:
 
 
 def resident_mebibytes(service: RunningService) -> float:
-    with open(f"/proc/{service.process.pid}/status", encoding="utf-8") as status:  # noqa: PTH123  # no file of ours
+    with open(f"/proc/{service.process.pid}/status", encoding="utf-8") as status:  # noqa: PTH123  # a kernel file
         return next(int(line.split()[1]) for line in status if line.startswith("VmRSS")) / 1024
 
 
@@ -64,7 +64,7 @@ def threads(service: RunningService) -> int:
 
 
 def settled(reading: Callable[[], Any], good: Callable[[Any], bool]) -> Any:
-    """Reads until a value is as expected and returns it, or the last one after ten seconds."""
+    """Reads until a value is as expected and returns it. Returns the last value after ten seconds."""
     for _ in range(200):
         if good(found := reading()):
             return found

@@ -1,4 +1,4 @@
-"""The ports that exporters of OpenTelemetry use by default, beside the port of the service."""
+"""The default ports of OpenTelemetry exporters, in addition to the port of the service."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ JSON = {"Content-Type": "application/json"}
 
 
 class DefaultService(RunningService):
-    """A service that listens where exporters send to by default."""
+    """A service that listens on the exporters' default ports."""
 
     default_ports: ClassVar[dict[str, str]] = {}
 
@@ -55,7 +55,7 @@ def test_nothing_listens_for_exporters_where_both_are_off(start: Callable[..., R
 
 
 def test_a_default_port_in_use_is_a_warning(tmp_path: Path) -> None:
-    """Whether this test or another program has the ports does not matter."""
+    """The test passes no matter which program holds the ports."""
     with contextlib.ExitStack() as opened:
         for port in (HTTP_PORT, GRPC_PORT):
             other = opened.enter_context(socket.socket())

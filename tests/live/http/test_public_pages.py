@@ -1,4 +1,4 @@
-"""Pages for everybody: compressed once, not sent twice, and no burden for callers that are known."""
+"""Public pages: compressed once, cached by clients, and without effect on known callers."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ COSTLY_HEADERS = {
     "accept": [("," * 30_000), (";" * 30_000), "text/html;q=0.5," * 1_800],
     "if-none-match": [("," * 30_000), 'W/"x",' * 5_000],
 }
-"""By name: values of 30 KB, each of which took up to 60 ms before the caller was known."""
+"""By name: values of 30 KB. Each once took up to 60 ms before the caller was known."""
 
 
 @pytest.mark.parametrize("path", ["/", "/health", *PAGES])

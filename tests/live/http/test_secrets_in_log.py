@@ -1,4 +1,4 @@
-"""Tokens in the paths, queries and headers of requests are in no line of the log, on any port, at any level."""
+"""No log line contains tokens from the paths, queries or headers of requests, on any port and at any level."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from support.services.process import RunningService, free_port
 if TYPE_CHECKING:
     from pathlib import Path
 
-SECRET = "hunter2-Zk9"  # noqa: S105  # of a test
+SECRET = "hunter2-Zk9"  # noqa: S105  # a test value
 PATHS = (
     "/traces?access_token={}",
     "/path%3Faccess_token={}",
@@ -65,7 +65,7 @@ def test_no_request_writes_its_token_into_the_log(tmp_path: Path, log_format: st
 
 
 def handshake(port: int, target: str) -> None:
-    """Opens a WebSocket, whether or not the service accepts it."""
+    """Requests a WebSocket handshake. The service may reject it."""
     with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
         connection.sendall(
             f"GET {target} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"

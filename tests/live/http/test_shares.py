@@ -1,4 +1,4 @@
-"""One caller takes at most its share of a budget, and others are served meanwhile."""
+"""One caller takes at most its share of a budget, and others are served at the same time."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ def status(connection: socket.socket) -> int:
     return int(connection.recv(12).split()[1])
 
 
-def statuses(  # noqa: PLR0913, PLR0917  # what is asked, and how often
+def statuses(  # noqa: PLR0913, PLR0917  # the request and its count
     service: RunningService, opened: ExitStack, count: int, method: str, path: str, sub: str, body: bytes = b""
 ) -> list[int]:
-    """Sends equal requests one after the other, reads the first bytes of each response, and keeps all open."""
+    """Sends equal requests one by one, reads the first bytes of each response, and keeps all connections open."""
     return [status(opened.enter_context(request(service, method, path, sub, body))) for _ in range(count)]
 
 
@@ -96,7 +96,7 @@ def test_exports_and_responses_that_wait(guarded: RunningService) -> None:
 
 
 def test_inputs_of_runs(tmp_path: Path) -> None:
-    """A run that waits and emits nothing holds its message. Three of these are over the caller's share."""
+    """A waiting run holds its message. Three of these exceed the caller's share."""
     flags = ("--authorization", "--event-buffer-bytes", "100000", "--max-form-body-bytes", "31000")
     asked = "POST", "/agents/stubborn/runs"
     body = b"stream=false&background=true&message="
@@ -106,7 +106,7 @@ def test_inputs_of_runs(tmp_path: Path) -> None:
 
 
 def test_states_of_sessions_of_runs(tmp_path: Path) -> None:
-    """Each run has a copy of the state of its session. Its size is known once it is read."""
+    """Each run has a copy of its session's state. The size is known once the state is read."""
     flags = ("--authorization", "--event-buffer-bytes", "100000", "--max-form-body-bytes", "31000")
     first = b'stream=false&message=x&session_id=large&session_state={"a":"' + b"x" * 30_000 + b'"}'
     later = b"stream=false&background=true&message=x&session_id=large"
@@ -117,7 +117,7 @@ def test_states_of_sessions_of_runs(tmp_path: Path) -> None:
 
 
 def test_events_of_runs(tmp_path: Path) -> None:
-    """A run of `slow` holds its message and an event with it; the budget has room for small ones."""
+    """A run of `slow` holds its message and one event. The budget has room for small ones."""
     flags = ("--authorization", "--event-buffer-bytes", "80000", "--max-form-body-bytes", "31000")
     background = b"stream=false&background=true&message="
     asked = "POST", "/agents/slow/runs"

@@ -1,4 +1,4 @@
-"""The user interface over HTTP: who gets it, what browsers may do with it, and how it is found."""
+"""The user interface over HTTP: access, browser policies, and the paths that lead to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A writer and two readers behind the nginx of `deploy/readers`: one address that goes on when any of them is gone."""
+"""A writer and two readers behind the nginx of `deploy/readers`: one address that survives the loss of any of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A writer and its readers, over a folder and over a bucket: what is acknowledged is found soon, whatever happens."""
+"""A writer and its readers, over a folder and a bucket: acknowledged traces are found soon, even after failures."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ REFUSAL = "this process only reads traces"
 
 
 class Place(NamedTuple):
-    """Where a store is, and how services are started over it."""
+    """The location of a store, and how services are started over it."""
 
     start: Callable[..., RunningService]
 
@@ -225,7 +225,7 @@ def test_a_reader_searches_beside_a_writer_that_removes_at_once_what_it_merged(p
     for number, trace_id in enumerate(trace_ids):
         export(writer, trace_id).raise_for_status()
         if number % 6 == 5:
-            # Seals the head, and merges what has become small.
+            # Flushes the head, and merges small segments.
             delete(writer, trace_ids[number - 5]).raise_for_status()
         reader.search(filter={"op": "CONTAINS", "key": "input", "value": "hello"}).raise_for_status()
         reader.http.get("/traces").raise_for_status()

@@ -1,4 +1,4 @@
-"""Answers to paused runs: a run is continued only with an answer to everything that it waits for."""
+"""Answers to paused runs: a run continues only after an answer to everything it waits for."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ COMPONENTS: dict[str, tuple[list[dict[str, Any]], str]] = {
     "workflows/steps": ([REFUND], "REFUNDED"),
     "workflows/nested": ([REFUND, ROOM, DAY], "refunded\n\nx: room 7 on Monday"),
 }
-"""Right answers to each component, and what it responds then."""
+"""Valid answers to each component, and its response to them."""
 UNANSWERED: dict[str, Any] = {
     "missing": None,
     "empty": "",
@@ -63,7 +63,7 @@ def _form(component: str, answers: object) -> dict[str, str]:
 
 
 def expect_continuable(service: RunningService, component: str, run_id: str) -> None:
-    """Checks that a run is paused still, and completes with the right answers."""
+    """Checks that a run is still paused, and completes with valid answers."""
     url = f"/{component}/runs/{run_id}"
     assert service.http.get(url).json()["status"] == "PAUSED"
     answers, content = COMPONENTS[component]

@@ -1,4 +1,4 @@
-"""Errors of factories over HTTP and WebSocket: the response has its status, and the service survives."""
+"""Errors of factories over HTTP and WebSocket: the response has the error's status, and the service survives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run that fails is one entry of the log, which its caller can name."""
+"""A failed run is one log entry, which its caller can identify."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ CASES = [(kind, component) for kind, components in ANSWERED.items() for componen
 
 
 def decode_strictly(response: bytes, shape: Any) -> Any:
-    """Decodes a response as a type, and asserts that it has no member beyond that."""
+    """Decodes a response as a type, and asserts that it has no further members."""
     decoded = msgspec.json.decode(response, type=shape)
     again = {name: value for name, value in msgspec.to_builtins(decoded).items() if value is not None}
     assert again == {name: value for name, value in msgspec.json.decode(response).items() if value is not None}

@@ -156,7 +156,7 @@ def test_a_message_that_is_not_a_json_object_is_an_error_event(hosted: RunningSe
 )
 def test_an_unreadable_message_closes_the_socket(hosted: RunningService, message: str | bytes, code: int) -> None:
     with open_websocket(hosted) as socket:
-        # The length alone closes the socket, which the client may learn before it has sent the rest.
+        # The length alone makes the service close the socket, possibly before the client has sent the rest.
         with suppress(ConnectionClosed):
             socket.connection.send(message)
         assert socket.close_code() == code
@@ -172,7 +172,7 @@ def test_a_message_of_the_largest_size_is_read(hosted: RunningService) -> None:
 
 def test_a_flood_of_messages_closes_the_socket(hosted: RunningService) -> None:
     with open_websocket(hosted) as socket:
-        # One more than the second allows: bytes that come after the close reset the connection, and its code is lost.
+        # One more than the limit. Bytes after the close would reset the connection and lose its code.
         for _ in range(MAX_MESSAGES_PER_SECOND + 1):
             socket.send("ping")
         assert socket.close_code() == 1008
@@ -209,7 +209,7 @@ def test_a_path_without_a_websocket_is_rejected(hosted: RunningService, path: st
 
 
 def test_one_socket_more_than_the_share_of_a_caller_is_503(tmp_path: Path) -> None:
-    """A caller that is alone gets three quarters of the sockets."""
+    """A single caller gets three quarters of the sockets."""
     with start_hosted(tmp_path, "--max-websockets", "4") as service, ExitStack() as sockets:
         for _ in range(3):
             last = sockets.enter_context(open_websocket(service))

@@ -1,4 +1,4 @@
-"""`POST /traces/aggregate`: what it computes of captured traces, what it rejects, and what its callers see."""
+"""`POST /traces/aggregate`: results over captured traces, rejected requests, and visibility."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The keys of attributes over HTTP: which there are, how many traces have them, and how a wrong request is rejected."""
+"""Attribute keys over HTTP: the keys, their trace counts, and rejected requests."""
 
 from __future__ import annotations
 

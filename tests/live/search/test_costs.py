@@ -1,4 +1,4 @@
-"""What traces cost, over HTTP: reports and prices of a file, in previews, filters, orders and aggregations."""
+"""Costs of traces over HTTP: reported costs and configured prices, in previews, filters, orders and aggregations."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ DOLLARS = {"reported": 0.5, "priced": 0.0022, "built-in": 0.0035}
 
 
 def sent(number: int, attributes: dict[str, str]) -> bytes:
-    """Returns the export of a trace with one call, and a child of it that is none."""
+    """Returns the export of a trace with one model call, and a child span that is not a model call."""
     exported = json.loads(export_request(f"{number:032x}", "a" * 16, "b" * 16, **attributes))
     for span in exported["resourceSpans"][0]["scopeSpans"][0]["spans"][1:]:
         span["attributes"] = []
@@ -41,7 +41,7 @@ def sent(number: int, attributes: dict[str, str]) -> bytes:
 
 @pytest.fixture(scope="module", params=["head", "sealed"])
 def service(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """A service whose traces are in the head, or after a restart in a segment."""
+    """A service whose traces are in the head or, after a restart, in a segment."""
     folder: Path = tmp_path_factory.mktemp("costs")
     prices = folder / "prices.json"
     prices.write_text(json.dumps(PRICES), "utf-8")
@@ -70,7 +70,7 @@ def indexed(service: RunningService) -> None:
 
 
 def names(service: RunningService, **body: object) -> list[str]:
-    """Returns which traces a search finds, in its order."""
+    """Returns the names of the traces that a search finds, in its order."""
     by_id = {f"{number:032x}": name for number, name in enumerate(CALLS, 1)}
     return [by_id[trace["trace_id"]] for trace in service.items(detail="summary", **body)]
 
@@ -91,7 +91,7 @@ def test_a_trace_has_its_cost_or_what_is_known_of_it(service: RunningService) ->
 def test_filters_and_orders_know_costs(service: RunningService) -> None:
     above = {"op": "GTE", "key": "cost", "value": 0.0035}
     assert set(names(service, filter=above)) == {"reported", "built-in"}
-    # A cost that is not known is neither above nor below.
+    # An unknown cost is neither above nor below.
     assert names(service, filter={"op": "NOT", "condition": above}) == ["priced"]
     assert names(service, filter={"op": "EQ", "key": "cost_partial", "value": 0}) == ["unknown"]
     ordered = ["reported", "built-in", "priced", "unknown"]

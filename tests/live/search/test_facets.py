@@ -1,4 +1,4 @@
-"""Facets over HTTP: what they count, whose traces they count, and how a wrong request is rejected."""
+"""Facets over HTTP: their counts, their visibility, and rejected requests."""
 
 from __future__ import annotations
 

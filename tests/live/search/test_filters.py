@@ -38,7 +38,7 @@ def nanoseconds(time: str) -> int:
 
 
 def can_be_sent(row: dict[str, Any]) -> bool:
-    """Returns whether a span can produce this row; some golden rows are extremes of their columns."""
+    """Returns True if a span can produce this row. Some golden rows are extremes of their columns."""
     lasted = datetime.fromisoformat(row["end_time"]) - datetime.fromisoformat(row["start_time"])
     return bool(lasted // MILLISECOND == row["duration_ms"] and row["start_time"] >= "1970")
 
@@ -62,7 +62,7 @@ def export_of(row: dict[str, Any]) -> dict[str, Any]:
 
 SENT = {row["trace_id"]: row for row in cases("matches.json")["rows"] if can_be_sent(row)}
 NOT_SENT = ("created_at", "total_spans", "error_count", "tokens", "calls", "service", "environment", "release")
-"""The columns that a span on its own cannot give the values of the golden rows."""
+"""Columns whose golden values a single span cannot produce."""
 REQUEST_CASES = [
     case for case in cases("matches.json")["cases"] if not any(column in json.dumps(case) for column in NOT_SENT)
 ]

@@ -1,4 +1,4 @@
-"""Random bodies of searches, aggregations, facets and tails, valid and not: none of them is an error of the service."""
+"""Random bodies of searches, aggregations, facets and tails, valid and invalid. None causes an internal error."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Bodies:
         return self._draw.choice([*scalars, [], {}, [self._draw.choice(NUMBERS)], {"op": "EQ"}, [[]] * 3])
 
     def pick(self, right: Sequence[Any], wrong: Sequence[Any]) -> Any:
-        """Returns one of the right values, and once in forty times a wrong one."""
+        """Returns one of the right values, or one time in forty a wrong one."""
         return self._draw.choice(wrong if self._draw.randrange(40) == 0 else right)
 
     def filter(self, depth: int = 3) -> Any:
@@ -152,11 +152,11 @@ class Bodies:
         }
 
     def tail(self) -> Any:
-        # Most often none that is right, for that would not end.
+        # Mostly invalid, because a valid request would not end.
         return {"filter": {"op": "XOR", "key": self.any(), "value": self.filter()}, "detail": self.any()}
 
     def spoiled(self, body: dict[str, Any]) -> bytes:
-        """Returns the JSON of a body, of which now and then a member is left out or replaced, or a byte is another."""
+        """Returns the JSON of a body, sometimes with a missing or replaced member, or a changed byte."""
         for name in list(body):
             kind = self._draw.randrange(60)
             if kind == 0:

@@ -1,4 +1,4 @@
-"""Listings agree with searches: each parameter is a condition, and all are combined by AND."""
+"""Lists agree with searches: each parameter is a condition, and all are joined by AND."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every question of `docs/search.md` about what was said and done finds the trace that is made for it, and no other."""
+"""Every example query of `docs/search.md` about texts and tools finds exactly the trace that is made for it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Span = dict[str, Any]
 
 
 def span(kind: str, name: str, place: tuple[int, int, int, int | None], **attributes: object) -> Span:
-    """Returns a span: its id, the id of its parent (0 for none), when it starts and ends, in milliseconds."""
+    """Returns a span from its id, the id of its parent (0 for a root), its start and its end in milliseconds."""
     span_id, parent, start, end = place
     attributes = {"openinference.span.kind": kind, **attributes}
     made: Span = {
@@ -165,7 +165,7 @@ def test_a_search_may_end_once_its_page_is_full(service: RunningService) -> None
     whole = service.search(filter=condition, limit=3).json()
     ended = service.search(filter=condition, limit=3, total="at_least").json()
     assert ended["data"] == whole["data"]
-    # One more than what is on the page, however many were looked at together.
+    # One more than on the page, even though more documents were checked together.
     assert (ended["meta"]["total_count"], ended["meta"]["total_is"]) == (4, "at_least")
     assert whole["meta"]["total_count"] == len(MADE) - 1
     last = service.search(filter=condition, limit=3, page=5, total="at_least").json()

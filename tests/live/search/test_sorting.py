@@ -1,4 +1,4 @@
-"""Searches in another order and with less detail agree with the default search."""
+"""Searches with other orders and less detail agree with the default search."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`POST /spans/search`: the spans of captured traces as rows, what it rejects, and what its callers see."""
+"""`POST /spans/search`: the spans of captured traces as rows, rejected requests, and visibility."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def spans(service: RunningService, headers: dict[str, str] | None = None, **body
 
 
 def every_span(service: RunningService, headers: dict[str, str] | None = None, **body: object) -> list[dict[str, Any]]:
-    """Returns the spans of all pages, and asserts that the totals are true of them."""
+    """Returns the spans of all pages, and asserts that the totals are correct."""
     items: list[dict[str, Any]] = []
     while True:
         page = len(items) // 70 + 1

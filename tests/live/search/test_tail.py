@@ -1,4 +1,4 @@
-"""Tails: what is committed arrives once, and later spans as an update; resumption, slow readers, isolation, ends."""
+"""Tails: committed traces arrive once, later spans arrive as updates; resumption, slow readers, isolation, ends."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_what_is_wrong_is_said_before_the_stream(
 
 
 def unread(service: RunningService, agent: str) -> socket.socket:
-    """Opens a tail whose response nobody reads, with little room for it on the way."""
+    """Opens a tail with small buffers and does not read its response."""
     connection = socket.socket()
     connection.settimeout(60)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -214,7 +214,7 @@ def test_nobody_sees_traces_of_others(guarded: RunningService, agent: str) -> No
         of_ann = send(guarded, agent, **{"user.id": "ann"})
         assert ann.trace()["trace_id"] == of_ann
         assert admin.trace()["trace_id"] == of_ann
-        # The root of the trace, which comes late, says whose it is.
+        # The root of the trace arrives late and identifies the owner.
         of_bob = secrets.token_hex(16)
         send(guarded, agent, trace_id=of_bob, **{"user.id": "bob"})
         assert bob.trace()["trace_id"] == of_bob
@@ -277,7 +277,7 @@ def test_a_shutdown_ends_streams(start: Callable[..., RunningService], agent: st
 
 
 def test_ingest_does_not_wait_for_a_reader_that_takes_nothing(start: Callable[..., RunningService]) -> None:
-    """What a reader does not take is in no memory of the service, and holds up nothing."""
+    """Events that a reader does not read take no memory of the service and do not delay ingest."""
     service = start("--write-deadline-seconds", "3600")
     with ExitStack() as opened:
         for _ in range(40):

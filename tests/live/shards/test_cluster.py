@@ -1,4 +1,4 @@
-"""Shards in processes of their own: what is acknowledged is kept whatever is killed, and nothing is left running."""
+"""Shards in separate processes: acknowledged data survives any kill, and no process is left running."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def wait_until_gone(processes: dict[int, str]) -> None:
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """Returns a service whose shards all answer when a test begins and when it ends."""
+    """Returns a service whose shards all respond at the start and at the end of a test."""
     with RunningService(tmp_path_factory.mktemp("cluster") / "data", *CLUSTER) as running:
         yield running
         running.stop()
@@ -100,27 +100,27 @@ def test_no_process_outlives_the_service(tmp_path: Path) -> None:
         assert stopped.trace_ids() == [f"{1:032x}"]
         processes = descendants(stopped.process.pid)
         assert len(processes) > SHARDS
-        # Ray aborts what takes three seconds to stop.
+        # Ray aborts a process that takes three seconds to stop.
         with socket.create_connection(("127.0.0.1", stopped.port)) as unfinished:
             unfinished.sendall(b"POST /v1/traces HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{")
             threading.Timer(4, unfinished.shutdown, (socket.SHUT_RDWR,)).start()
             assert stopped.stop() == 0
         wait_until_gone(processes)
     wait_until_gone({pid: command for pid, command in before.items() if command.startswith("ray::ShardActor")})
-    # Ray's agents try for a minute to tell its head that the rest is gone.
+    # Ray's agents spend up to a minute reporting the loss to its head.
     for pid in before:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 
 
 class Load:
-    """Sends numbered traces, one after the other, and searches them, until it is told to end.
+    """Sends numbered traces one by one, and searches for them, until it is stopped.
 
     Attributes:
         first: the number before the first one.
         begun: the last number that was sent.
-        stored: the last number that was acknowledged.
-        wrong: responses that no store with these traces gives.
+        stored: the last acknowledged number.
+        wrong: responses that are impossible for a store with these traces.
     """
 
     def __init__(self, service: RunningService) -> None:
@@ -133,7 +133,7 @@ class Load:
             thread.start()
 
     def end(self) -> None:
-        """Returns once everything that was sent is acknowledged."""
+        """Returns once everything sent is acknowledged."""
         self._is_over.set()
         for thread in self._threads:
             thread.join()
@@ -176,7 +176,7 @@ def test_kills_under_load_lose_nothing(service: RunningService, kills: int) -> N
 
 
 def test_the_folder_of_ray_is_closed_to_others_and_goes_after_a_kill() -> None:
-    with tempfile.TemporaryDirectory() as parent:  # sockets are in it, whose paths must be short
+    with tempfile.TemporaryDirectory() as parent:  # the folder contains sockets, whose paths must be short
         with RunningService(Path(parent) / "data", *CLUSTER, TMPDIR=parent) as killed:
             (left,) = Path(parent).glob("spanwise-ray-*")
             assert left.stat().st_mode & 0o777 == 0o700

@@ -1,4 +1,4 @@
-"""Shards with followers: searches go on while a shard is killed or hangs, and know all that was acknowledged."""
+"""Shards with followers: searches continue while a shard is killed or hangs, and include all acknowledged data."""
 
 from __future__ import annotations
 

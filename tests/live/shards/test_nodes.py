@@ -1,4 +1,4 @@
-"""A Ray cluster of several nodes: what happens when one of them goes, or sleeps for a while, and when the head goes."""
+"""A Ray cluster of several nodes: the loss or suspension of a node, and the loss of the head."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ pytestmark = list(needs_ray)
 WAIT_SECONDS = 90
 AFTER_SECONDS = 15
 ROUNDS = 5
-"""Of each kind of store, so that ten nodes and ten heads go."""
+"""Rounds per kind of store, so that ten nodes and ten heads are lost."""
 
 
 @pytest.fixture(params=range(ROUNDS))
 def number(request: pytest.FixtureRequest) -> int:
-    """Returns which of several times it is, each with a cluster of its own: a head that is gone does not come back."""
+    """Returns the number of the round. Each has its own cluster, because a lost head does not come back."""
     number: int = request.param
     return number
 
 
 @pytest.fixture(params=["folder", "bucket"])
 def data_dir(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Returns where the store is, which all nodes see."""
+    """Returns the location of the store, which all nodes can access."""
     if request.param == "folder":
         return str(tmp_path / "data")
     request.getfixturevalue("reach")
@@ -52,7 +52,7 @@ def data_dir(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest
 
 
 def spanwise(head: RayHead, *arguments: str) -> dict[str, Any]:
-    """Returns what `spanwise cluster` with these arguments prints, if that is JSON."""
+    """Returns the JSON output of `spanwise cluster` with these arguments, if it prints JSON."""
     command = [sys.executable, "-m", "spanwise", "cluster", *arguments]
     said = subprocess.run(command, check=False, capture_output=True, text=True, timeout=180, env=head.environment())
     assert said.stdout, said.stderr
@@ -61,14 +61,13 @@ def spanwise(head: RayHead, *arguments: str) -> dict[str, Any]:
 
 
 class Nodes:
-    """A cluster with a shard and the follower of the other one on each of two nodes, and a caller of its front door.
+    """A cluster with two nodes. Each has one shard and the follower of the other one. A caller uses the gateway.
 
     Attributes:
         head: its head.
-        lost: the node that a test takes away. The front door is on the other one, so that its caller needs no load
-            balancer.
+        lost: the node that a test removes. The gateway is on the other one, so its caller needs no load balancer.
         http: the caller.
-        searches: those that it makes all the time.
+        searches: its continuous searches.
     """
 
     def __init__(self, stack: ExitStack, data_dir: str) -> None:
@@ -87,14 +86,14 @@ class Nodes:
         send(self.http, self.searches, count)
 
     def send_for(self, seconds: float) -> None:
-        """Sends traces for that long, and asserts that searches were answered meanwhile."""
+        """Sends traces for a number of seconds, and asserts that searches succeeded at the same time."""
         until, count = time.monotonic() + seconds, self.searches.count
         while time.monotonic() < until:
             self.send(5)
         assert self.searches.count > count
 
     def wait_until_up(self, *roles: str) -> None:
-        """Waits until the processes with these roles answer for both shards."""
+        """Waits until the processes with these roles respond for both shards."""
         status = ("status", self._data_dir, "--address", self.head.address, "--json")
         deadline = time.monotonic() + WAIT_SECONDS
         while not self._are_up(roles, spanwise(self.head, *status)["shards"]):
@@ -104,7 +103,7 @@ class Nodes:
         return [state["state"] for state in states if state["role"] in roles] == ["up"] * 2 * len(roles)
 
     def end(self) -> None:
-        """Asserts that no search failed, and that what was acknowledged is there, and once."""
+        """Asserts that no search failed, and that every acknowledged trace exists exactly once."""
         self.searches.end()
         assert self.searches.failed == []
         found = self.http.post("/traces/search", json={"limit": 1}).json()["meta"]["total_count"]
@@ -126,7 +125,7 @@ def test_a_node_and_then_the_head_go(data_dir: str) -> None:
 
 @pytest.mark.parametrize("data_dir", ["bucket"], indirect=True)
 def test_what_has_moved_acknowledges_nothing_when_it_is_continued(data_dir: str) -> None:
-    """In a bucket nothing keeps a second process from opening a store whose first one only sleeps."""
+    """In a bucket, a second process can open a store whose first process is only suspended."""
     with ExitStack() as stack:
         nodes = Nodes(stack, data_dir)
         asleep = descendants(nodes.lost.process.pid)
@@ -135,10 +134,10 @@ def test_what_has_moved_acknowledges_nothing_when_it_is_continued(data_dir: str)
         for pid in asleep:
             os.kill(pid, signal.SIGSTOP)
         nodes.send(20)
-        # On one machine both nodes have one cache, which the follower that sleeps keeps from the one that replaces it.
+        # On one machine both nodes share a cache, which the suspended follower withholds from its replacement.
         nodes.wait_until_up("writer")
         nodes.send(20)
-        # The shards first, while their node still sleeps: it would end them.
+        # The shards come first, while their node is suspended. Otherwise it would end them.
         for pid in shards:
             os.kill(pid, signal.SIGCONT)
         nodes.send_for(AFTER_SECONDS)

@@ -1,4 +1,4 @@
-"""A service over a store that is divided among shards responds as one over a single store does."""
+"""A service over a sharded store gives the same responses as one over a single store."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
 def services(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[RunningService, RunningService]]:
-    """Returns a service with one store, and one with three shards in its own process or in processes of theirs."""
+    """Returns a service with one store, and one with three shards, in its own process or in separate ones."""
     folder = tmp_path_factory.mktemp("shards")
     flags = ("--shards", "3") if request.param == "threads" else CLUSTER
     with RunningService(folder / "one") as one, RunningService(folder / "many", *flags) as many:
@@ -67,7 +67,7 @@ def services(
 
 
 def same(response: httpx.Response) -> tuple[int, str]:
-    """Returns a response without when its traces were received, and how long the search took."""
+    """Returns a response without the times of receipt and the duration of the search."""
     return response.status_code, re.sub(r'"created_at":"[^"]*"|"search_time_ms":[0-9.]+', "", response.text)
 
 
@@ -110,7 +110,7 @@ def test_what_comes_in_is_tailed_and_there_after_a_kill(tmp_path: Path) -> None:
             shown = {reader.trace()["trace_id"] for _ in ids}
         assert shown == set(ids)
         service.kill()
-    # Without the setting, too: the store keeps its shards.
+    # The store keeps its shards even without the setting.
     with RunningService(tmp_path / "data") as again:
         assert sorted(again.trace_ids()) == ids
         assert again.http.post("/traces/delete", json={"filter": {}}).json() == {"deleted": 29}

@@ -1,4 +1,4 @@
-"""Shards in processes of their own are killed, and found again with all that was acknowledged: the kills of the gate.
+"""Shards in separate processes are killed and recover all acknowledged data: the kills of the gate.
 
 `test_cluster.py` has many more, which take longer.
 """
@@ -42,7 +42,7 @@ def test_shards_that_are_killed_are_found_again_and_nothing_is_lost(tmp_path: Pa
             shards = shard_processes(service.process.pid)
             killed, other = shards[kill % 2], shards[1 - kill % 2]
             os.kill(killed, signal.SIGKILL)
-            # Those of the shard that was killed wait for it.
+            # Traces of the killed shard wait for it.
             send(service, *range(sent + 1, sent + 21))
             sent += 20
             service.wait_until_ready()

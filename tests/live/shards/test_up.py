@@ -1,4 +1,4 @@
-"""Shards in a Ray cluster outlive the services that use them, until they are told to end."""
+"""Shards in a Ray cluster outlive the services that use them, until they are ended explicitly."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def head() -> Iterator[RayHead]:
 
 @pytest.fixture
 def folder(head: RayHead, tmp_path: Path) -> Iterator[Path]:
-    """Returns a data folder with a store of three shards, which are up."""
+    """Returns a data folder with a store of three running shards."""
     folder = tmp_path / "data"
     flags = ("--data-dir", str(folder), "--shards", "3", "--fronts", "0")
     started = spanwise(head, "up", "--cluster", head.address, *flags)
@@ -52,7 +52,7 @@ def folder(head: RayHead, tmp_path: Path) -> Iterator[Path]:
 
 
 def spanwise(head: RayHead, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Returns what `spanwise cluster` with these arguments says."""
+    """Returns the output of `spanwise cluster` with these arguments."""
     return subprocess.run(
         [sys.executable, "-m", "spanwise", "cluster", *arguments],
         check=False,
@@ -72,7 +72,7 @@ def states(head: RayHead, folder: Path) -> list[dict[str, Any]]:
 
 
 def front_door(head: RayHead, folder: Path, log: str) -> RunningService:
-    """Returns a service over the shards of a folder, with a data folder of its own; its log is beside it."""
+    """Returns a service over the shards of a folder, with its own data folder and its log beside it."""
     flags = ("--cluster", head.address, "--store", f"shared={folder / 'traces'}")
     return RunningService(folder.parent / log, *flags, is_ready=True, **head.variables)
 
@@ -169,7 +169,7 @@ def test_front_doors_go_on_until_down(head: RayHead, folder: Path, tmp_path: Pat
     while (again := fronts(head, other))[0]["state"] != "up" or again[0]["process_id"] == first["process_id"]:
         assert time.monotonic() < deadline, again
     assert found(again[0]["url"]) == {trace_id}
-    # What is there already stays.
+    # Existing processes stay.
     assert spanwise(head, *up).returncode == 0
     assert fronts(head, other) == again
 

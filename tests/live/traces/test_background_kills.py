@@ -1,4 +1,4 @@
-"""Acknowledged traces survive kills while the store seals, merges, deletes and expires."""
+"""Acknowledged traces survive kills while the store flushes, merges, deletes and expires."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def events_before_a_kill(folder: Path, seed: str) -> list[tuple[str, str]]:
     with start("busy_store", folder, seed, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None
-        # The first line says that it has started; only a store at work is killed.
+        # The first line reports the start. Only a working store is killed.
         first = process.stdout.readline()
         time.sleep(random.Random(seed).uniform(0, 1))
         ended = process.poll()
         process.kill()
         output, errors = first + process.stdout.read(), process.stderr.read()
     assert ended is None, f"seed {seed}: {errors}"
-    # The kill may have cut the last line short.
+    # The kill may have truncated the last line.
     lines = output[: output.rfind("\n") + 1].splitlines()
     return [(event, trace_id) for event, trace_id in (line.split() for line in lines)]
 

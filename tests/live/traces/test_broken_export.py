@@ -1,4 +1,4 @@
-"""An export that fails half-way: every format lets its reader tell the break from the end."""
+"""An export that fails half-way: in every format, a reader can distinguish the failure from the end."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DAMAGED_BYTES = 64
 
 
 def request_of(number: int, generator: random.Random) -> bytes:
-    """Returns an OTLP request of traces whose text does not compress, so that an export has several chunks."""
+    """Returns an OTLP request of traces with incompressible text, so that an export has several chunks."""
     spans = [
         {
             "traceId": f"{number * TRACES + each + 1:032x}",

@@ -1,4 +1,4 @@
-"""Every captured request of a real exporter is returned whole."""
+"""Every captured request of a real exporter is returned completely."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 GOLDEN = CASES / "traces"
 LONGEST_KEPT = 200
 COLUMNS_ONLY = {"duration_ms", "input_tokens", "output_tokens"}
-"""Members of a golden row that a response does not have under these names."""
+"""Members of a golden row that responses lack under these names."""
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +74,7 @@ def golden_traces() -> list[dict[str, Any]]:
 
 
 def as_golden(trace_json: Any, golden: Any) -> Any:  # any JSON
-    """Returns a trace reduced to what a golden file keeps: its members, and the beginnings of long texts."""
+    """Returns a trace reduced to the contents of a golden file: its members, and the beginnings of long texts."""
     match golden:
         case dict():
             return {key: as_golden(trace_json.get(key), value) for key, value in golden.items()}

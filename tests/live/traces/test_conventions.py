@@ -1,4 +1,4 @@
-"""Conventions of a user's own, set in a TOML file, are read like the built-in ones, also after a restart."""
+"""A user's own conventions in a TOML file work like the built-in ones, also after a restart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A service over a damaged, a full and a vanishing disk; a backup while it serves."""
+"""A service over a damaged, a full and a vanishing disk, and a backup of a running service."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def is_ready(service: RunningService) -> bool:
 
 
 def errors_naming(service: RunningService, path: str) -> int:
-    """Returns how many errors of the service's log name the file."""
+    """Returns the number of errors in the service's log that name the file."""
     return sum(event["level"] == "error" and path in json.dumps(event) for event in service.events())
 
 
@@ -39,7 +39,7 @@ def run(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 def seal(data_dir: Path) -> None:
-    """Seals the spans that a service left in its write-ahead log."""
+    """Flushes the spans that a service left in its write-ahead log."""
     script = "import sys; from spanwise import TraceStore; s = TraceStore.open(sys.argv[1]); s.flush(); s.close()"
     subprocess.run([sys.executable, "-c", script, data_dir / "traces"], check=True)
 
@@ -110,7 +110,7 @@ def test_a_document_that_becomes_damaged_while_it_is_served_is_named_everywhere(
     documents = min((data_dir / "traces" / "segments").glob("*/spans.otlp.zst"))
     content = bytearray(documents.read_bytes())
     content[len(content) // 2] ^= 1
-    # An index that was made before the damage would decide conditions without a look at it.
+    # An index built before the damage would decide conditions without reading the document.
     with RunningService(data_dir, "--no-index-spans", "--no-index-texts") as service:
         documents.write_bytes(content)
         named = str(documents.relative_to(data_dir / "traces"))
@@ -148,7 +148,8 @@ def test_a_document_that_becomes_damaged_while_it_is_served_is_named_everywhere(
             before = errors_naming(service, named)
             rows = service.http.post("/spans/search", json={"filter": condition, "total": "exact"}).raise_for_status()
             assert {row["trace_id"] for row in rows.json()["data"]} == {sound_id, f"{3:032x}"}
-            # A condition on spans is unknown of it; a row without a condition is counted, but cannot be shown.
+            # A condition on spans is unknown for the damaged trace. Without a condition, the row is counted but cannot
+            # be shown.
             assert errors_naming(service, named) - before == (condition is None)
         assert service.stop() == 0
 
@@ -172,7 +173,8 @@ def test_a_process_without_free_files_is_503_until_there_are_some(tmp_path: Path
     with RunningService(tmp_path / "data") as service:
         assert send(service, 1) == 200
         limits = resource.prlimit(service.process.pid, resource.RLIMIT_NOFILE)
-        # The limit is on the number of a file, not on how many are open: one closed below it would be a free place.
+        # The limit applies to the number of a file descriptor, not to the count of open files. A closed lower
+        # descriptor would be free again.
         resource.prlimit(service.process.pid, resource.RLIMIT_NOFILE, (0, limits[1]))
         assert [send(service, 2), send(service, 3)] == [503, 503]
         assert not is_ready(service), "nothing can be written"

@@ -1,7 +1,7 @@
 """Acknowledged traces are found at once, after every kill, and exactly once.
 
-A kill leaves the page cache alive, so this shows nothing about syncs: for those see `test_sync_order.py` beside it, and
-`tests/rust/storage/power_loss.rs`.
+A kill does not clear the page cache, so this tests no syncs. `test_sync_order.py` beside it and
+`tests/rust/storage/power_loss.rs` do.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Programs under `opentelemetry-instrument` deliver with the variables that docs/otlp.md prints, and no other."""
+"""Programs under `opentelemetry-instrument` deliver with only the variables in docs/otlp.md."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ metrics.get_meter("test").create_counter("calls").add(1)
 
 
 class Receiver(RunningService):
-    """A service on free ports for both protocols, by the number that the page has for them."""
+    """A service on free ports for both protocols, by the port numbers of the page."""
 
     ports: dict[str, int]
 
@@ -46,7 +46,7 @@ def receiver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Receiver]:
 
 
 def run_as_printed(block: str, receiver: Receiver, folder: Path, name: str) -> subprocess.CompletedProcess[str]:
-    """Runs a program as a block of the page says, with the ports of `receiver`."""
+    """Runs a program as a block of the page prints it, with the ports of `receiver`."""
     (folder / "program.py").write_text(PROGRAM.format(name=name))
     lines = [line for line in block.splitlines() if not line.startswith("pip install")]
     script = re.sub(r"127\.0\.0\.1:(\d+)", lambda found: f"127.0.0.1:{receiver.ports[found[1]]}", "\n".join(lines))
@@ -80,6 +80,6 @@ def test_the_spans_of_a_program_arrive(
 
 @pytest.mark.parametrize("block", BLOCKS, ids=["gRPC", "HTTP"])
 def test_no_exporter_complains(block: str, receiver: Receiver, tmp_path: Path) -> None:
-    """Logs and metrics are exported by default, too."""
+    """The exporter also sends logs and metrics by default."""
     done = run_as_printed(block, receiver, tmp_path, "silent")
     assert done.stderr == "a log record of the span\n"

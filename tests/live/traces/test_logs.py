@@ -1,6 +1,6 @@
-"""Log records of model calls are shown as events of their spans; other log records and metrics are dropped.
+"""Log records of model calls are shown as events of their spans. Other log records and metrics are dropped.
 
-The captured requests are those of the OpenAI SDK, whose instrumentation sends messages as log records.
+The captured requests come from the OpenAI SDK, whose instrumentation sends messages as log records.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ EXPECTED: dict[str, list[list[tuple[str, str]]]] = {
         [("gen_ai.client.inference.operation.details", ANSWER)],
     ],
 }
-"""For each model span of a case its events in order: the name, and a text in its content."""
+"""The ordered events of each model span of a case: the name, and a text in its content."""
 
 
 def assert_events(found: Sequence[dict[str, Any]], expected: list[tuple[str, str]]) -> None:

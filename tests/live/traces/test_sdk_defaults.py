@@ -1,4 +1,4 @@
-"""Exporters of other languages deliver with their defaults: only the endpoint is set.
+"""Exporters of other languages deliver with their defaults; only the endpoint is set.
 
 Their newest releases are installed into `target/tools`, so these tests need the registries of their languages.
 """
@@ -26,13 +26,13 @@ INSTALL_SECONDS = 900
 
 
 class Language(NamedTuple):
-    """How the exporter of a language is installed and run.
+    """The installation and execution of a language's exporter.
 
     Attributes:
         program: the program that the machine must have.
         install: the commands that install the exporter, in its folder.
         run: the command that runs it, without the protocol and the name of the span.
-        protocols: the protocols that it speaks.
+        protocols: the protocols that it supports.
     """
 
     program: str
@@ -77,7 +77,7 @@ CASES = [(name, protocol) for name, language in LANGUAGES.items() for protocol i
 
 
 class Ports(NamedTuple):
-    """A service, and its ports for OTLP."""
+    """A service and its OTLP ports."""
 
     service: RunningService
     grpc: int
@@ -98,7 +98,7 @@ def receiver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ports]:
 
 
 def shell(command: str, folder: Path, seconds: float, **variables: str) -> None:
-    """Runs a command without any setting of OpenTelemetry but `variables`."""
+    """Runs a command. Of OpenTelemetry's settings, it gets only `variables`."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("OTEL_")} | variables
     done = subprocess.run(
         ["/bin/sh", "-e", "-c", command],
@@ -113,7 +113,7 @@ def shell(command: str, folder: Path, seconds: float, **variables: str) -> None:
 
 
 def installed(name: str) -> Path:
-    """Returns the folder of an exporter, which is installed if it was not."""
+    """Returns the folder of an exporter, and installs it if necessary."""
     language, folder = LANGUAGES[name], TOOLS / name
     if shutil.which(language.program) is None:
         skip_missing(f"`{language.program}` is not installed")

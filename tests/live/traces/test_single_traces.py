@@ -1,4 +1,4 @@
-"""One trace as columns, one span with its messages and cut values, one value part by part."""
+"""One trace as columns, one span with its messages and truncated values, one value part by part."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
 
 
 def ask(service: RunningService, trace_id: str = TRACE, **query: object) -> httpx.Response:
-    # `from` is a word of Python.
+    # `from` is a keyword of Python.
     parameters = {name.rstrip("_"): str(value) for name, value in query.items()}
     return service.http.get(f"/traces/{trace_id}", params=parameters)
 

@@ -1,6 +1,6 @@
-"""The system calls of a store, in their order: what is reported to a caller was synced before, file and folder.
+"""The order of a store's system calls: file and folder are synced before a result is reported to a caller.
 
-Killing a process shows nothing of the kind, because the page cache survives it.
+Killing a process cannot test this, because the page cache survives.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ LINE = re.compile(r"^\d+ +(\w+)\((.*)\) += (-?\d+)")
 OPENED = re.compile(r'"([^"]+)", ([A-Z_|]*O_CREAT[A-Z_|]*)')
 LINKED = re.compile(r'"([^"]+)".*"([^"]+)"')
 REPORTS = {"opened": 2, "ingested": 1, "flushed": 1, "deleted": 1, "closed": 1}
-"""How many objects must have been named before a report, at the least."""
+"""The minimum number of objects that must have been named before a report."""
 
 
 class Call(NamedTuple):
-    """A system call that succeeded: its name and its arguments, in which descriptors have their paths."""
+    """A successful system call: its name and its arguments, in which descriptors have their paths."""
 
     name: str
     arguments: str
 
     @property
     def file(self) -> str:
-        """Returns the path of the descriptor that is its first argument."""
+        """Returns the path of the descriptor in the first argument."""
         return self.arguments.partition("<")[2].partition(">")[0]
 
 
 def traced(folder: Path, log: Path) -> list[Call]:
-    """Returns the calls of a program that uses a store in `folder`, in the order in which they ended."""
+    """Returns the calls of a program that uses a store in `folder`, in order of completion."""
     command = ["strace", "-f", "-y", "-s", "32", "-e", f"trace={CALLS}", "-o", str(log)]
     command += [sys.executable, "-m", "support.programs.synced_store", str(folder)]
     ended = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=120, check=False)
@@ -95,5 +95,5 @@ def test_everything_is_synced_before_it_is_reported(tmp_path: Path) -> None:
 
 
 def is_object(path: str, folder: Path) -> bool:
-    """Whether a file is an object of the store: neither its lock nor its cache."""
+    """Returns True if a file is an object of the store, not its lock or cache."""
     return Path(path).relative_to(folder).parts[0] in {"wal", "manifest", "segments"}

@@ -1,8 +1,8 @@
-"""What do expensive searches and dry runs of one caller do to another caller?
+"""Measures the effect of one caller's expensive searches and dry runs on another caller.
 
-Run it by hand: `python benches/load/callers.py`. It prints the latencies of one caller's cheap searches and exports at
-rest and beside expensive requests of another caller: 4 and 40 searches at a time, and 40 dry runs of deletions. The
-expensive requests look for random phrases in documents, so hardly any result is cached.
+Run it by hand: `python benches/load/callers.py`. It prints the latencies of one caller's cheap searches and exports, at
+rest and beside expensive requests of another caller. These are 4 and 40 concurrent searches, and 40 dry runs of
+deletions. The expensive requests look for random phrases in documents, so hardly any result is cached.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 SECONDS = float(os.environ.get("BENCH_SECONDS", "20"))
 TRACES = int(os.environ.get("BENCH_TRACES", "100000"))
 PAUSE = 0.01
-"""Between two cheap requests, in seconds."""
+"""The pause between two cheap requests, in seconds."""
 GOAL = 3.0
 
 _TRACES_A_REQUEST = 200
@@ -59,7 +59,7 @@ class Latencies(NamedTuple):
 
 
 def latencies(send: Callable[[], None]) -> Latencies:
-    """Returns the latencies of a request that is sent again and again."""
+    """Returns the latencies of a repeated request."""
     found = []
     end = time.monotonic() + SECONDS
     while time.monotonic() < end:
@@ -81,11 +81,10 @@ class Modest:
         self._sent = TRACES
 
     def search(self) -> None:
-        """Asks for the newest traces of one name."""
+        """Searches for the newest traces of one name."""
         self._post("/traces/search", b'{"filter": {"op": "EQ", "key": "name", "value": "question"}, "limit": 20}')
 
     def export(self) -> None:
-        """Exports one trace."""
         self._sent += 1
         self._post("/v1/traces", export_request(f"{self._sent:032x}", "a" * 16))
 
@@ -114,7 +113,7 @@ def ask_greedily(port: int, path: str, headers: dict[str, str], number: int) -> 
 
 @contextmanager
 def greedy(port: int, path: str, requests: int) -> Iterator[list[str]]:
-    """Sends `requests` expensive requests at a time until the end of the block, and yields the response statuses."""
+    """Sends `requests` concurrent expensive requests until the end of the block. Yields the response statuses."""
     arguments = [sys.executable, __file__, "greedy", str(port), path, str(requests)]
     statuses: list[str] = []
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
@@ -130,14 +129,14 @@ def greedy(port: int, path: str, requests: int) -> Iterator[list[str]]:
 
 
 def be_greedy(port: int, path: str, requests: int) -> None:
-    """Sends `requests` expensive requests at a time, until the process is ended."""
+    """Sends `requests` concurrent expensive requests until the process is ended."""
     headers = _JSON | {"Authorization": _GREEDY}
     for number in range(requests):
         threading.Thread(target=ask_greedily, args=(port, path, headers, number)).start()
 
 
 def export_request_of_many(first: int) -> bytes:
-    """Returns a request with traces whose texts all have the same words, in an order of their own."""
+    """Returns a request with traces whose texts have the same words in different orders."""
     now, request = time.time_ns(), ExportTraceServiceRequest()
     spans = request.resource_spans.add().scope_spans.add().spans
     for number in range(first, first + _TRACES_A_REQUEST):
@@ -161,7 +160,7 @@ def fill(data: Path) -> None:
 
 
 def wait_until_indexed(service: RunningService) -> None:
-    """Waits until all texts are indexed. Until then searches that read documents have the lowest priority."""
+    """Waits until all texts are indexed. Until then, searches that read documents have the lowest priority."""
     reader, end = as_caller("reader", "metrics:read"), time.monotonic() + _INDEXED_SECONDS
     while time.monotonic() < end:
         metrics = service.http.get("/metrics", headers=reader).raise_for_status().text
@@ -173,7 +172,6 @@ def wait_until_indexed(service: RunningService) -> None:
 
 
 def main() -> None:
-    """Prints the figures."""
     if sys.argv[1:2] == ["greedy"]:
         _, _, port, path, requests = sys.argv
         be_greedy(int(port), path, int(requests))

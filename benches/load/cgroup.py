@@ -64,7 +64,7 @@ class MemoryCgroup:
         limits = ("memory.max",) if self._is_v2 else ("memory.limit_in_bytes",)
         for name in limits:
             (self._folder / name).write_text(str(limit))
-        with suppress(OSError):  # a kernel without swap has no such file
+        with suppress(OSError):  # a kernel without swap lacks this file
             (self._folder / ("memory.swap.max" if self._is_v2 else "memory.swappiness")).write_text("0")
 
     def __enter__(self) -> Self:
@@ -84,7 +84,7 @@ class MemoryCgroup:
 
     @property
     def limit_hits(self) -> int:
-        """Returns how often the limit was reached, which drops pages from the page cache."""
+        """Returns how often the limit was reached. Each time, the kernel drops pages from the page cache."""
         if self._is_v2:
             return _count(self._folder / "memory.events", "max")
         return int(_read(self._folder / "memory.failcnt") or 0)

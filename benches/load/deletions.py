@@ -1,8 +1,8 @@
-"""What do deletions in a loop do to the exports of a known caller?
+"""Measures the effect of continuous deletions on the exports of a known caller.
 
 Run it by hand: `python benches/load/deletions.py`. One caller exports small requests at a fixed rate. It prints the
-latencies of the exports at rest, beside deletions of traces that were just exported, and beside deletions of older
-ones. `BENCH_ENGINE=FILE` measures another engine as well, in turn with the present one.
+latencies of the exports at rest, beside deletions of recent traces, and beside deletions of older ones.
+`BENCH_ENGINE=FILE` also measures another engine, in turn with the current one.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ SECONDS = float(os.environ.get("BENCH_SECONDS", "10"))
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "2"))
 RATE = int(os.environ.get("BENCH_RATE", "50"))
 OLD = 2_000
-"""Traces that are there before, in segments."""
+"""Traces that exist before the test, in segments."""
 AGE = 5
-"""How many requests ago the traces were exported that are deleted as recent ones."""
+"""The age of recently exported traces at their deletion, in requests."""
 
 _JSON = {"Content-Type": "application/json"}
 
 
 class Figures(NamedTuple):
-    """Latencies of exports in ms, and how many traces were deleted meanwhile."""
+    """Latencies of exports in ms, and the number of traces deleted at the same time."""
 
     p50: float
     p99: float
@@ -52,7 +52,7 @@ class Load:
     """One caller that exports, and one that deletes.
 
     Attributes:
-        sent: the number of the last trace that was exported.
+        sent: the number of the last exported trace.
     """
 
     def __init__(self, port: int) -> None:
@@ -62,7 +62,7 @@ class Load:
         self._deleted = 0
 
     def export(self, connection: HTTPConnection) -> float:
-        """Exports one trace and returns how long that took, in ms."""
+        """Exports one trace and returns the duration, in ms."""
         number = self.sent + 1
         begun = time.perf_counter()
         connection.request("POST", "/v1/traces", export_request(f"{number:032x}", "a" * 16), _JSON)
@@ -106,20 +106,20 @@ class Load:
         return Figures(middle, high, len(latencies), self._deleted - before)
 
     def recent(self) -> Iterator[int]:
-        """Yields the numbers of traces that were just exported."""
+        """Yields the numbers of recently exported traces."""
         last = 0
         while True:
             last = max(last, self.sent - AGE) if self.sent - AGE > last else last
             yield self.sent - AGE if self.sent - AGE == last else 0
 
     def expect_all(self, service: RunningService) -> None:
-        """Checks that what was exported and not deleted is there."""
+        """Checks that every trace that was exported and not deleted exists."""
         total = service.search(limit=1).json()["meta"]["total_count"]
         assert total == self.sent - self._deleted, (total, self.sent, self._deleted)
 
 
 def measure(folder: Path) -> dict[str, Figures]:
-    """Returns the figures of the present engine, in a new folder."""
+    """Returns the figures of the current engine, in a new folder."""
     with RunningService(folder) as service:
         load = Load(service.port)
         connection = HTTPConnection("127.0.0.1", service.port, timeout=60)
@@ -138,7 +138,6 @@ def measure(folder: Path) -> dict[str, Figures]:
 
 
 def main() -> None:
-    """Prints the figures."""
     log = sys.stdout.write
     present = Path(spanwise.__file__).with_name("_engine.abi3.so")
     log(f"load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores, {RATE} exports a second\n")

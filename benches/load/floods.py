@@ -1,8 +1,8 @@
-"""What do floods of clients that nobody knows do to a caller that is known?
+"""Measures the effect of floods from unknown clients on a known caller.
 
-Run it by hand: `python benches/load/floods.py`. For comparison, the same number of `GET /health` a second is sent over
-as many connections. It prints the p99 of searches at rest, beside health and beside the flood, and their ratio. Some
-floods are sent with a token of another caller.
+Run it by hand: `python benches/load/floods.py`. The baseline sends the same number of `GET /health` per second over the
+same number of connections. It prints the p99 of searches at rest, beside the baseline and beside the flood, and their
+ratio. Some floods use a token of another caller.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ TRACES = 200
 GOAL = 3.0
 
 _FORGED = os.environ.setdefault("BENCH_FORGED", as_caller("mallory", "agent_os:admin")["Authorization"][:-8])
-"""A token of the service's key without the end of its signature. The processes that send it inherit it."""
+"""A token of the service's key with a truncated signature. The processes that send it inherit it."""
 HEALTH = "health"
 """The name of the baseline of every flood."""
 
 
 class Flood(NamedTuple):
-    """Requests that one kind of attacker sends.
+    """The requests of one kind of attacker.
 
     Attributes:
-        rate: how many a second.
+        rate: requests per second.
         path: their path.
         headers: their headers.
-        connections: how many connections send them, again and again; 0 if each has a connection of its own.
+        connections: the number of persistent connections; 0 for a new connection per request.
     """
 
     rate: int
@@ -67,7 +67,7 @@ FLOODS: dict[str, Flood] = {
     "pages": Flood(RATE // 4, "/docs", "Accept-Encoding: gzip\r\nConnection: close\r\n"),
     "sockets": Flood(RATE // 4, "/workflows/ws", UPGRADE),
 }
-"""Those of `mix.py`."""
+"""The floods of `mix.py`."""
 
 COSTLY_HEADS: dict[str, Flood] = {
     "Accept-Encoding of commas": Flood(50, "/traces", f"Accept-Encoding: {',' * 30_000}\r\n", 10),
@@ -106,7 +106,7 @@ async def _connect_again_and_again(port: int, request: bytes, pause: float) -> N
 
 
 def same_rate(name: str) -> Flood:
-    """Returns the baseline of a flood: as many requests for `/health`."""
+    """Returns the baseline of a flood: the same number of requests for `/health`."""
     found = ALL_FLOODS[name]
     return Flood(found.rate, "/health", "" if found.connections else "Connection: close\r\n", found.connections)
 
@@ -165,7 +165,7 @@ _SECONDS = re.compile(r"^spanwise_unknown_callers_processor_seconds_total (.+)$"
 
 
 def unknown_seconds(service: RunningService, known: dict[str, str]) -> float:
-    """Returns the processor time that requests and frames of unknown callers took so far."""
+    """Returns the processor time spent on requests and frames of unknown callers so far."""
     metrics = service.http.get("/metrics", headers=known).raise_for_status().text
     return sum(map(float, _SECONDS.findall(metrics)))
 
@@ -177,7 +177,7 @@ def private_mebibytes(service: RunningService) -> float:
 
 
 def report(service: RunningService, known: dict[str, str], name: str, grpc_port: int) -> str:
-    """Runs one flood and its baseline; returns the line about it."""
+    """Runs one flood and its baseline, and returns the line about it."""
     found = ALL_FLOODS[name]
     with running("flood", HEALTH, name, str(service.port)):
         beside_health = p99_of_searches(service, known)
@@ -193,7 +193,6 @@ def report(service: RunningService, known: dict[str, str], name: str, grpc_port:
 
 
 def main() -> None:
-    """Prints the figures."""
     if sys.argv[1:2] == ["flood"]:
         *baseline, name, port = sys.argv[2:]
         asyncio.run(flood(name, int(port), is_baseline=baseline == [HEALTH]))

@@ -1,4 +1,4 @@
-"""Floods of frames: what clients send over connections that stay open, for `floods.py`."""
+"""Floods of frames over persistent connections, for `floods.py`."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ DATA, HEADERS, RST_STREAM, SETTINGS, H2_PING = 0, 1, 3, 4, 6
 
 
 class FrameFlood(NamedTuple):
-    """Pieces that one kind of attacker sends over connections that stay open.
+    """The pieces that one kind of attacker sends over persistent connections.
 
     Attributes:
-        rate: how many pieces a second, over all connections.
-        connections: how many connections. One that is closed is opened again.
-        begin: what is sent first.
+        rate: pieces per second, over all connections.
+        connections: the number of connections. A closed one is opened again.
+        begin: the bytes sent first.
         piece: returns the bytes of a piece, given its number in its connection.
-        is_grpc: whether they are sent to the port for gRPC.
+        is_grpc: True if they are sent to the gRPC port.
     """
 
     rate: int
@@ -57,7 +57,7 @@ def _frame(opcode: int, payload: bytes = b"", *, is_last: bool = True) -> bytes:
 
 
 def _members() -> bytes:
-    """Returns a message of 16 KB that has its last member twice."""
+    """Returns a message of 16 KB that repeats its last member."""
     names = ",".join(f'"m{number}":1' for number in range(1500))
     return f'{{{names},"m1499":1}}'.encode()
 
@@ -92,7 +92,7 @@ _CALL = [
 
 
 def _block(headers: int) -> bytes:
-    """Returns the headers of a call, encoded so that they can be sent again and again."""
+    """Returns the headers of a call, encoded so that they can be sent repeatedly."""
     encoder = Encoder()
     encoder.header_table_size = 0
     return encoder.encode([*_CALL, *((f"name-{number}", "value") for number in range(headers))])

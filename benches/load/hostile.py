@@ -1,6 +1,7 @@
-"""What hostile clients do all at once in `mix.py`. Each function runs in its own process until `end`.
+"""The hostile clients that `mix.py` runs together. Each function runs in its own process until `end`.
 
-Some have no token; the caller `GREEDY` has a good one, and wants all of everything. What has a rate is in `floods.py`.
+Some have no token. The caller `GREEDY` has a valid one and requests the maximum of everything. Attacks at a fixed rate
+are in `floods.py`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ Headers: TypeAlias = dict[str, str]
 GREEDY = "greedy"
 NICENESS = 10
 HOLD_SECONDS = 15.0
-"""How long a connection is held before it is opened again."""
+"""How long a connection is held before it is replaced."""
 MEBIBYTE = 1024 * 1024
 _FORM = "application/x-www-form-urlencoded"
 
@@ -37,7 +38,7 @@ def long_token(sub: str, *scopes: str) -> dict[str, str]:
 
 
 def as_greedy() -> dict[str, str]:
-    """Returns the headers of the known caller that wants everything."""
+    """Returns the headers of the greedy known caller."""
     return long_token(GREEDY, "traces:read", "traces:write", "traces:delete", "agents:run", "workflows:run")
 
 
@@ -50,7 +51,7 @@ def _request(method: str, path: str, body: bytes = b"", **headers: str) -> bytes
 
 
 def _hold(port: int, end: float, count: int, request: bytes, more: Callable[[], bytes] = bytes) -> None:
-    """Keeps `count` connections open that send a request and read nothing, and then more, if there is more."""
+    """Keeps `count` connections open. Each sends a request, then the bytes of `more`, and reads nothing."""
     opened: list[tuple[float, socket.socket]] = []
     while time.monotonic() < end:
         with suppress(OSError):
@@ -72,7 +73,7 @@ def _hold(port: int, end: float, count: int, request: bytes, more: Callable[[], 
 
 
 def unread_exports(port: int, end: float, greedy: Headers) -> None:
-    """Downloads everything of one caller eight times and does not read it."""
+    """Starts eight downloads of all traces of one caller and does not read them."""
     _hold(port, end, 8, _request("GET", "/traces/export?format=ndjson", **greedy))
 
 
@@ -88,17 +89,17 @@ def endless_runs(port: int, end: float, greedy: Headers) -> None:
 
 
 def unread_pages(port: int, end: float, _greedy: Headers) -> None:
-    """Asks for public pages thirty times on each connection and reads none."""
+    """Requests public pages thirty times on each connection and reads none."""
     _hold(port, end, 80, _request("GET", "/docs") * 30)
 
 
 def slow_heads(port: int, end: float, _greedy: Headers) -> None:
-    """Sends heads of requests byte by byte."""
+    """Sends request heads byte by byte."""
     _hold(port, end, 200, b"GET / HTTP/1.1\r\nX: ", lambda: b"x")
 
 
 def unfinished_messages(port: int, end: float, _greedy: Headers) -> None:
-    """Opens sockets without a token, and sends messages that never end, as fast as they are taken."""
+    """Opens sockets without a token, and sends endless messages as fast as they are accepted."""
     upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13"}
     key = base64.b64encode(os.urandom(16)).decode()
     begin = _request("GET", "/workflows/ws", **upgrade, **{"Sec-WebSocket-Key": key})
@@ -108,7 +109,7 @@ def unfinished_messages(port: int, end: float, _greedy: Headers) -> None:
 
 
 def bombs(port: int, end: float, greedy: Headers) -> None:
-    """Sends decompression bombs and other bodies that are far too large."""
+    """Sends decompression bombs and other oversized bodies."""
     load_generators.bomb(port, end, 2, greedy)
 
 
@@ -131,7 +132,7 @@ def deletions(port: int, end: float, greedy: Headers) -> None:
 
 
 def malformed(port: int, end: float, greedy: Headers) -> None:
-    """Sends bodies that are not what they should be."""
+    """Sends malformed bodies."""
     headers = {"Content-Type": "application/json", **greedy}
     bodies = [
         b'{"group_by":"\xff"}',
@@ -151,7 +152,7 @@ def malformed(port: int, end: float, greedy: Headers) -> None:
 
 
 def costly_questions(port: int, end: float, greedy: Headers) -> None:
-    """Asks for phrases whose words are in all of a caller's large texts, each time for another one."""
+    """Searches for phrases whose words are in all large texts of a caller, a different phrase each time."""
     headers = {"Content-Type": "application/json", **greedy}
     text = " ".join(f"w{number % 5000}" for number in range(MEBIBYTE // 6))
     connection = HTTPConnection("127.0.0.1", port, timeout=30)
@@ -172,7 +173,7 @@ def costly_questions(port: int, end: float, greedy: Headers) -> None:
 
 
 def run(case: Callable[[int, float, Headers], None], port: int, end: float, greedy: Headers) -> None:
-    """Runs one case. On one machine, clients would otherwise take the processors that the service needs."""
+    """Runs one case at low priority. On one machine, clients would otherwise take the processors of the service."""
     os.nice(NICENESS)
     case(port, end, greedy)
 
@@ -192,7 +193,7 @@ CASES = (
 
 
 def fill(port: int, greedy: Headers) -> None:
-    """Stores traces of the greedy caller that are larger than what the kernel buffers for who does not read."""
+    """Stores traces of the greedy caller that are larger than the kernel's buffers for a client that does not read."""
     headers = {"Content-Type": "application/json", **greedy}
     for number in range(4):
         connection = HTTPConnection("127.0.0.1", port, timeout=30)

@@ -1,8 +1,8 @@
-"""What do the indexes of texts, spans and attributes cost ingest, and how far are they behind?
+"""Measures the cost of the text, span and attribute indexes for ingest, and the backlog of the indexes.
 
-Run it by hand: `python benches/load/indexing.py`. First it sends as fast as is acknowledged, into one empty store after
-another, in turn without and with the indexes, and waits until all are made. Then it sends at half of that rate for
-`--minutes`, asks for texts all the time, and prints a line a minute. `--rate` leaves out the first part.
+Run it by hand: `python benches/load/indexing.py`. The first part sends as fast as requests are acknowledged, into empty
+stores, alternately without and with the indexes, and waits until all are built. The second part sends at half of that
+rate for `--minutes`, searches texts continuously, and prints a line per minute. `--rate` skips the first part.
 """
 
 from __future__ import annotations
@@ -47,7 +47,6 @@ _JSON = {"Content-Type": "application/json"}
 
 
 def main() -> None:
-    """Measures and prints."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0, help="of each store of the first part")
     parser.add_argument("--rounds", type=int, default=2, help="stores without and with indexes in the first part")
@@ -62,7 +61,7 @@ def main() -> None:
 
 
 def full_rate(folder: Path, seconds: float, rounds: int) -> float:
-    """Prints what is acknowledged without and with indexes; returns the latter, in spans a second."""
+    """Prints the acknowledged rate without and with indexes. Returns the latter, in spans per second."""
     reached: dict[str, list[float]] = {"without": [], "with": []}
     for number in range(rounds):
         for which, variables in (("without", WITHOUT), ("with", {})):
@@ -81,7 +80,7 @@ def full_rate(folder: Path, seconds: float, rounds: int) -> float:
 
 
 def behind(folder: Path, rate: float, seconds: float) -> None:
-    """Sends at a steady rate, and prints a line a minute: what waits for an index, and how long texts take to find."""
+    """Sends at a steady rate, and prints the index backlog and the latency of text searches every minute."""
     with RunningService(folder / "data") as service, one_process() as process:
         sending = process.submit(send_all, service.port, CONNECTIONS, seconds, rate)
         times: list[float] = []
@@ -107,7 +106,7 @@ def one_process() -> ProcessPoolExecutor:
 
 
 def wait(sending: Future[Sent], seconds: float) -> bool:
-    """Waits; returns whether the sender has ended."""
+    """Waits. Returns True if the sender has ended."""
     end = time.monotonic() + seconds
     while time.monotonic() < end and not sending.done():
         time.sleep(0.1)
@@ -115,7 +114,7 @@ def wait(sending: Future[Sent], seconds: float) -> bool:
 
 
 def questions() -> Iterator[object]:
-    """Yields an endless series of conditions on texts: words, and pieces of ids that were not asked for before."""
+    """Yields an endless series of conditions on texts: words, and new substrings of ids."""
     rng = random.Random(7)
     for number in count():
         value = WORDS[number // 2 % len(WORDS)] if number % 2 else f"{rng.randrange(16**6):06x}"
@@ -123,7 +122,7 @@ def questions() -> Iterator[object]:
 
 
 def search(port: int, sending: Future[Sent], times: list[float]) -> None:
-    """Asks for the newest traces with a text, until the sender has ended; appends the seconds of each search."""
+    """Searches for the newest traces with a text until the sender has ended. Appends the seconds of each search."""
     connection = HTTPConnection("127.0.0.1", port, timeout=120)
     for question in questions():
         if sending.done():
@@ -147,7 +146,7 @@ def gauges(service: RunningService) -> dict[str, float]:
 
 
 def state(service: RunningService) -> str:
-    """Returns the size of the store, what waits for an index, and the memory, in words."""
+    """Returns the size of the store, the index backlog and the memory as text."""
     now = gauges(service)
     waiting = ", ".join(f"{now[f'spanwise_store_segments_without_{index}']:.0f} without {index}" for index in WAITING)
     memory = resource_usage(service.process.pid).private / MEBIBYTE
@@ -156,7 +155,7 @@ def state(service: RunningService) -> str:
 
 
 def caught_up(service: RunningService) -> float:
-    """Waits until no segment waits for an index; returns how long that took, in seconds."""
+    """Waits until every segment is indexed. Returns the duration, in seconds."""
     began = time.monotonic()
     while any(gauges(service)[f"spanwise_store_segments_without_{index}"] for index in WAITING):
         time.sleep(0.2)
@@ -164,14 +163,13 @@ def caught_up(service: RunningService) -> float:
 
 
 def summary(seconds: list[float]) -> str:
-    """Returns the number of searches, their median, p99 and longest, in words."""
+    """Returns the number of searches, their median, p99 and maximum as text."""
     cut = quantiles(seconds, n=100)
     median, p99, longest = (1000 * each for each in (cut[49], cut[98], max(seconds)))
     return f"{len(seconds)} searches p50 {median:.1f} ms, p99 {p99:.1f} ms, longest {longest:.0f} ms"
 
 
 def say(line: str) -> None:
-    """Prints a line at once."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 

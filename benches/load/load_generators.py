@@ -71,7 +71,7 @@ _TEMPLATE = _template(TRACES, 4, 500)
 
 
 def post(connection: HTTPConnection, path: str, body: bytes, headers: dict[str, str]) -> str:
-    """Sends a request and reads the response; returns its status, or the name of the connection error."""
+    """Sends a request and reads the response. Returns its status, or the name of the connection error."""
     try:
         connection.request("POST", path, body, headers)
         response = connection.getresponse()

@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 
 LIMIT = int(os.environ.get("BENCH_MEMORY", "1024")) * MEBIBYTE
 RATE = os.environ.get("BENCH_RATE", "250")
-"""The rate of `floods.py`: forged tokens a second, and in proportion all others."""
+"""The rate of `floods.py`: forged tokens per second, with all others in proportion."""
 REQUESTS_PER_MINUTE = 2000
 KNOWN = 8
-"""Callers that are known."""
+"""The number of known callers."""
 CONNECTIONS = 48
-"""Their connections, all together."""
+"""The total number of their connections."""
 FLOODS = (
     "forged tokens",
     "forged tokens over kept connections",
@@ -53,7 +53,7 @@ FLOODS = (
     "sockets",
 )
 RESTART_ATTEMPTS = 10
-"""How often half a minute is waited for a service that is started again, on a machine that is busy."""
+"""The number of half minutes to wait for a restarted service on a busy machine."""
 QUESTIONS: list[object] = [
     {"op": "EQ", "key": "session_id", "value": "mix"},
     {"op": "CONTAINS", "key": "input", "value": "my refund"},
@@ -67,14 +67,14 @@ class KnownCallers:
     """Callers that send requests at a fixed rate.
 
     Attributes:
-        responses: how often each response was received: the kind of request, the status, and why it was rejected.
-        latencies: how long those that succeeded took, in ms.
-        acknowledged: the ids of the traces that were acknowledged.
-        unsent: how many requests were not sent in time, because those before them took too long.
+        responses: the number of responses by request kind, status and reason of rejection.
+        latencies: the durations of successful requests, in ms.
+        acknowledged: the ids of the acknowledged traces.
+        unsent: the number of requests not sent in time, because earlier ones took too long.
     """
 
     def __init__(self, port: int, has_ended: Callable[[], bool]) -> None:
-        """Makes the callers known to the service on a port, and asks whether it has ended before each request."""
+        """Makes the callers known to the service on a port. `has_ended` is checked before each request."""
         self.has_ended = has_ended
         self.responses: Counter[str] = Counter()
         self.latencies: list[float] = []
@@ -90,7 +90,7 @@ class KnownCallers:
             connection.close()
 
     def run(self, seconds: float) -> None:
-        """Sends requests until the time is over."""
+        """Sends requests for a number of seconds."""
         begun = time.monotonic()
         threads = [threading.Thread(target=self._run, args=(number, begun, seconds)) for number in range(CONNECTIONS)]
         for thread in threads:
@@ -109,7 +109,7 @@ class KnownCallers:
         connection.close()
 
     def _send(self, connection: HTTPConnection, number: int, request: int) -> None:
-        """Sends a search, a search with a filter, an OTLP request, or every twentieth time an export."""
+        """Sends a search, a filtered search, an OTLP request, or every twentieth time an export."""
         method, path, body, trace_id = "POST", "/traces/search", '{"limit":20}', ""
         if request % 20 == 3:
             method, path, body = "GET", "/traces/export?format=ndjson", ""
@@ -137,7 +137,7 @@ class KnownCallers:
 
 
 def serve(folder: Path, *flags: str, is_ready: bool) -> RunningService:
-    """Returns a service that hosts components, still starting or ready."""
+    """Returns a service that hosts components, either starting or ready."""
     path = os.pathsep.join(filter(None, [sys.path[0], os.environ.get("PYTHONPATH", "")]))
     variables = {"PYTHONPATH": path, "JWT_JWKS_FILE": jwks_file(folder)}
     flags = ("--authorization", "--min-free-bytes", "0", "--log-level", "warning", *flags)
@@ -165,12 +165,12 @@ def watch(service: RunningService, private: list[int], has_ended: threading.Even
     while not has_ended.wait(0.5):
         if service.process.poll() is not None:
             return
-        with suppress(FileNotFoundError, KeyError):  # it is about to be gone
+        with suppress(FileNotFoundError, KeyError):  # the process is ending
             private.append(resource_usage(service.process.pid).private)
 
 
 def stored_ids(folder: Path) -> set[str]:
-    """Returns the ids of all traces of the known callers, from a service that is started again."""
+    """Returns the ids of all traces of the known callers, from a restarted service."""
     with serve(folder, is_ready=False) as service:
         for _ in range(RESTART_ATTEMPTS):
             with suppress(TimeoutError):
@@ -190,7 +190,7 @@ def _pages(service: RunningService) -> Iterator[str]:
 
 
 def report(known: KnownCallers, private: list[int]) -> str:
-    """Returns what the known callers received, and the memory."""
+    """Returns the responses to the known callers, and the memory, as text."""
     latencies = sorted(known.latencies)
     served = sum(count for response, count in known.responses.items() if response.endswith(": 200"))
     total = known.responses.total()
@@ -206,7 +206,6 @@ def report(known: KnownCallers, private: list[int]) -> str:
 
 
 def main() -> None:
-    """Prints the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=10)
     seconds = parser.parse_args().minutes * 60

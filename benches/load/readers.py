@@ -1,8 +1,7 @@
-"""How old is what a reader shows beside ingest, and what do its searches take, at rest and beside it?
+"""Measures the lag of a reader beside ingest, and the latency of its searches at rest and beside ingest.
 
-Run it by hand: `python benches/load/readers.py`, with `--bucket` over a local S3 server instead of a folder. The writer
-has one core and the reader another; the clients and the S3 server have both. Every span that is acknowledged must be
-found.
+Run it by hand: `python benches/load/readers.py`, with `--bucket` for a local S3 server instead of a folder. The writer
+has one core and the reader another; the clients and the S3 server use both. Every acknowledged span must be found.
 """
 
 from __future__ import annotations
@@ -47,7 +46,6 @@ _FILTERS: list[object] = [
 
 
 def main() -> None:
-    """Measures and prints."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rate", type=int, default=20_000, help="spans a second")
     parser.add_argument("--seconds", type=float, default=30.0, help="of each part")
@@ -76,7 +74,7 @@ def main() -> None:
 
 @contextmanager
 def on_core(core: int) -> Iterator[None]:
-    """What is started meanwhile runs on one core."""
+    """Pins the processes started in the block to one core."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {core % (os.cpu_count() or 1)})
     try:
@@ -94,7 +92,7 @@ def fill(port: int, traces: int) -> None:
 
 
 def wait_for_indexes(reader: RunningService) -> None:
-    """Waits until the reader has indexed what it has."""
+    """Waits until the reader has indexed its traces."""
     deadline = time.monotonic() + 300
     while time.monotonic() < deadline:
         lines = reader.http.get("/metrics").text.splitlines()
@@ -106,7 +104,7 @@ def wait_for_indexes(reader: RunningService) -> None:
 
 
 def searches(port: int, seconds: float) -> list[float]:
-    """Returns how long each search took, one after the other, in seconds."""
+    """Returns the durations of consecutive searches, in seconds."""
     connection = HTTPConnection("127.0.0.1", port, timeout=60)
     taken = []
     end = time.monotonic() + seconds
@@ -121,7 +119,7 @@ def searches(port: int, seconds: float) -> list[float]:
 
 
 def send(port: int, rate: int, seconds: float, acknowledged: multiprocessing.Queue[tuple[int, float]]) -> None:
-    """Sends at a steady rate, and says when which request was acknowledged."""
+    """Sends at a steady rate, and reports the time of each acknowledgement."""
     connection = HTTPConnection("127.0.0.1", port, timeout=60)
     interval, began = TRACES * SPANS / rate, time.monotonic()
     for number in range(int(seconds / interval)):
@@ -133,7 +131,7 @@ def send(port: int, rate: int, seconds: float, acknowledged: multiprocessing.Que
 
 
 def measure_beside(writer: RunningService, reader: RunningService, rate: int, seconds: float) -> None:
-    """Measures ages and searches of the reader while the writer ingests."""
+    """Measures the lag and the searches of the reader while the writer ingests."""
     acknowledged: multiprocessing.Queue[tuple[int, float]] = multiprocessing.Queue()
     sending = multiprocessing.Process(target=send, args=(writer.port, rate, seconds, acknowledged))
     taken: list[float] = []
@@ -151,7 +149,7 @@ def measure_beside(writer: RunningService, reader: RunningService, rate: int, se
 def probe(
     port: int, acknowledged: multiprocessing.Queue[tuple[int, float]], sending: multiprocessing.Process
 ) -> list[float]:
-    """Returns how long after its acknowledgement a trace was found, of one after the other while some are sent."""
+    """Returns the seconds between the acknowledgement of a trace and its first appearance. Samples the traces."""
     connection = HTTPConnection("127.0.0.1", port, timeout=60)
     ages: list[float] = []
     while sending.is_alive():
@@ -170,7 +168,6 @@ def probe(
 
 
 def is_found(connection: HTTPConnection, trace: str) -> bool:
-    """Returns whether a trace is found."""
     connection.request("GET", f"/traces/{trace}?detail=skeleton")
     response = connection.getresponse()
     response.read()
@@ -184,7 +181,6 @@ def report(what: str, seconds: list[float]) -> None:
 
 
 def say(line: str) -> None:
-    """Prints a line at once."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 

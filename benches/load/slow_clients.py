@@ -1,7 +1,7 @@
-"""What do slow clients cost: 2,000 that do not finish their headers, and 500 that read one byte per second?
+"""Measures the cost of slow clients: 2,000 that never finish their headers, and 500 that read one byte per second.
 
-Run it by hand: `python benches/load/slow_clients.py`. It prints when they were disconnected, and meanwhile the
-latency for other clients and the memory of the service.
+Run it by hand: `python benches/load/slow_clients.py`. It prints when they were disconnected, and until then the latency
+for other clients and the memory of the service.
 """
 
 from __future__ import annotations
@@ -83,13 +83,13 @@ def memory(service: RunningService) -> int:
 
 
 def connections(service: RunningService) -> int:
-    """Returns how many sockets the service has open."""
+    """Returns the number of open sockets of the service."""
     folder = Path(f"/proc/{service.process.pid}/fd")
     return sum(file.readlink().name.startswith("socket:") for file in folder.iterdir() if file.is_symlink())
 
 
 def clients(service: RunningService, count: int, first: bytes, act: Callable[[socket.socket], object]) -> str:
-    """Returns what became of `count` connections that send `first` and then `act` once a second, until all are gone."""
+    """Returns the fate of `count` connections that send `first` and then `act` once a second, until all are gone."""
     own = connections(service)
     with ExitStack() as opened, Monitor(service) as monitor:
         begun = time.monotonic()
@@ -112,7 +112,6 @@ def clients(service: RunningService, count: int, first: bytes, act: Callable[[so
 
 
 def main() -> None:
-    """Prints the figures."""
     log = sys.stdout.write
     allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(allowed, min(most, 8192)), most))

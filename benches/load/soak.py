@@ -1,8 +1,8 @@
-"""Soak test: are memory, files, threads and latency stable at 70 % of the maximum load?
+"""Soak test: checks that memory, files, threads and latency are stable at 70 % of the maximum load.
 
-Run it by hand: `python benches/load/soak.py`. It runs for `BENCH_SECONDS` (1800; a day is 86400) at `BENCH_SHARE`
-(0.7) of the maximum rate, which it measures first, or at `BENCH_RATE` operations per second, and prints a line per
-minute. CPU time stolen by the hypervisor does not count, because it lowers the maximum too.
+Run it by hand: `python benches/load/soak.py`. It runs for `BENCH_SECONDS` (1800; a day is 86400) and prints a line per
+minute. The rate is `BENCH_RATE` operations per second, or `BENCH_SHARE` (0.7) of the maximum rate, which it measures
+first. CPU time stolen by the hypervisor does not count, because it also lowers the maximum.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class Work:
         connection = HTTPConnection("127.0.0.1", self._service.port, timeout=60)
         while not self._done.is_set():
             number = next(self._numbers)
-            # An operation that starts late has been waiting since it was due (coordinated omission).
+            # The latency of a delayed operation counts from its due time (coordinated omission).
             due = time.monotonic() if self._rate is None else self._begun + number / self._rate + stolen_seconds()
             if self._done.wait(max(0.0, due - time.monotonic())):
                 return
@@ -122,7 +122,7 @@ class Work:
 
 
 def operation(connection: HTTPConnection, rng: random.Random, number: int) -> int:
-    """Runs one random operation; returns the status of its response."""
+    """Runs one random operation, and returns the status of its response."""
     number = int(time.time()) << 24 | number & 0xFFFFFF
     page = json.dumps({"limit": 20, "filter": rng.choice(FILTERS)}).encode()
     kinds: list[tuple[int, str, str, bytes, dict[str, str]]] = [
@@ -142,14 +142,14 @@ def operation(connection: HTTPConnection, rng: random.Random, number: int) -> in
 
 
 def delete_old(service: RunningService) -> None:
-    """Deletes old traces, which also seals the head."""
+    """Deletes old traces, which also flushes the head."""
     until = (datetime.now(UTC) - timedelta(seconds=RETAINED_SECONDS)).isoformat()
     body = {"filter": {"op": "LT", "key": "start_time", "value": until}}
     service.http.post("/traces/delete", json=body).raise_for_status()
 
 
 def windows(service: RunningService, work: Work) -> list[Window]:
-    """Prints a line per minute; returns the minutes."""
+    """Prints a line per minute, and returns the minutes."""
     found: list[Window] = []
     work.take_latencies()
     stolen = stolen_seconds()
@@ -177,7 +177,6 @@ def slope(minutes: list[Window]) -> float:
 
 
 def main() -> None:
-    """Prints the figures."""
     log = sys.stdout.write
     log(f"load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores\n")
     with tempfile.TemporaryDirectory() as name, ExitStack() as opened:

@@ -1,8 +1,8 @@
-"""Stress test: does a service with 1 GiB of memory survive hostile load, and keep what it acknowledged?
+"""Stress test: checks that a service with 1 GiB of memory survives hostile load and keeps all acknowledged data.
 
-Run it by hand as root, which is needed to limit the memory: `python benches/load/stress.py`. For `BENCH_SECONDS`
-(600) it sends ingest requests as fast as they are accepted, 64 concurrent searches, 200 slow readers of event streams,
-and decompression bombs. Without root the memory is measured but not limited.
+Run it by hand as root, which is needed to limit the memory: `python benches/load/stress.py`. For `BENCH_SECONDS` (600)
+it sends ingest requests as fast as they are accepted, 64 concurrent searches, 200 slow readers of event streams, and
+decompression bombs. Without root the memory is measured but not limited.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ def fill(folder: Path) -> None:
 
 
 def serve(folder: Path, *flags: str) -> RunningService:
-    """Returns a service that is still starting, so that all its memory can be limited."""
+    """Returns a service that is still starting, so that the limit covers all of its memory."""
     path = os.pathsep.join(filter(None, [sys.path[0], os.environ.get("PYTHONPATH", "")]))
     variables = {"PYTHONPATH": path, "SPANWISE_LOG_LEVEL": "warning"}
     return RunningService(folder / "data", "support.apps.components:service", *flags, is_ready=False, **variables)
 
 
 def lost(folder: Path, acknowledged: list[int]) -> int:
-    """Returns how many of the acknowledged ingest requests are not stored completely."""
+    """Returns the number of acknowledged ingest requests that are not stored completely."""
     store = TraceStore.open(str(folder))
     everything = Filter.compile(b"null")
     missing = 0
@@ -66,7 +66,7 @@ def lost(folder: Path, acknowledged: list[int]) -> int:
 
 
 def run_load(service: RunningService) -> tuple[LoadResult, list[int]]:
-    """Runs the load; returns the responses, and the private memory of the service every half second."""
+    """Runs the load. Returns the responses, and the private memory of the service every half second."""
     end = time.monotonic() + SECONDS
     responses: Counter[str] = Counter()
     acknowledged: list[int] = []
@@ -84,7 +84,6 @@ def run_load(service: RunningService) -> tuple[LoadResult, list[int]]:
 
 
 def main() -> None:
-    """Prints the figures."""
     log = sys.stdout.write
     log(f"{SECONDS} s, {LIMIT // MEBIBYTE} MiB; load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores\n")
     with tempfile.TemporaryDirectory(dir=os.environ.get("BENCH_FOLDER")) as name, ExitStack() as opened:

@@ -1,8 +1,8 @@
-"""How many spans per second does `spanwise import` take of each format, and how much of that is reading the file?
+"""Measures the spans per second that `spanwise import` imports from each format, and the share of reading the file.
 
-Run it by hand: `python benches/service/imports.py`. Every round imports each file into a new folder, in a process of
-its own. With `--beside PATH` the packages of several trees take turns, to compare engines in one run. Reading alone
-makes encoded spans of a file and imports none.
+Run it by hand: `python benches/service/imports.py`. Every round imports each file into a new folder, in its own
+process. With `--beside PATH` the packages of several trees take turns, to compare engines in one run. The read-only
+measurement encodes the spans of a file and imports none.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from made_up_exports import FORMATS, traces
 ROUNDS = 5
 TRACES = 25_000
 _PACKAGE = Path(__file__).parents[2] / "python"
-# What a process does: reads a file (`-`), or imports it into a folder, and prints seconds, processor seconds and spans.
+# Reads a file (`-`), or imports it into a folder. Prints seconds, processor seconds and spans.
 _PROGRAM = """
 import sys, time
 from pathlib import Path
@@ -48,7 +48,7 @@ say = sys.stdout.write
 
 
 def spans_stored(folder: Path, package: Path) -> int:
-    """Returns how many spans a data folder has."""
+    """Returns the number of spans in a data folder."""
     file = folder / "stored"
     command = [sys.executable, "-m", "spanwise", "export", str(folder), "--format", "arrow", "-o", str(file)]
     subprocess.run(command, env=os.environ | {"PYTHONPATH": str(package)}, capture_output=True, check=True)
@@ -57,7 +57,7 @@ def spans_stored(folder: Path, package: Path) -> int:
 
 
 def timed(path: Path, folder: Path | None, package: Path) -> tuple[float, float, int]:
-    """Reads a file, or imports it into `folder`; returns seconds, processor seconds and spans."""
+    """Reads a file, or imports it into `folder`. Returns seconds, processor seconds and spans."""
     command = [sys.executable, "-c", _PROGRAM, str(path), "-" if folder is None else str(folder)]
     environment = os.environ | {"PYTHONPATH": str(package)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
@@ -67,7 +67,7 @@ def timed(path: Path, folder: Path | None, package: Path) -> tuple[float, float,
 
 
 def check(files: dict[str, Path], packages: list[Path], spans: int) -> None:
-    """Asserts that every span of every file is in the store that it is imported into."""
+    """Asserts that an import stores every span of every file."""
     for package in packages:
         for name, path in files.items():
             with tempfile.TemporaryDirectory(dir=path.parent) as folder:
@@ -77,7 +77,7 @@ def check(files: dict[str, Path], packages: list[Path], spans: int) -> None:
 
 
 def measure(files: dict[str, Path], packages: list[Path], rounds: int, spans: int) -> None:
-    """Prints what reading and importing took, for each format and package."""
+    """Prints the times of reading and importing by format and package."""
     taken: dict[tuple[str, Path, bool], list[tuple[float, float]]] = {}
     for _ in range(rounds):
         for name, path in files.items():
@@ -98,7 +98,7 @@ def measure(files: dict[str, Path], packages: list[Path], rounds: int, spans: in
 
 
 def main() -> None:
-    """Makes the files, checks what is imported, measures and prints."""
+    """Creates the files, checks the imports, measures and prints."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("formats", nargs="*", help=f"of {', '.join(FORMATS)}; all by default")
     parser.add_argument("--traces", type=int, default=TRACES)

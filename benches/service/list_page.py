@@ -1,7 +1,7 @@
-"""How soon does the list of a million traces show its first and its thousandth page, and what does a first visit load?
+"""Measures how soon the list of a million traces shows its first and thousandth page, and the size of a first visit.
 
 Run it by hand: `python benches/service/list_page.py [DATA_FOLDER]`. It needs Chromium, and the built user interface.
-Without a data folder it makes a million traces up, which takes minutes.
+Without a data folder it generates a million traces, which takes minutes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ VISITS = 7
 SLOW_NETWORK = {"offline": False, "latency": 150, "downloadThroughput": 1.6e6 / 8, "uploadThroughput": 0.75e6 / 8}
 log = sys.stdout.write
 
-# When the first row was painted, and how far what was shown has moved since.
+# The time of the first painted row, and the layout shift since then.
 _WATCH = """
 window.shift = 0;
 new PerformanceObserver((list) => {
@@ -45,7 +45,7 @@ _REQUESTS = """() => performance.getEntriesByType("resource").map((each) => ({
 
 
 def measure_visit(browser: Browser, url: str, *, is_slow: bool = False) -> dict[str, Any]:
-    """Returns what one visit of `url` with an empty cache took, in milliseconds, loaded, and moved."""
+    """Returns the milliseconds, bytes and layout shift of one visit of `url` with an empty cache."""
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     page = context.new_page()
     if is_slow:
@@ -95,7 +95,6 @@ def measure(service: RunningService) -> None:
 
 
 def main() -> None:
-    """Measures a data folder."""
     with tempfile.TemporaryDirectory() as folder:
         data = Path(sys.argv[1]) if len(sys.argv) > 1 else filled_data_folder(Path(folder), TRACES)
         with RunningService(data) as service:

@@ -1,7 +1,7 @@
 """Files with the same made-up traces in every format that `spanwise import` reads, for `imports.py`.
 
-A trace is a run of an agent: three calls of a model, each with the messages so far, two of tools, and a search or
-two; 7 or 8 spans with about 9 KB of texts.
+A trace is a run of an agent: three model calls, each with the messages so far, two tool calls, and one or two searches.
+It has 7 or 8 spans with about 9 KB of texts.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 SEED = 7
 MODEL = "gpt-4o-mini"
 _FIRST = 1_795_000_000_000_000_000
-"""When the first trace begins, in nanoseconds since 1970."""
+"""The start of the first trace, in nanoseconds since 1970."""
 _TRACES_A_REQUEST = 25
 _CHAT = pa.list_(pa.struct({"message.role": pa.string(), "message.content": pa.string()}))
 _DOCUMENTS = pa.list_(pa.struct({"document.content": pa.string(), "document.score": pa.float64()}))
@@ -79,7 +79,7 @@ class MadeUpSpan:
 
 
 def traces(count: int) -> Iterator[list[MadeUpSpan]]:
-    """Yields `count` traces, always the same, each as its spans with the root first."""
+    """Yields the same `count` traces at each call, each as its spans with the root first."""
     rng = Random(SEED)  # reproducible, not for security
     sentences = Sentences(np.random.default_rng(SEED)).english(4096)
 
@@ -104,7 +104,7 @@ def traces(count: int) -> Iterator[list[MadeUpSpan]]:
             tokens = (sum(len(content) for _, content in said) // 4, len(reply) // 4)
             step("chat", "LLM", said[-1][1], reply, messages=(*said, ("assistant", reply)), tokens=tokens)
             said.append(("assistant", reply))
-            if turn < 2:  # a tool is called in every turn but the last
+            if turn < 2:  # every turn but the last calls a tool
                 failure = "the service did not answer" if rng.random() < 0.05 else ""
                 step(f"lookup_{turn}", "TOOL", json.dumps({"query": text(1, 1)}), text(2, 5), failure=failure)
                 said.append(("tool", spans[-1].output))
@@ -115,7 +115,7 @@ def traces(count: int) -> Iterator[list[MadeUpSpan]]:
 
 
 def write_otlp(path: Path, made_up: Sequence[list[MadeUpSpan]]) -> None:
-    """Writes one message in protobuf, as OpenInference sends it."""
+    """Writes one protobuf message, as OpenInference sends it."""
     with path.open("wb") as file:
         file.writelines(
             _request(made_up[begin : begin + _TRACES_A_REQUEST]) for begin in range(0, len(made_up), _TRACES_A_REQUEST)
@@ -123,7 +123,7 @@ def write_otlp(path: Path, made_up: Sequence[list[MadeUpSpan]]) -> None:
 
 
 def write_own_parquet(path: Path, made_up: Sequence[list[MadeUpSpan]]) -> None:
-    """Writes what `spanwise export` gives out."""
+    """Writes the output format of `spanwise export`."""
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         store = TraceStore.open(folder)
         for begin in range(0, len(made_up), _TRACES_A_REQUEST):
@@ -160,7 +160,7 @@ def write_langfuse_parquet(path: Path, made_up: Sequence[list[MadeUpSpan]]) -> N
 
 
 def write_langfuse_lines(path: Path, made_up: Sequence[list[MadeUpSpan]]) -> None:
-    """Writes the same observations on a line each."""
+    """Writes the same observations, one per line."""
     with path.open("w") as file:
         file.writelines(json.dumps(_langfuse(span)) + "\n" for spans in made_up for span in spans)
 
@@ -206,7 +206,7 @@ FORMATS: dict[str, Callable[[Path, Sequence[list[MadeUpSpan]]], None]] = {
     "jaeger": write_jaeger,
     "agno": write_agno,
 }
-"""What writes each format."""
+"""The writer of each format."""
 
 
 def _attributes(span: MadeUpSpan) -> dict[str, str | int]:

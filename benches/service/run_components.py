@@ -1,4 +1,4 @@
-"""The service that `test_runs.py` measures: `spanwise serve run_components:service`."""
+"""The service measured by `test_runs.py`: `spanwise serve run_components:service`."""
 
 from __future__ import annotations
 

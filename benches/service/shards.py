@@ -1,8 +1,8 @@
-"""What do shards cost a search and an export, in one process and in processes of their own, beside a single store?
+"""Measures the cost of shards for a search and an export, in one process and in several, compared with a single store.
 
-Run it by hand: `python benches/service/shards.py`. It needs `spanwise[cluster]`. Four services have the same traces
-and are asked in turn, over one connection each. Every response must be that of the single store. The last of them sends
-every part of a request to its shard in a call of its own, and shows what it is worth that calls carry several.
+Run it by hand: `python benches/service/shards.py`. It needs `spanwise[cluster]`. Four services have the same traces and
+get the same requests in turn, over one connection each. Every response must equal the single store's. The last service
+sends every part of a request in its own call, which shows the benefit of batching.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ say = sys.stdout.write
 
 
 def post(connection: HTTPConnection, path: str, body: bytes, kind: str) -> tuple[bytes, float]:
-    """Returns the body of a response, and how many milliseconds it took."""
+    """Returns the body of a response, and its duration in milliseconds."""
     began = time.perf_counter()
     connection.request("POST", path, body, {"Content-Type": kind})
     response = connection.getresponse()
@@ -79,9 +79,9 @@ def processor_seconds(service: RunningService) -> float:
 
 
 def fill(services: dict[str, RunningService]) -> None:
-    """Sends the same requests to all services, by one sender and then by several, and prints what that took.
+    """Sends the same requests to all services, from one sender and then from several, and prints the times.
 
-    One service follows the other. Processor time counts what they do in the background afterwards, too.
+    One service follows the other. Processor time includes their background work afterwards.
     """
     for senders in (1, SENDERS):
         exports = list(export_requests(TRACES // 2, SEED + senders, NOW))
@@ -106,7 +106,7 @@ def send(service: RunningService, exports: Sequence[ExportRequest]) -> None:
 
 
 def rested_seconds(service: RunningService) -> float:
-    """Returns the processor time of a service and its shards once they have nothing to do any more."""
+    """Returns the processor time of a service and its shards once they are idle."""
     before = 0.0
     while (used := processor_seconds(service)) - before > RESTED_SECONDS:
         before = used
@@ -115,7 +115,7 @@ def rested_seconds(service: RunningService) -> float:
 
 
 def ask(connections: dict[str, HTTPConnection], services: dict[str, RunningService]) -> None:
-    """Prints the median and the 99th percentile of every question, and the processor time of one."""
+    """Prints the median and the 99th percentile of every query, and the processor time of one."""
     for question, body in ASKED.items():
         text = json.dumps({"limit": 20} | body).encode()
         times: dict[str, list[float]] = {name: [] for name in connections}
@@ -134,7 +134,6 @@ def ask(connections: dict[str, HTTPConnection], services: dict[str, RunningServi
 
 
 def main() -> None:
-    """Measures and prints."""
     say(f"load before it began: {os.getloadavg()[0]:.1f}; cores: {os.cpu_count()}\n")
     with ExitStack() as opened:
         folder = Path(opened.enter_context(tempfile.TemporaryDirectory()))

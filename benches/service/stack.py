@@ -1,4 +1,4 @@
-"""How many pages of 20 traces per second does the whole stack serve, and what does it add to the bare engine?
+"""Measures how many pages of 20 traces per second the whole stack serves, and its overhead over the bare engine.
 
 Run it by hand: `python benches/service/stack.py`. It needs the program `wrk`, and prints one table. The cost of a page
 is also given in CPU time, which other programs on the machine hardly affect.
@@ -40,7 +40,7 @@ SEARCHES = {
     "all": b"null",
     "status EQ ERROR": b'{"op":"EQ","key":"status","value":"ERROR"}',
 }
-# Warm-up requests are not counted; a response that is not a page is an error and is printed.
+# Warm-up requests are not counted. A response that is not a page is an error and is printed.
 SCRIPT = """
 wrk.method = "POST"
 wrk.body = [[{body}]]
@@ -59,7 +59,7 @@ class EnginePage(NamedTuple):
 
 
 def fill(folder: Path) -> dict[str, EnginePage]:
-    """Fills the store; measures a page of each search with the engine alone."""
+    """Fills the store, and measures a page of each search with the engine alone."""
     store = TraceStore.open(str(folder))
     for export in export_requests(TRACES, SEED, NOW):
         assert store.ingest(export.body, CONTENT_TYPE).rejected_spans == 0
@@ -142,7 +142,6 @@ def measure(service: RunningService, headers: dict[str, str], engine: dict[str, 
 
 
 def main() -> None:
-    """Prints the table."""
     log = sys.stdout.write
     log(f"{TRACES} traces, {SECONDS} s each; load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores\n")
     log("search           token     bytes conn    req/s   p50 ms   p99 ms   engine overhead   cpu ms   engine overhead")

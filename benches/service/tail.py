@@ -1,7 +1,7 @@
-"""What do tails cost: 64 readers of a service that ingests 1,000 traces a second, and how soon do they see a trace?
+"""Measures the cost of tails: 64 readers of a service that ingests 1,000 traces per second, and their lag.
 
 Run it by hand: `python benches/service/tail.py`. It prints the latency of ingest requests without and with readers, the
-time from the acknowledgement of a trace to its event, and how many rows slow readers lost.
+time from the acknowledgement of a trace to its event, and the number of rows that slow readers lost.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 READERS = int(os.environ.get("BENCH_READERS", "64"))
-"""Each from an address of its own, as one caller may not have them all."""
+"""Each has its own address, because one caller may not have them all."""
 SECONDS = float(os.environ.get("BENCH_SECONDS", "8"))
 TRACES_PER_SECOND = int(os.environ.get("BENCH_TRACES", "1000"))
 TRACES_PER_REQUEST = 50
@@ -69,7 +69,10 @@ def request() -> tuple[list[str], bytes]:
 
 
 def read(port: int, readers: int, results: Connection) -> None:
-    """Reads many tails until a message comes, then sends when each trace arrived, and how many rows were dropped."""
+    """Reads many tails until a message arrives.
+
+    Then sends the arrival time of each trace, and the number of dropped rows.
+    """
     selector = selectors.DefaultSelector()
     for number in range(readers):
         connection = socket.create_connection(("127.0.0.1", port), source_address=(f"127.0.1.{number + 1}", 0))
@@ -91,7 +94,7 @@ def read(port: int, readers: int, results: Connection) -> None:
 
 
 def ingest(port: int) -> tuple[dict[str, float], list[float]]:
-    """Sends traces at the pace; returns when each was acknowledged, and how long each request took."""
+    """Sends traces at the pace. Returns the time of each acknowledgement, and the duration of each request."""
     bodies = [request() for _ in range(round(SECONDS * TRACES_PER_SECOND / TRACES_PER_REQUEST))]
     connection = HTTPConnection("127.0.0.1", port)
     acknowledged: dict[str, float] = {}
@@ -122,7 +125,7 @@ def processor_seconds(service: RunningService) -> float:
 
 
 def measure(service: RunningService, readers: int) -> None:
-    """Prints what one rate of ingest is like with some readers."""
+    """Prints the figures of one ingest rate with a number of readers."""
     here, there = multiprocessing.Pipe()
     process = multiprocessing.get_context("spawn").Process(target=read, args=(service.port, readers, there))
     process.start()
@@ -148,7 +151,7 @@ def measure(service: RunningService, readers: int) -> None:
 
 
 def main() -> None:
-    """Measures without readers, with one, and with as many as there may be."""
+    """Measures without readers, with one, and with the maximum."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
     with tempfile.TemporaryDirectory() as folder, RunningService(Path(folder) / "data") as service:
         for readers in (0, 1, READERS):

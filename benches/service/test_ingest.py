@@ -1,4 +1,4 @@
-"""Durable spans per second over HTTP, sent by one client and by eight."""
+"""Durable spans per second over HTTP, from one client and from eight."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Clients:
             self.free.put(connection)
 
     def send(self, bodies: list[bytes]) -> None:
-        """Sends all bodies, and returns when they are fully acknowledged."""
+        """Sends all bodies, and returns when all of them are acknowledged."""
         for response in self.threads.map(self._post, bodies):
             assert response == {}, response
 

@@ -36,7 +36,7 @@ class Sender(Protocol):
     """A client with one connection."""
 
     def send(self, body: bytes) -> bytes:
-        """Sends one request, and returns the response of OTLP."""
+        """Sends one request, and returns the OTLP response."""
 
     def close(self) -> None:
         """Closes the connection."""
@@ -81,7 +81,7 @@ SENDERS: dict[str, type[HttpSender | GrpcSender]] = {"HTTP": HttpSender, "gRPC":
 
 
 class Clients:
-    """Several clients that send at once."""
+    """Several concurrent clients."""
 
     def __init__(self, senders: list[Sender]) -> None:
         self._senders = senders
@@ -91,7 +91,7 @@ class Clients:
             self._free.put(sender)
 
     def send(self, bodies: list[bytes]) -> None:
-        """Sends all bodies, and returns when they are fully acknowledged."""
+        """Sends all bodies, and returns when all of them are acknowledged."""
         for response in self._threads.map(self._send, bodies):
             assert response == b"", response
 
@@ -108,7 +108,7 @@ class Clients:
 
 
 def as_protobuf(body: bytes) -> bytes:
-    """Returns an OTLP/JSON request as protobuf. Ids are hexadecimal in it, where JSON of protobuf has base64."""
+    """Returns an OTLP/JSON request as protobuf. OTLP/JSON has hexadecimal ids, but JSON of protobuf has base64."""
     request: dict[str, Any] = json.loads(body)
     scopes = [scope for resource in request["resourceSpans"] for scope in resource["scopeSpans"]]
     for span in [span for scope in scopes for span in scope["spans"]]:
@@ -121,7 +121,7 @@ def as_protobuf(body: bytes) -> bytes:
 
 @pytest.fixture
 def receiver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RunningService, int]]:
-    """A server with an empty store, and its port for gRPC."""
+    """A server with an empty store, and its gRPC port."""
     port = free_port()
     with RunningService(tmp_path_factory.mktemp("ingest") / "data", "--otlp-grpc-port", str(port)) as running:
         yield running, port

@@ -67,7 +67,7 @@ def totals() -> dict[str, int]:
     for trace in schedule(TRACES, SEED, NOW):
         spans = write_trace(trace).spans
         session_id, user_id = trace.identity.session_id, trace.identity.user_id
-        # A session is its id and its owner, and some programs do not say who the user is.
+        # A session is identified by its id and owner, and some programs do not send the user.
         is_said = any(
             user_id == value or f'"{user_id}"' in str(value) for span in spans for value in span.attributes.values()
         )

@@ -1,7 +1,7 @@
-"""Timing attacks: does a response time reveal where a signature is wrong, or that another user's trace exists?
+"""Tests whether response times reveal the position of a wrong signature byte, or the existence of a foreign trace.
 
-Run it by hand: `python benches/service/timing_attack.py`. It prints medians and the p-value of a two-sided
-Mann-Whitney test: below 0.01 the two cases can be distinguished.
+Run it by hand: `python benches/service/timing_attack.py`. It prints medians and the p-value of a two-sided Mann-Whitney
+test. Below 0.01, the two cases can be distinguished.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 SIGNATURES = int(os.environ.get("BENCH_SIGNATURES", "20000"))
 TOKENS = 500
-"""Many, because the memory address of a token affects its time too."""
+"""Many tokens, because the memory address of a token also affects its time."""
 READS = int(os.environ.get("BENCH_READS", "2000"))
 ADDED = int(os.environ.get("BENCH_TRACES", "100000"))
 BATCH = 500
@@ -59,7 +59,7 @@ def p_value(first: list[float], second: list[float]) -> float:
 
 
 def compare(count: int, kinds: tuple[Callable[[int], object], Callable[[int], object]]) -> str:
-    """Times two operations in random sequence, `count` times each; returns their medians and the p-value."""
+    """Times two operations in random order, `count` times each. Returns their medians and the p-value."""
     elapsed: tuple[list[float], list[float]] = ([], [])
     sequence = [0, 1] * count
     random.Random(28).shuffle(sequence)
@@ -81,7 +81,7 @@ def forged(token: str, index: int) -> str:
 
 
 def signatures(algorithm: str) -> str:
-    """Compares the rejection of signatures that are wrong in the first byte and in the last."""
+    """Compares the rejection times of signatures with a wrong first byte and a wrong last byte."""
     signing = new_signing_key(algorithm)
     config = AuthorizationConfig(
         verification_keys=[signing.public_text or signing.private_text.strip()], algorithm=algorithm
@@ -146,7 +146,6 @@ def own_search(service: RunningService) -> float:
 
 
 def main() -> None:
-    """Prints the figures."""
     log = sys.stdout.write
     log(f"load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores\n")
     for algorithm in ("RS256", "ES256", "HS256"):

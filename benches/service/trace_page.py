@@ -1,4 +1,4 @@
-"""How soon is a large trace usable in a browser, does it scroll, how fast is a search within it, what does it weigh?
+"""Measures how soon a large trace is usable in a browser, its scrolling, the speed of a search in it, and its size.
 
 Run it by hand: `python benches/service/trace_page.py 10000 100000`. It needs Chromium, and the built user interface.
 """
@@ -122,7 +122,7 @@ def measure_value(browser: Browser, service: RunningService) -> None:
 
 
 def _work(session: CDPSession) -> float:
-    """Returns how long the main thread of the page has worked, in milliseconds of its own time: others do not count."""
+    """Returns the main thread's busy time in milliseconds, without the work of other threads."""
     metrics = session.send("Performance.getMetrics")["metrics"]
     return next(float(each["value"]) for each in metrics if each["name"] == "TaskDuration") * 1000
 

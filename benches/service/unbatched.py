@@ -1,4 +1,4 @@
-"""A service whose shards get every part of a request in a call of its own: what batches are compared with."""
+"""A service whose shards get every part of a request in its own call, as a baseline for batching."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ THREADS = 32
 
 
 class Unbatched:
-    """Sends each part as it comes. Stands in for `Batches`."""
+    """Sends each part as it arrives. Stands in for `Batches`."""
 
     def __init__(self, send: Callable[[Sequence[Part], float], Outcomes], name: str) -> None:
         """See `Batches`."""
         self._send = send
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix=name)
 
-    def add(self, part: Part, waiting: Waiting) -> Future[Outcome]:  # noqa: ARG002  # that of `Batches`
+    def add(self, part: Part, waiting: Waiting) -> Future[Outcome]:  # noqa: ARG002  # the signature of `Batches`
         """See `Batches.add`."""
         return self._threads.submit(self._store, part)
 
@@ -41,6 +41,6 @@ class Unbatched:
         self._threads.shutdown()
 
 
-# Ray's part of the shards is imported as the store is opened, and takes it from there.
+# Opening the store imports Ray's part of the shards, which reads this name.
 batches.Batches = Unbatched  # type: ignore[assignment, misc]
 service = Service()

@@ -1,8 +1,8 @@
 //! The Arrow columns of spans, as one table.
 //!
 //! `span`, `resource` and `scope` with their schema URLs are the span as it is stored: encoded OTLP messages,
-//! unknown fields included. Together with `created_at` they are all that an import reads. The other columns repeat
-//! parts of them in a form that can be queried without decoding OTLP.
+//! including unknown fields. An import reads only these columns and `created_at`. The other columns repeat
+//! parts of them, for queries without decoding OTLP.
 
 use std::sync::{Arc, LazyLock};
 
@@ -27,7 +27,7 @@ enum SpanColumnType {
     Micros,
 }
 
-/// The table: name, type, and whether the column is nullable.
+/// The table: name, type, and `true` for a nullable column.
 const COLUMNS: [(&str, SpanColumnType, bool); 15] = [
     ("trace_id", SpanColumnType::Text, false),
     ("span_id", SpanColumnType::Text, false),
@@ -46,7 +46,7 @@ const COLUMNS: [(&str, SpanColumnType, bool); 15] = [
     (SCOPE_SCHEMA_URL, SpanColumnType::SharedText, true),
 ];
 
-/// When the span's trace was first received.
+/// The time when the span's trace was first received.
 pub(super) const CREATED_AT: &str = "created_at";
 /// An encoded OTLP `Span`.
 pub(super) const SPAN: &str = "span";

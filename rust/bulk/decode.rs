@@ -1,7 +1,7 @@
-//! Decodes a batch of spans and checks each of them, by the same rules as the spans of a request.
+//! Decodes a batch of spans and checks each span by the same rules as the spans of a request.
 //!
-//! Spans share the memory of the batch they arrived in. Text and bytes may be in any Arrow layout, plain or
-//! dictionary-encoded, so that spans can be read from a file whatever wrote it.
+//! Spans share the memory of their batch. Text and bytes may have any Arrow layout, plain or
+//! dictionary-encoded, so that spans can be read from files of any writer.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,11 +23,11 @@ use crate::otlp::check::{check_origin, check_span};
 use crate::otlp::{Origin, WireSpan};
 use crate::trace::Span;
 
-/// A span, or the reason it is rejected.
+/// A span, or the reason for its rejection.
 pub(super) type CheckedSpan = std::result::Result<Arc<Span>, String>;
 
-/// The spans of a batch, in order, and when the trace of each was first received (microseconds since 1970), if the
-/// batch says so.
+/// The spans of a batch, in order, and the receipt times of their traces (microseconds since 1970), if the
+/// batch has them.
 pub(super) struct DecodedBatch {
     pub(super) spans: Vec<CheckedSpan>,
     pub(super) created_at: Vec<Option<i64>>,
@@ -36,7 +36,7 @@ pub(super) struct DecodedBatch {
 /// Decodes and checks every span of `batch`, on all cores; `now_nanos` is the current time since 1970.
 ///
 /// # Errors
-/// [`Error::Batch`] if there is no column of spans, or a column has an unsupported type.
+/// [`Error::Batch`] if the column of spans is missing, or a column has an unsupported type.
 pub(super) fn decode_batch(batch: &RecordBatch, now_nanos: u64) -> Result<DecodedBatch> {
     let spans = ByteColumn::of(batch, SPAN)?.ok_or_else(|| {
         let found: Vec<&str> =
@@ -57,7 +57,7 @@ pub(super) fn decode_batch(batch: &RecordBatch, now_nanos: u64) -> Result<Decode
     Ok(DecodedBatch { spans: checked_spans.collect(), created_at: created_at_micros(batch)? })
 }
 
-/// The distinct origins of a batch, each checked once.
+/// The distinct origins of a batch. Each is checked once.
 struct BatchOrigins {
     checked: Vec<(Arc<Origin>, std::result::Result<(), String>)>,
     of_row: Vec<usize>,
@@ -91,7 +91,7 @@ impl BatchOrigins {
     }
 }
 
-/// Whether two origins are equal; most often they are the same memory.
+/// Returns `true` if two origins are equal. Usually they share the same memory.
 fn are_same(one: &[Bytes; 4], other: &[Bytes; 4]) -> bool {
     let is_same = |(one, other): (&Bytes, &Bytes)| {
         one.len() == other.len() && (one.as_ptr() == other.as_ptr() || one == other)
@@ -112,10 +112,10 @@ fn origin_of(
     (Arc::new(origin), checked)
 }
 
-/// A column of text or bytes, and where its values lie in memory.
+/// A column of text or bytes, and the memory of its values.
 struct ByteColumn {
     column: ArrayRef,
-    /// The row of `column` that holds a row's value, if the column is dictionary-encoded.
+    /// For each row, the row of its value in the dictionary; `None` if the column is not dictionary-encoded.
     keys: Option<Vec<Option<usize>>>,
     memory: Memory,
 }
@@ -123,12 +123,12 @@ struct ByteColumn {
 enum Memory {
     /// Slices of one buffer.
     Offsets(Bytes, Vec<usize>),
-    /// Slices of several buffers; short values stand in the views themselves.
+    /// Slices of several buffers. Short values are inlined in the views.
     Views(Vec<Bytes>, ScalarBuffer<u128>),
 }
 
 impl ByteColumn {
-    /// Returns the column with this name; `None` if there is none or all of its values are null.
+    /// Returns the column with this name; `None` if it is missing or all of its values are null.
     fn of(batch: &RecordBatch, name: &str) -> Result<Option<Self>> {
         let Some(column) = batch.column_by_name(name) else { return Ok(None) };
         if column.data_type() == &DataType::Null {
@@ -176,7 +176,7 @@ impl ByteColumn {
         Ok(Some(Self { column: values, keys, memory }))
     }
 
-    /// Returns the value of a row, sharing the batch's memory unless it is as short as a view.
+    /// Returns the value of a row. It shares the batch's memory unless it is inlined in a view.
     fn value(&self, row: usize) -> Option<Bytes> {
         let row = match &self.keys {
             None => row,
@@ -201,7 +201,7 @@ impl ByteColumn {
     }
 }
 
-/// Where in a view a short value stands, behind its length.
+/// The offset of an inlined value in a view, after its length.
 const INLINED_AT: usize = size_of::<u32>();
 
 /// Makes an Arrow buffer the owner of a [`Bytes`].

@@ -1,8 +1,8 @@
-//! The traces a filter matches as the bytes of a file, in chunks.
+//! The traces that a filter matches, as the bytes of a file, in chunks.
 //!
-//! Parquet and Arrow hold spans as [`super::spans`] returns them. OTLP is a single `TracesData` message: the
-//! concatenation of the documents, since concatenated protobuf messages merge into one. NDJSON is for reading: each
-//! line is a trace with its tree, as `GET /traces/{trace_id}` returns it.
+//! Parquet and Arrow contain the spans of [`super::spans`]. OTLP is a single `TracesData` message: the
+//! concatenated documents, because concatenated protobuf messages merge into one. NDJSON is for people: each
+//! line is a trace with its tree, as in `GET /traces/{trace_id}`.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,11 +22,11 @@ use crate::filter::Filter;
 use crate::storage::{Snapshot, SnapshotPart};
 use crate::trace::detail;
 
-/// Documents are read in groups of [`GROUP_BYTES`] or of at most this many rows. What was written of a group stays in
-/// memory until its reader has taken it, so the groups of all downloads of a service are a part of its memory.
+/// The maximum number of rows in a group of documents; [`GROUP_BYTES`] also limits it. The output of a group
+/// stays in memory until its reader has taken it. So the groups of all downloads of a service are part of its
+/// memory.
 const GROUP_ROWS: usize = 4_096;
-/// Approximate size of a Parquet row group, in bytes. Every download holds one, so those of all places together are a
-/// part of the memory, too.
+/// The approximate size of a Parquet row group in bytes. Every download holds one in memory.
 const ROW_GROUP_BYTES: usize = 8 << 20;
 
 /// The format of a downloaded file.
@@ -60,7 +60,7 @@ impl Format {
     }
 }
 
-/// A download in progress: an iterator over the non-empty chunks of its file. It ends after an error.
+/// A running download: an iterator over the non-empty chunks of its file. It ends after an error.
 pub struct Download {
     state: DownloadState,
     progress: DownloadProgress,
@@ -77,7 +77,7 @@ impl Download {
     /// Starts a download of the traces of `snapshot` that `filter` matches.
     ///
     /// # Errors
-    /// [`Error::Storage`] if the head of the file cannot be written.
+    /// [`Error::Storage`] if the header of the file cannot be written.
     pub fn new(snapshot: Arc<Snapshot>, filter: Filter, format: Format) -> Result<Self> {
         let state = match format {
             Format::Ndjson => DownloadState::Lines(MatchingRows::new(snapshot, filter)),
@@ -89,7 +89,7 @@ impl Download {
         Ok(Self { state, progress: DownloadProgress::default() })
     }
 
-    /// Returns how far the chunks so far have come.
+    /// Returns the progress of the returned chunks.
     pub fn progress(&self) -> DownloadProgress {
         self.progress
     }
@@ -107,7 +107,7 @@ impl Download {
 /// A file of spans that is being written.
 pub(super) struct SpanFile {
     sink: Sink,
-    /// `None` once it has ended.
+    /// `None` after the end of the file.
     writer: Option<SpanWriter>,
 }
 
@@ -117,11 +117,11 @@ enum SpanWriter {
 }
 
 impl SpanFile {
-    /// Begins a file.
+    /// Starts a file.
     ///
     /// # Errors
-    /// [`Error::Options`] if the rows of the format are no spans; [`Error::Storage`] if the head of the file cannot be
-    /// written.
+    /// [`Error::Options`] if the rows of the format are not spans; [`Error::Storage`] if the header of the
+    /// file cannot be written.
     pub(super) fn new(format: Format) -> Result<Self> {
         let sink = Sink::default();
         let writer = match format {
@@ -160,7 +160,7 @@ impl SpanFile {
         }
     }
 
-    /// Writes the end of the file; returns whether it had not ended before.
+    /// Writes the end of the file. Returns `false` if it was written before.
     ///
     /// # Errors
     /// [`Error::Storage`] if it cannot be written.
@@ -173,13 +173,13 @@ impl SpanFile {
         Ok(true)
     }
 
-    /// Returns what was written since the last call.
+    /// Returns the bytes written since the last call.
     pub(super) fn take(&self) -> Vec<u8> {
         self.sink.take()
     }
 }
 
-/// Returns what was written next of a file; `None` after its end.
+/// Returns the next bytes of a file; `None` after its end.
 fn next_of_file(spans: &mut Spans, file: &mut SpanFile) -> Result<Option<Vec<u8>>> {
     loop {
         let is_more = match spans.next() {
@@ -242,7 +242,7 @@ fn next_group(
     Ok(None)
 }
 
-/// The buffer a format writer writes to, drained chunk by chunk.
+/// The output buffer of a format writer, which is drained in chunks.
 #[derive(Debug, Clone, Default)]
 struct Sink(Arc<Mutex<Vec<u8>>>);
 
@@ -263,7 +263,7 @@ impl Write for Sink {
     }
 }
 
-/// Returns the engine's own error if it caused `error`, else a storage error with the writer's text.
+/// Returns the engine's own error if it caused `error`; otherwise a storage error with the writer's text.
 fn error_of(error: impl std::error::Error + 'static) -> Error {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&error);
     while let Some(source) = cause {

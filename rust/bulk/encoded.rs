@@ -1,6 +1,6 @@
-//! The columns that an import reads: encoded spans with what they share, and when they were received.
+//! The columns of an import: encoded spans, their shared parts, and their receipt times.
 //!
-//! The spans of a batch are views: their bytes stay where they were decoded, or made.
+//! The spans of a batch are views: their bytes stay in the buffer where they were decoded or created.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -23,13 +23,13 @@ static SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
     let fields = names.iter().filter_map(|name| spans.field_with_name(name).ok());
     let fields = fields.map(|field| match field.name().as_str() {
         SPAN => field.clone().with_data_type(DataType::BinaryView),
-        // Of an export every span says when it was received; others need not know.
+        // Every span of an export has a receipt time; in other sources it may be missing.
         _ => field.clone().with_nullable(true),
     });
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 });
 
-/// Returns the schema of the batches that an import reads.
+/// Returns the schema of import batches.
 pub fn import_schema() -> SchemaRef {
     SCHEMA.clone()
 }
@@ -42,7 +42,7 @@ pub(super) struct EncodedBatch<'a> {
     created_at: TimestampMicrosecondBuilder,
     span: BinaryViewBuilder,
     shared: [SharedColumn<'a>; 4],
-    /// Bytes of what spans share.
+    /// The number of bytes of the shared parts.
     bytes: usize,
 }
 
@@ -55,7 +55,7 @@ struct SharedColumn<'a> {
 }
 
 impl<'a> EncodedBatch<'a> {
-    /// Returns a batch with room for so many spans.
+    /// Returns a batch with capacity for `spans` spans.
     pub(super) fn with_capacity(spans: usize) -> Self {
         Self {
             created_at: TimestampMicrosecondBuilder::with_capacity(spans).with_timezone("UTC"),
@@ -65,16 +65,16 @@ impl<'a> EncodedBatch<'a> {
         }
     }
 
-    /// Adds bytes of spans, and returns their number among those that were added.
+    /// Adds a buffer of spans, and returns its number among the added ones.
     pub(super) fn add_block(&mut self, bytes: Buffer) -> u32 {
         self.span.append_block(bytes)
     }
 
-    /// Returns the keys of what spans share: resource, schema URL of the resource, scope, schema URL of the spans; empty ones
-    /// have none.
+    /// Returns the keys of the shared parts: resource, schema URL of the resource, scope, schema URL of the
+    /// spans. Empty ones are `None`.
     ///
     /// # Errors
-    /// [`Error::Batch`] if there are more bytes of them than a batch can hold.
+    /// [`Error::Batch`] if their bytes exceed the limit of a batch.
     pub(super) fn origin(&mut self, origin: [&'a [u8]; 4]) -> Result<OriginKeys> {
         let mut keys = OriginKeys::default();
         for ((key, column), value) in keys.iter_mut().zip(&mut self.shared).zip(origin) {
@@ -90,7 +90,7 @@ impl<'a> EncodedBatch<'a> {
     /// Appends the span at `place` in a block.
     ///
     /// # Errors
-    /// [`Error::Batch`] if the block has more bytes than a view can say.
+    /// [`Error::Batch`] if the block is too large for the offsets of a view.
     pub(super) fn append(
         &mut self,
         (block, place): (u32, Range<usize>),
@@ -109,7 +109,7 @@ impl<'a> EncodedBatch<'a> {
     /// Returns the batch.
     ///
     /// # Errors
-    /// [`Error::Batch`] if its columns do not fit together.
+    /// [`Error::Batch`] if its columns do not match.
     pub(super) fn finish(mut self) -> Result<RecordBatch> {
         let [resource, resource_url, scope, scope_url] = self.shared;
         let columns = vec![
@@ -156,7 +156,7 @@ fn finish(mut keys: Int32Builder, values: Arc<dyn Array>) -> Result<ArrayRef> {
     Ok(Arc::new(column.map_err(|error| Error::Batch(error.to_string()))?))
 }
 
-/// Adds to the bytes of what spans share, whose offsets have 32 bits.
+/// Counts bytes of the shared parts, whose offsets have 32 bits.
 fn count(bytes: &mut usize, more: usize) -> Result<()> {
     *bytes += more;
     match i32::try_from(*bytes) {
@@ -165,11 +165,11 @@ fn count(bytes: &mut usize, more: usize) -> Result<()> {
     }
 }
 
-/// Returns the spans of `message` as the columns that an import reads, first received at `created_at` (microseconds since
-/// 1970). A span that cannot be decoded is among them; an import rejects it and says why.
+/// Returns the spans of `message` as an import batch with the receipt time `created_at` (microseconds since
+/// 1970). It includes spans that cannot be decoded; an import rejects them with a reason.
 ///
 /// # Errors
-/// [`Error::Batch`] if there are more bytes than a batch can hold.
+/// [`Error::Batch`] if the bytes exceed the limit of a batch.
 pub fn batch_of(message: &Bytes, spans: &[WireSpan], created_at: i64) -> Result<RecordBatch> {
     let mut batch = EncodedBatch::with_capacity(spans.len());
     let within: Option<Vec<_>> = spans.iter().map(|span| place_in(message, &span.bytes)).collect();
@@ -190,14 +190,14 @@ pub fn batch_of(message: &Bytes, spans: &[WireSpan], created_at: i64) -> Result<
     batch.finish()
 }
 
-/// Returns where in the memory of `message` these bytes are; none if they are elsewhere.
+/// Returns the range of these bytes within `message`; `None` if they are elsewhere.
 fn place_in(message: &Bytes, bytes: &Bytes) -> Option<Range<usize>> {
     let start = bytes.as_ptr().addr().checked_sub(message.as_ptr().addr())?;
     let end = start.checked_add(bytes.len())?;
     (end <= message.len()).then_some(start..end)
 }
 
-/// Returns the bytes of spans one behind the other, and where each is.
+/// Returns the concatenated bytes of spans, and the range of each.
 fn joined(spans: &[WireSpan]) -> (Bytes, Vec<Range<usize>>) {
     let mut bytes = Vec::with_capacity(spans.iter().map(|span| span.bytes.len()).sum());
     let places = spans.iter().map(|span| {

@@ -1,16 +1,15 @@
-//! Bulk import: gathers spans into traces, a bounded number of bytes at a time, and bulk loads each batch of
-//! traces.
+//! Bulk import: groups spans into traces in steps of limited size, and bulk loads the traces of each step.
 //!
-//! Each step commits one manifest: the segment with the step's traces, the rows they replace, and how many spans of
-//! the import have been processed. After a crash, running the same import again resumes behind that position. Spans
-//! of one trace that lie further apart than a step are merged with what earlier steps stored, so their trace is
-//! rewritten; only a few steps have to fit into memory.
+//! Each step commits one manifest. It contains the segment with the step's traces, the rows that they
+//! replace, and the number of processed spans. After a crash, the same import resumes after that position. If
+//! the spans of a trace are further apart than a step, they are merged with the stored spans and the trace is
+//! rewritten. So only a few steps must fit into memory.
 //!
-//! Of a store that is divided, each shard gets its part of a step, one after the other, and remembers itself how far it
-//! has come: an import that is run again skips steps for the shards that have them.
+//! In a store with shards, each shard gets its part of a step in turn, and records its own progress. A
+//! repeated import skips the steps that a shard already has.
 //!
-//! Three threads work at once, so that the processor has work while one of them waits for the disk: the caller's reads
-//! batches, the next one decodes and gathers their spans, and the last one writes steps.
+//! Three threads keep the processor busy while one of them waits for the disk. The caller's thread reads
+//! batches, the second decodes and groups their spans, and the third writes steps.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,46 +27,47 @@ use crate::storage::{ImportRecord, TraceStore};
 use crate::time::{NANOS_PER_MICRO, now_micros};
 use crate::trace::{Span, Trace};
 
-/// How many rows of a batch are decoded and checked at once.
+/// The number of rows of a batch that are decoded and checked at once.
 const CHECKED_ROWS: usize = 16_384;
-/// How many rejections the report lists; it counts all of them.
+/// The maximum number of rejections in the report. It counts all of them.
 const MAX_LISTED_REJECTIONS: usize = 100;
-/// Maximum length of an import's name, in characters.
+/// The maximum length of an import's name, in characters.
 const MAX_SOURCE_CHARS: usize = 128;
 
 /// The result of an import.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ImportReport {
-    /// Spans now in the store, including those that were there before.
+    /// The number of spans that are now in the store, including spans that were stored before.
     pub accepted: u64,
-    /// Spans that were rejected.
+    /// The number of rejected spans.
     pub rejected: u64,
     /// The first rejections, in order of their spans.
     #[serde(rename = "refused")]
     pub rejections: Vec<Rejection>,
-    /// Spans that an earlier run of the same import had processed; the counts include them.
+    /// The number of spans that an earlier run of the same import has processed. They are included in the
+    /// other counts.
     pub resumed: u64,
 }
 
 /// A rejected span.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Rejection {
-    /// Its position among the spans of the import, from 0. Spans beyond the limit of their trace are reported at
-    /// the end of the step they belong to.
+    /// Its position among the spans of the import, from 0. Spans over the limit of their trace are reported
+    /// at the end of their step.
     pub span: u64,
-    /// Why it was rejected.
+    /// The reason for the rejection.
     pub reason: String,
 }
 
-/// How an import runs.
+/// The options of an import.
 #[derive(Debug, Clone)]
 pub struct ImportOptions {
-    /// The name of the import. An interrupted import that is run again with the same name and the same batches
-    /// resumes where it stopped. The progress of an import with an empty name is not recorded.
+    /// The name of the import. An interrupted import resumes if it is repeated with the same name and the
+    /// same batches. The progress of an import with an empty name is not recorded.
     pub source: String,
-    /// Bytes of spans after which a step is written.
+    /// The size of spans in bytes at which a step is written.
     pub step_bytes: usize,
-    /// Number of spans after which a step is written.
+    /// The number of spans at which a step is written.
     pub step_spans: usize,
 }
 
@@ -78,12 +78,12 @@ impl ImportOptions {
     }
 }
 
-/// Imports the spans of `batches`, whose columns are those of [`super::span_schema`].
+/// Imports the spans of `batches`, which have the columns of [`super::span_schema`].
 ///
 /// # Errors
-/// An error of `batches`; [`Error::Batch`] if a batch has no column of spans or a column has an unsupported type;
-/// [`Error::Options`] if the name is not valid; and the errors of [`TraceStore::bulk_load`]. The steps written before
-/// the error are durable.
+/// An error of `batches`; [`Error::Batch`] if a batch lacks the column of spans or a column has an
+/// unsupported type; [`Error::Options`] if the name is invalid; and the errors of [`TraceStore::bulk_load`].
+/// The steps written before the error are durable.
 pub fn import(
     store: &TraceStore,
     batches: impl Iterator<Item = Result<RecordBatch>>,
@@ -92,10 +92,11 @@ pub fn import(
     import_into_shards(&ShardMap::whole(), &[store], batches, options)
 }
 
-/// Imports the spans of `batches` into the stores of shards, in the order of `map`, as [`import`] does into one.
+/// Imports the spans of `batches` into the stores of shards, in the order of `map`, like [`import`] for one
+/// store.
 ///
 /// # Errors
-/// As [`import`]; [`Error::Options`] if there are more or fewer stores than shards.
+/// The errors of [`import`]; [`Error::Options`] if the number of stores differs from the number of shards.
 pub fn import_into_shards(
     map: &ShardMap,
     stores: &[&TraceStore],
@@ -124,13 +125,13 @@ pub fn import_into_shards(
     std::thread::scope(|scope| {
         let writing = scope.spawn(|| write(map, shards, due));
         let building = scope.spawn(move || builder.run(unread, &steps));
-        // Batches come from Python, which delivers Ctrl-C to the thread that called.
+        // Batches come from Python, which delivers Ctrl-C to the calling thread.
         read_all(batches, &read);
         drop(read);
         let panicked = |_| Error::storage("segments", "importing panicked");
         let built = building.join().map_err(panicked).flatten();
         let written = writing.join().map_err(panicked).flatten();
-        // A closed channel is only a symptom: report the writer's error first.
+        // A closed channel is only a symptom, so the writer's error comes first.
         let (mut report, surplus) = written?;
         report.rejections.extend(built?);
         report.rejections.extend(surplus);
@@ -141,10 +142,10 @@ pub fn import_into_shards(
     })
 }
 
-/// What is read: a batch, `None` after the last one, or why there are no more.
+/// The result of a read: a batch, `None` after the last one, or an error.
 type ReadBatch = Result<Option<RecordBatch>>;
 
-/// Sends what there is to read until nobody receives it any more.
+/// Sends all batches until the end or until the receiver is gone.
 fn read_all(batches: impl Iterator<Item = Result<RecordBatch>>, read: &Sender<ReadBatch>) {
     for batch in batches.map(|batch| batch.map(Some)).chain([Ok(None)]) {
         let is_last = batch.is_err();
@@ -154,19 +155,19 @@ fn read_all(batches: impl Iterator<Item = Result<RecordBatch>>, read: &Sender<Re
     }
 }
 
-/// When a trace was first received, and its spans.
+/// The receipt time of a trace, and its spans.
 type Gathered = (i64, Vec<Arc<Span>>);
 
 /// The traces of a step, and the progress of the import after it.
 struct ImportStep {
     traces: Vec<Gathered>,
-    /// Spans of the import up to and including this step.
+    /// The number of spans of the import through this step.
     through: u64,
     rejected: u64,
     is_last: bool,
 }
 
-/// A store that an import writes to, and how far it has come there.
+/// A store that an import writes to, and its progress there.
 struct Shard<'a> {
     store: &'a TraceStore,
     progress: ImportRecord,
@@ -178,8 +179,9 @@ impl<'a> Shard<'a> {
         Self { store, progress: ImportRecord { source: source.to_owned(), ..known } }
     }
 
-    /// Loads the traces of a step, which ends `through` so many spans of the import, unless they are here already.
-    /// Returns how many spans were left out because their trace has too many.
+    /// Loads the traces of a step unless they are already stored. `step` has the number of spans through this
+    /// step, and `true` for the last step. Returns the number of spans over the limit of their trace, which
+    /// are not stored.
     fn load(&mut self, traces: Vec<Gathered>, rejected: u64, step: (u64, bool)) -> Result<u64> {
         let (through, is_last) = step;
         if self.progress.spans >= through && !is_last {
@@ -201,16 +203,16 @@ impl<'a> Shard<'a> {
     }
 }
 
-/// Gathers the spans of the next step by trace.
+/// Groups the spans of the next step by trace.
 struct StepBuilder<'a> {
     options: &'a ImportOptions,
     by_trace: HashMap<TraceId, Gathered>,
     spans: usize,
     bytes: usize,
     rejected: u64,
-    /// Spans of the import read so far.
+    /// The number of spans read so far.
     seen: u64,
-    /// Spans of the import that an earlier run has processed; they are skipped.
+    /// The number of spans that an earlier run has processed. They are skipped.
     resume_at: u64,
     rejections: Vec<Rejection>,
 }
@@ -221,7 +223,7 @@ impl<'a> StepBuilder<'a> {
         Self { options, by_trace, spans: 0, bytes: 0, rejected: 0, seen: 0, resume_at, rejections }
     }
 
-    /// Gathers steps until all is read, and returns the first rejections.
+    /// Builds steps until the end of the input. Returns the first rejections.
     fn run(mut self, batches: Receiver<ReadBatch>, steps: &Sender<ImportStep>) -> Result<Vec<Rejection>> {
         for batch in batches {
             let Some(batch) = batch? else {
@@ -275,7 +277,7 @@ impl<'a> StepBuilder<'a> {
         Ok(())
     }
 
-    /// Sends the gathered step to the writer; returns false if the writer has stopped.
+    /// Sends the completed step to the writer. Returns `false` if the writer has stopped.
     fn send(&mut self, steps: &Sender<ImportStep>, is_last: bool) -> bool {
         let traces = std::mem::take(&mut self.by_trace).into_values().collect();
         let rejected = self.rejected;
@@ -284,8 +286,8 @@ impl<'a> StepBuilder<'a> {
     }
 }
 
-/// Writes steps until the channel closes. Returns the report, and a rejection for every step in which traces
-/// exceeded their limit of spans.
+/// Writes steps until the channel closes. Returns the report, and one rejection for each step with traces
+/// over their limit of spans.
 fn write(
     map: &ShardMap,
     mut shards: Vec<Shard<'_>>,
@@ -300,7 +302,7 @@ fn write(
         }
         let mut surplus = 0;
         for (number, (shard, part)) in shards.iter_mut().zip(parts).enumerate() {
-            // What is no span is on no shard: the first one counts it.
+            // Invalid spans belong to no shard, so the first shard counts them.
             surplus += shard.load(part, if number == 0 { rejected } else { 0 }, (through, is_last))?;
         }
         if surplus > 0 {

@@ -1,23 +1,23 @@
-//! Messages of Arrow IPC of unknown origin, measured before a library reads them.
+//! Measures Arrow IPC messages of unknown origin before a library reads them.
 
 use arrow_ipc::root_as_message;
 
 use crate::error::{Error, Result};
 
-/// The number of bytes before a compressed buffer that say its length.
+/// The number of length bytes before a compressed buffer.
 const LENGTH_BYTES: usize = 8;
 
-/// The size of a message once its buffers are decompressed.
+/// The size of a message after decompression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IpcSize {
-    /// The bytes of its buffers.
+    /// The size of its buffers in bytes.
     pub bytes: u64,
-    /// The rows of its batch.
+    /// The number of rows in its batch.
     pub rows: u64,
 }
 
-/// Returns the size of a message of Arrow IPC, whose compressed buffers say how long they are; `metadata` is the
-/// flatbuffer, without the length before it.
+/// Returns the decompressed size of an Arrow IPC message, from the lengths in its compressed buffers.
+/// `metadata` is the flatbuffer without its length prefix.
 ///
 /// # Errors
 /// [`Error::Decode`] if the message is malformed, or has a buffer outside of its body.
@@ -36,7 +36,7 @@ pub fn ipc_size(metadata: &[u8], body: &[u8]) -> Result<IpcSize> {
         let content = body.get(start..).and_then(|rest| rest.get(..length)).ok_or_else(outside)?;
         let declared = batch.compression().and_then(|_| content.first_chunk::<LENGTH_BYTES>());
         bytes = bytes.saturating_add(match declared.map(|declared| i64::from_le_bytes(*declared)) {
-            // Minus one says that the buffer is not compressed.
+            // A length of -1 marks an uncompressed buffer.
             None | Some(-1) => length as u64,
             Some(declared) => {
                 u64::try_from(declared).map_err(|_| malformed("a buffer of negative length"))?

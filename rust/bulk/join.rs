@@ -1,4 +1,4 @@
-//! Joins Arrow streams of spans, such as several shards send, into one file.
+//! Joins Arrow streams of spans, such as the streams of several shards, into one file.
 
 use arrow_buffer::Buffer;
 use arrow_ipc::reader::StreamDecoder;
@@ -13,18 +13,19 @@ pub struct SpanFileJoiner {
 }
 
 impl SpanFileJoiner {
-    /// Begins a file.
+    /// Starts a file.
     ///
     /// # Errors
-    /// [`Error::Options`] if the format has no spans as rows; [`Error::Storage`] if the head of the file cannot be written.
+    /// [`Error::Options`] if the rows of the format are not spans; [`Error::Storage`] if the header of the
+    /// file cannot be written.
     pub fn new(format: Format) -> Result<Self> {
         Ok(Self { decoder: StreamDecoder::new(), file: SpanFile::new(format)? })
     }
 
-    /// Reads a chunk of the present stream; returns what was written of the file, which may be nothing.
+    /// Reads a chunk of the current stream. Returns the next bytes of the file, which may be empty.
     ///
     /// # Errors
-    /// [`Error::Decode`] if it is no such stream; [`Error::Storage`] if the file cannot be written.
+    /// [`Error::Decode`] if the stream is malformed; [`Error::Storage`] if the file cannot be written.
     pub fn add(&mut self, chunk: &[u8]) -> Result<Vec<u8>> {
         let mut chunk = Buffer::from(chunk.to_vec());
         while !chunk.is_empty() {
@@ -35,16 +36,16 @@ impl SpanFileJoiner {
         Ok(self.file.take())
     }
 
-    /// Ends the present stream; another one may follow.
+    /// Ends the current stream. Another stream may follow.
     ///
     /// # Errors
-    /// [`Error::Decode`] if it is cut short.
+    /// [`Error::Decode`] if the stream is incomplete.
     pub fn end_stream(&mut self) -> Result<()> {
         let mut ended = std::mem::take(&mut self.decoder);
         ended.finish().map_err(invalid)
     }
 
-    /// Ends the file; returns the rest of it.
+    /// Ends the file. Returns the rest of it.
     ///
     /// # Errors
     /// [`Error::Storage`] if the file cannot be written.

@@ -1,4 +1,4 @@
-//! The rows of a snapshot that a filter matches, read part by part so that little is held at once.
+//! The rows of a snapshot that a filter matches. They are read part by part to limit memory.
 
 use std::sync::Arc;
 
@@ -6,25 +6,25 @@ use crate::error::Result;
 use crate::filter::Filter;
 use crate::storage::{Snapshot, SnapshotPart};
 
-/// How far a download has come.
+/// The progress of a download.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DownloadProgress {
-    /// Traces that match and were read.
+    /// The number of matching traces that were read.
     pub traces: u64,
-    /// Traces that were read or passed over.
+    /// The number of traces that were read or skipped.
     pub passed: u64,
-    /// All traces of the store, superseded ones included.
+    /// The number of all traces in the store, including superseded ones.
     pub total: u64,
 }
 
-/// The matching rows of a snapshot, in groups that belong to one part each.
+/// The matching rows of a snapshot, in groups. Each group belongs to one part.
 #[derive(Debug)]
 pub(super) struct MatchingRows {
     snapshot: Arc<Snapshot>,
     filter: Filter,
     next_part: usize,
     progress: DownloadProgress,
-    /// The matching rows of the part before `next_part` that have not been returned yet.
+    /// The remaining matching rows of the part before `next_part`.
     rows: std::vec::IntoIter<u32>,
 }
 
@@ -35,16 +35,16 @@ impl MatchingRows {
         Self { snapshot, filter, next_part: 0, progress, rows: Vec::new().into_iter() }
     }
 
-    /// Returns how far the groups so far have come.
+    /// Returns the progress of the returned groups.
     pub(super) fn progress(&self) -> DownloadProgress {
         self.progress
     }
 
-    /// Returns the next group: the number of its part, the part, and its rows. A group has at most `rows` rows and
-    /// ends once their documents reach `bytes` bytes. Returns `None` at the end.
+    /// Returns the next group: the number of its part, the part, and its rows. A group has at most `rows`
+    /// rows, and ends when the size of their documents reaches `bytes` bytes. Returns `None` at the end.
     ///
     /// # Errors
-    /// As [`SnapshotPart::rows`].
+    /// The errors of [`SnapshotPart::rows`].
     pub(super) fn next(
         &mut self,
         rows: usize,

@@ -1,9 +1,9 @@
-//! Bulk transfer: whole stores out of a snapshot, and spans in by the million.
+//! Bulk transfer: exports of whole stores from a snapshot, and imports of millions of spans.
 //!
-//! Out: [`scan`] returns the rows a filter matches, [`spans`] the spans behind them, and [`Download`] either one as
-//! the bytes of a file. All of them read one snapshot, batch by batch. In: [`import`] reads spans in the form that
-//! [`spans`] returns them. A downloaded and re-imported store gives the same search results and holds the same
-//! spans in every document.
+//! Export: [`scan`] returns the rows that a filter matches, [`spans`] returns their spans, and [`Download`]
+//! returns either as the bytes of a file. All of them read one snapshot, batch by batch. Import: [`import`]
+//! reads spans in the form of [`spans`]. A downloaded and re-imported store returns the same search results
+//! and has the same spans in every document.
 //!
 //! ```text
 //! snapshot x filter -> matches -> rows (scan)

@@ -12,14 +12,14 @@ use crate::filter::Filter;
 use crate::schema::trace_schema;
 use crate::storage::Snapshot;
 
-/// Maximum number of rows of a batch.
+/// The maximum number of rows in a batch.
 const ROWS: usize = 65_536;
 
-/// The rows of the traces that a filter matches, as [`trace_schema`], in no particular order.
+/// The rows of the traces that a filter matches, in [`trace_schema`] and in no particular order.
 #[derive(Debug)]
 pub struct RowScan {
     matches: MatchingRows,
-    /// The part being read, with all of its rows.
+    /// The current part, with all of its rows.
     open: Option<(usize, RecordBatch)>,
 }
 

@@ -21,14 +21,14 @@ use crate::filter::Filter;
 use crate::otlp::{Origin, SpanId, TraceId, WireSpan, proto, wire};
 use crate::storage::{Snapshot, SnapshotPart};
 
-/// Documents are read in groups of at most this many bytes, or this many rows.
+/// The maximum size of a group of documents in bytes. The number of rows is also limited.
 pub(super) const GROUP_BYTES: u64 = 4 << 20;
 const GROUP_ROWS: usize = 16_384;
-/// Bytes of spans after which a batch ends.
+/// The size of spans in bytes at which a batch ends.
 const BATCH_BYTES: usize = 64 << 20;
 
-/// The spans of the traces that a filter matches, as [`span_schema`]. The spans of one trace are adjacent and
-/// ordered by id; the traces are in no particular order.
+/// The spans of the traces that a filter matches, in [`span_schema`]. The spans of one trace are adjacent and
+/// ordered by id. The traces are in no particular order.
 #[derive(Debug)]
 pub struct Spans {
     matches: MatchingRows,
@@ -41,7 +41,7 @@ pub fn spans(snapshot: Arc<Snapshot>, filter: Filter) -> Spans {
 }
 
 impl Spans {
-    /// Returns how far the stream has come.
+    /// Returns the progress of the stream.
     pub(super) fn progress(&self) -> DownloadProgress {
         self.matches.progress()
     }
@@ -92,7 +92,7 @@ fn read_rows(part: &SnapshotPart, rows: &[usize]) -> Result<Vec<RecordBatch>> {
 /// A batch of spans under construction.
 struct SpanBatch {
     spans: usize,
-    /// Bytes of the spans, plus those of each origin wherever it differs from the one before.
+    /// The size of the spans and of each origin that differs from the previous one, in bytes.
     bytes: usize,
     ids: [StringBuilder; 3],
     name: StringBuilder,

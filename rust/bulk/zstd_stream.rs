@@ -4,32 +4,32 @@ use zstd::stream::raw::{Decoder, Operation as _};
 
 use crate::error::{Error, Result};
 
-/// The number of bytes with which a frame begins.
+/// The number of bytes at the start of a frame.
 const BEGIN_BYTES: usize = 5;
 
-/// Decompresses frames of zstd, one behind the other, piece by piece. A frame whose window is over 128 MiB is an error.
+/// Decompresses consecutive zstd frames in chunks. A frame with a window over 128 MiB is an error.
 pub struct ZstdDecoder {
     decoder: Decoder<'static>,
-    /// The number of bytes up to the end of the present block.
+    /// The number of bytes until the end of the current block.
     next_bytes: usize,
     damage: Option<Error>,
 }
 
 impl ZstdDecoder {
-    /// Returns a decoder at the beginning of a frame.
+    /// Returns a decoder at the start of a frame.
     ///
     /// # Errors
-    /// [`Error::Decode`] if there is no memory for it.
+    /// [`Error::Decode`] if there is not enough memory.
     pub fn new() -> Result<Self> {
         let decoder = Decoder::new().map_err(|error| damaged(&error))?;
         Ok(Self { decoder, next_bytes: BEGIN_BYTES, damage: None })
     }
 
-    /// Returns up to `max_bytes` of content, the number of bytes of `data` that were read for it, and whether a frame ends
-    /// there.
+    /// Returns up to `max_bytes` of content, the number of consumed bytes of `data`, and `true` at the end of
+    /// a frame.
     ///
     /// # Errors
-    /// [`Error::Decode`] if the stream is damaged, after the content before the damage was returned.
+    /// [`Error::Decode`] if the stream is damaged. The content before the damage is returned first.
     pub fn decompress(&mut self, data: &[u8], max_bytes: usize) -> Result<(Vec<u8>, usize, bool)> {
         if let Some(damage) = self.damage.take() {
             return Err(damage);
@@ -37,7 +37,8 @@ impl ZstdDecoder {
         let mut content = vec![0; max_bytes];
         let (mut read, mut length) = (0, 0);
         loop {
-            // Block by block: a call that meets damage drops the blocks before it.
+            // Blocks are decompressed one by one, because a call that finds damage drops the blocks before
+            // it.
             let rest = &data[read..];
             let block = &rest[..rest.len().min(self.next_bytes)];
             let status = match self.decoder.run_on_buffers(block, &mut content[length..]) {

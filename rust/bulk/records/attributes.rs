@@ -1,5 +1,4 @@
-//! Attributes as OTLP encodes them, written as they are found. In messages, each text would be copied once more, to
-//! memory of its own.
+//! Encodes attributes as OTLP directly. Messages would copy each text into its own allocation.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -11,16 +10,16 @@ use super::value::Value;
 use crate::otlp::proto;
 use crate::otlp::wire::{field_size, open_field};
 
-/// The fields of a `Span` and of a `Resource` that are their attributes.
+/// The field numbers of the attributes in a `Span` and in a `Resource`.
 const OF_SPAN: u32 = 9;
 const OF_RESOURCE: u32 = 1;
 
 thread_local! {
-    /// Where this thread encodes the attributes of a span.
+    /// This thread's buffer for the attributes of a span.
     static CONTENT: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// The memory that a thread keeps for that, at most.
+/// The maximum size in bytes of the buffer that a thread keeps.
 const MAX_KEPT_BYTES: usize = 1 << 20;
 
 /// Encoded attributes.
@@ -28,13 +27,13 @@ const MAX_KEPT_BYTES: usize = 1 << 20;
 pub(super) struct Attributes {
     field: u32,
     content: Vec<u8>,
-    /// Where in `content` the keys are.
+    /// The ranges of the keys in `content`.
     keys: Vec<Range<usize>>,
 }
 
 impl Attributes {
     pub(super) fn of_span() -> Self {
-        /// Most spans have less.
+        /// The initial capacity. Most spans have fewer attributes.
         const COUNT: usize = 32;
         Self { field: OF_SPAN, content: CONTENT.take(), keys: Vec::with_capacity(COUNT) }
     }
@@ -46,23 +45,23 @@ impl Attributes {
     pub(super) fn push(&mut self, key: &str, value: &Value<'_>) {
         open_field(&mut self.content, self.field, attribute_size(key, value));
         write_attribute(key, value, &mut self.content);
-        // The value is last, so the key is where the rest of the attribute is not.
+        // The value is last, so the key ends before it.
         let end = self.content.len() - field_size(value_size(value));
         self.keys.push(end - key.len()..end);
     }
 
-    /// Whether one of them has this key.
+    /// Returns `true` if an attribute has this key.
     pub(super) fn has(&self, key: &str) -> bool {
         self.keys.iter().any(|found| self.content[found.clone()] == *key.as_bytes())
     }
 
-    /// Returns a resource of these attributes, encoded.
+    /// Returns an encoded resource with these attributes.
     pub(super) fn into_resource(self) -> Vec<u8> {
         self.content
     }
 
-    /// Returns a span of the fields of `head`, which stand before the attributes, and of `tail`, which stand behind them,
-    /// encoded.
+    /// Returns an encoded span. The fields of `head` precede the attributes, and the fields of `tail` follow
+    /// them.
     pub(super) fn into_span(mut self, head: &proto::Span, tail: &proto::Span) -> Vec<u8> {
         let bytes = head.encoded_len() + self.content.len() + tail.encoded_len();
         let mut span = Vec::with_capacity(bytes);
@@ -77,7 +76,7 @@ impl Attributes {
     }
 }
 
-/// Returns the size of a `KeyValue`. A key that is empty is left out.
+/// Returns the size of a `KeyValue`. An empty key is omitted.
 fn attribute_size(key: &str, value: &Value<'_>) -> usize {
     let key = if key.is_empty() { 0 } else { field_size(key.len()) };
     key + field_size(value_size(value))

@@ -6,13 +6,13 @@ use super::super::encoded::EncodedBatch;
 use super::{Checked, EncodedSpan, RecordSpans};
 use crate::error::Result;
 
-/// The spans of some records. Their bytes stand one behind the other: memory that each has of its own is freed by the
-/// thread that allocated it, and before it has left the cache of its core.
+/// The spans of some records. Their bytes are concatenated. Thus the buffer of each span is freed by the
+/// thread that allocated it, while it is still in the cache of its core.
 #[derive(Debug, Default)]
 pub(super) struct EncodedSpans {
     bytes: Vec<u8>,
     records: Vec<Checked<EncodedRecord>>,
-    /// Resources and scopes, each other than the one before.
+    /// Resources and scopes. Each differs from the previous one.
     origins: Vec<[Vec<u8>; 2]>,
 }
 
@@ -27,7 +27,7 @@ struct EncodedRecord {
 
 impl FromIterator<Checked<EncodedSpan>> for EncodedSpans {
     fn from_iter<I: IntoIterator<Item = Checked<EncodedSpan>>>(spans: I) -> Self {
-        /// The number of spans that say how long the others are.
+        /// The number of spans from which the size of the others is estimated.
         const MEASURED: usize = 16;
         let spans = spans.into_iter();
         let (expected, _) = spans.size_hint();
@@ -35,7 +35,7 @@ impl FromIterator<Checked<EncodedSpan>> for EncodedSpans {
         for span in spans {
             encoded.push(span);
             if encoded.records.len() == MEASURED {
-                // Memory that grows is copied each time, to memory that the kernel clears first.
+                // A buffer that grows is copied each time, to memory that the kernel must clear first.
                 let others = expected.saturating_sub(MEASURED);
                 encoded.bytes.reserve(encoded.bytes.len().div_ceil(MEASURED) * (others + others / 4));
             }
@@ -58,10 +58,10 @@ impl EncodedSpans {
     }
 }
 
-/// Returns the spans among `parts` as a batch, and the others with their positions.
+/// Returns the spans of `parts` as a batch, and the rejected records with their positions.
 ///
 /// # Errors
-/// [`crate::error::Error::Batch`] if there are more bytes than a batch can hold.
+/// [`crate::error::Error::Batch`] if the bytes exceed the limit of a batch.
 pub(super) fn batch_of(mut parts: Vec<EncodedSpans>) -> Result<RecordSpans> {
     let count = parts.iter().map(|part| part.records.len()).sum();
     let mut batch = EncodedBatch::with_capacity(count);
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     fn encoded() -> impl Strategy<Value = Checked<EncodedSpan>> {
-        // Few resources and scopes, so that they come again.
+        // Few resources and scopes, so that they repeat.
         let shared = || prop::collection::vec(0_u8..2, 0..2);
         let span = prop::collection::vec(any::<u8>(), 0..20);
         let encoded = (span, shared(), shared(), any::<Option<i64>>());
@@ -113,7 +113,7 @@ mod tests {
         prop_oneof![4 => encoded.prop_map(Ok), 1 => ".{3}".prop_map(Err)]
     }
 
-    /// Returns the bytes in a row of a column; none where it is null.
+    /// Returns the bytes in a row of a column; empty for null.
     fn bytes(batch: &RecordBatch, column: &str, row: usize) -> Vec<u8> {
         let column = batch.column_by_name(column).expect("a column");
         let plain = cast(column, &DataType::Binary).expect("bytes");

@@ -1,4 +1,4 @@
-//! Rows of Arrow columns, of any types, as records.
+//! Rows of Arrow columns of any type, as records.
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{
@@ -18,13 +18,13 @@ use super::value::{Object, Value};
 use super::{Checked, RecordSpans};
 use crate::error::{Error, Result};
 
-/// Rows that one thread makes spans of at once.
+/// The number of rows that one thread converts at a time.
 const INLINE_ROW_BUDGET: usize = 256;
 
-/// Returns those of the columns `names` that are read of spans in columns.
+/// Returns the subset of the column names `names` that an import of columnar spans reads.
 ///
 /// # Errors
-/// [`Error::Decode`] if a column is missing without which a row is no span.
+/// [`Error::Decode`] if a required column is missing.
 pub fn columns_read<'n>(names: &[&'n str]) -> Result<Vec<&'n str>> {
     if langfuse::is_observation(names.iter().copied()) {
         return Ok(names.iter().copied().filter(|name| Observation::name_of(name).is_some()).collect());
@@ -41,10 +41,10 @@ pub fn columns_read<'n>(names: &[&'n str]) -> Result<Vec<&'n str>> {
     Ok(names.iter().copied().filter(|name| PropertyValues::name_of(name).is_some()).collect())
 }
 
-/// Returns the spans of the rows of `batch`, on all cores.
+/// Returns the spans of the rows of `batch`. Runs on all cores.
 ///
 /// # Errors
-/// As [`columns_read`]; [`Error::Batch`] if there are more bytes than a batch can hold.
+/// The errors of [`columns_read`]; [`Error::Batch`] if the bytes exceed the limit of a batch.
 pub fn spans_of_columns(batch: &RecordBatch) -> Result<RecordSpans> {
     let fields = batch.schema_ref().fields().iter().map(|field| field.name().as_str());
     let names: Vec<&str> = fields.collect();
@@ -74,7 +74,7 @@ fn encode<'a, R: Record<'a>>(names: &[&'a str], batch: &'a RecordBatch) -> Vec<E
     parts.map(|first| rows(first).map(&span_of).collect()).collect()
 }
 
-/// Returns a row as an object, without what is null.
+/// Returns a row as an object without nulls.
 fn object_of<'a>(
     columns: impl ExactSizeIterator<Item = (&'a str, &'a dyn Array)>,
     row: usize,
@@ -89,8 +89,8 @@ fn object_of<'a>(
     Ok(object)
 }
 
-/// Returns the value in a row of a column. Instants are nanoseconds since 1970; members of structs that are null are
-/// left out.
+/// Returns the value in a row of a column. Instants are nanoseconds since 1970. Struct members that are null
+/// are omitted.
 fn value_at(column: &dyn Array, row: usize) -> Checked<Value<'_>> {
     if column.is_null(row) {
         return Ok(Value::Null);

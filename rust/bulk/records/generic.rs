@@ -1,7 +1,8 @@
-//! Records with a value for each property of a span (`docs/bulk.md#columns-of-other-programs`), and those of Phoenix.
+//! Records with one value per span property (`docs/bulk.md#columns-of-other-programs`), including records of
+//! Phoenix.
 //!
-//! Phoenix names its ids `context.trace_id` and `context.span_id`. Its `span_kind` is that of `OpenInference`, and
-//! its attributes are nested, which they are not where `OpenInference` defines them.
+//! Phoenix names its ids `context.trace_id` and `context.span_id`. Its `span_kind` is the span kind of
+//! `OpenInference`. Its attributes are nested, although `OpenInference` defines flat ones.
 
 use std::borrow::Cow;
 
@@ -66,21 +67,21 @@ const _: () = {
     }
 };
 const REQUIRED: usize = 4;
-/// What the name of a value begins with that is one attribute.
+/// The prefix of the name of a value that is a single attribute.
 const ATTRIBUTE: &str = "attributes.";
 const EVENT_TIMES: [&str; 3] = ["time", "timestamp", "time_unix_nano"];
 const OPENINFERENCE_KIND: &str = "openinference.span.kind";
 
-/// What the name of a value says.
+/// The meaning of the name of a value.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Name<'n> {
-    /// A property, and whether the name is one of Phoenix.
+    /// A property, and `true` for a name of Phoenix.
     Property(Named<Property>, bool),
     /// The attribute of this name.
     Attribute(&'n str),
 }
 
-/// Returns what `name` says; none if it says nothing of a span.
+/// Returns the meaning of `name`; `None` if the name is unknown.
 fn name_of(name: &str) -> Option<Name<'_>> {
     if let Some(key) = name.strip_prefix(ATTRIBUTE) {
         return Some(Name::Attribute(key));
@@ -88,13 +89,13 @@ fn name_of(name: &str) -> Option<Name<'_>> {
     Some(Name::Property(property_of(NAMES, name)?, name.starts_with("context.")))
 }
 
-/// Returns the properties that no span can do without and no name in `names` says.
+/// Returns the required properties without a name in `names`.
 pub(super) fn missing_among(names: &[&str]) -> Vec<&'static str> {
     let required = NAMES[..REQUIRED].iter().map(|(_, known)| *known);
     required.filter(|known| !known.iter().any(|name| names.contains(name))).map(|known| known[0]).collect()
 }
 
-/// The values of a record by their properties.
+/// The values of a record by property.
 #[derive(Debug, Default)]
 pub(super) struct PropertyValues<'a> {
     properties: Properties<'a, { NAMES.len() }>,
@@ -106,7 +107,7 @@ impl<'a> PropertyValues<'a> {
     /// Returns the values of a JSON object.
     ///
     /// # Errors
-    /// It has no members that a span cannot do without.
+    /// A required member is missing.
     pub(super) fn of(object: Object<'a>) -> Checked<Self> {
         let mut values = Self::default();
         for (key, value) in object {
@@ -168,7 +169,7 @@ impl<'a> PropertyValues<'a> {
             .ok_or_else(|| format!("expected `{name}` to be one of {}, got `{}`", words.join(", "), got()))
     }
 
-    /// Moves what Phoenix calls the kind of a span to the attribute that it was. Returns the kind of OpenTelemetry.
+    /// Moves Phoenix's span kind to the original attribute. Returns the OpenTelemetry span kind.
     fn take_openinference_kind(&mut self, attributes: &mut Attributes) -> Option<i32> {
         let kind = self.properties.take(Property::Kind as usize)?;
         let is_known = !matches!(kind.text(), None | Some("" | "UNKNOWN"));
@@ -186,7 +187,7 @@ impl<'a> PropertyValues<'a> {
         Ok(())
     }
 
-    /// Appends an attribute; `path` is memory for the keys of nested ones.
+    /// Appends an attribute; `path` is a buffer for the keys of nested ones.
     fn append(&self, attributes: &mut Attributes, path: &mut String, key: &str, value: Value<'_>) {
         if self.is_openinference {
             path.clear();
@@ -270,8 +271,8 @@ fn without_prefix(key: Cow<'_, str>, length: usize) -> Cow<'_, str> {
     }
 }
 
-/// Appends an attribute of `OpenInference`: lists of objects get attributes with numbers in their names, metadata is
-/// text, and counts of tokens are whole.
+/// Appends an attribute of `OpenInference`. Lists of objects become attributes with numbers in their names,
+/// metadata becomes text, and token counts become integers.
 fn flatten(attributes: &mut Attributes, key: &mut String, value: Value<'_>) {
     #[allow(clippy::cast_possible_truncation, reason = "a count of tokens")]
     let value = match value {
@@ -299,7 +300,7 @@ fn flatten(attributes: &mut Attributes, key: &mut String, value: Value<'_>) {
     }
 }
 
-/// Appends what `name` is within `key`.
+/// Appends the member `name` of `key`.
 fn flatten_member(attributes: &mut Attributes, key: &mut String, name: &str, value: Value<'_>) {
     let length = key.len();
     key.push('.');
@@ -335,7 +336,7 @@ fn each<T>(value: Option<&Value<'_>>, name: &str, convert: fn(&Object<'_>) -> Ch
     }
 }
 
-/// Returns a value, or what it holds if it is JSON as text or as bytes.
+/// Returns a value. JSON in text or bytes is parsed.
 fn parsed(value: Option<Value<'_>>) -> Checked<Option<Value<'_>>> {
     let text = match &value {
         Some(Value::Text(text)) => text.as_bytes(),

@@ -1,4 +1,4 @@
-//! Ids as other programs write them.
+//! Ids in the formats of other programs.
 
 use bytes::Bytes;
 
@@ -6,7 +6,7 @@ use super::Checked;
 use super::value::Value;
 use crate::otlp::ids::decode_hex;
 
-/// Returns the bytes of an id in hexadecimal text or in bytes; none if it is null or empty.
+/// Returns the bytes of an id in hexadecimal text or in bytes; empty if it is null or empty.
 pub(super) fn id(value: Option<&Value<'_>>, name: &str) -> Checked<Bytes> {
     let found = match value {
         None | Some(Value::Null) => return Ok(Bytes::new()),
@@ -20,7 +20,7 @@ pub(super) fn id(value: Option<&Value<'_>>, name: &str) -> Checked<Bytes> {
         .ok_or_else(|| format!("expected `{name}` as hexadecimal text or bytes, got `{}`", got()))
 }
 
-/// Returns an id of `N` bytes from hexadecimal digits whose leading zeros may be missing.
+/// Returns an id of `N` bytes from hexadecimal digits, possibly without leading zeros.
 pub(super) fn padded<const N: usize>(text: &str) -> Checked<Bytes> {
     let digits = format!("{text:0>width$}", width = 2 * N);
     let bytes = decode_hex(&digits).filter(|bytes| bytes.len() == N);
@@ -29,8 +29,8 @@ pub(super) fn padded<const N: usize>(text: &str) -> Checked<Bytes> {
         .ok_or_else(|| format!("expected an id of up to {} hexadecimal digits, got `{text}`", 2 * N))
 }
 
-/// Returns an id of `N` bytes, and whether it is the one that `text` spells. Any other text, a UUID apart, stands for an
-/// id that is always the same.
+/// Returns an id of `N` bytes for `text`, and `true` if the text is that id in hexadecimal digits. Hyphens of
+/// a UUID are removed. Any other text is hashed.
 pub(super) fn derived<const N: usize>(text: &str) -> (Bytes, bool) {
     let plain = text.replace('-', "");
     match decode_hex(&plain).filter(|bytes| bytes.len() == N) {

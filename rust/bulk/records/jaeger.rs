@@ -1,8 +1,8 @@
-//! Traces in Jaeger's JSON, as its API and its user interface give them out.
+//! Traces in Jaeger's JSON format, from its API and its user interface.
 //!
-//! Source: Jaeger 1 and 2, `internal/uimodel`: times are microseconds, tags have a type, and the process of a span is
-//! named beside the spans. What the tags of the mapping from OpenTelemetry to Jaeger say is put back where it was:
-//! <https://opentelemetry.io/docs/specs/otel/trace/sdk_exporters/jaeger/>.
+//! Source: Jaeger 1 and 2, `internal/uimodel`. Times are in microseconds, tags have a type, and the process
+//! of a span is listed next to the spans. Tags from the mapping of OpenTelemetry to Jaeger are converted
+//! back: <https://opentelemetry.io/docs/specs/otel/trace/sdk_exporters/jaeger/>.
 
 use base64::Engine as _;
 use bytes::Bytes;
@@ -15,7 +15,7 @@ use super::{Checked, EncodedSpan};
 use crate::otlp::proto::{self, KeyValue};
 use crate::time::NANOS_PER_MICRO;
 
-/// Returns the spans of `object` if it is a trace of Jaeger.
+/// Returns the spans of `object` if it is a Jaeger trace.
 pub(super) fn spans_of_trace(object: &Object<'_>) -> Option<Vec<Checked<EncodedSpan>>> {
     let (Some(_), Some(Value::List(spans))) = (member(object, "traceID"), member(object, "spans")) else {
         return None;
@@ -71,7 +71,7 @@ fn span_of(span: &Object<'_>, processes: &Object<'_>) -> Checked<EncodedSpan> {
     })
 }
 
-/// What tags say that has its own place in a span.
+/// The span fields that Jaeger stores in tags.
 #[derive(Default)]
 struct SaidByTags {
     kind: i32,
@@ -122,7 +122,8 @@ fn status_code(word: &str) -> i32 {
     }
 }
 
-/// Returns the parent of a span, the first of its own trace, and links to the other spans that it refers to.
+/// Returns the parent of a span, which is the first reference within its own trace, and links for the other
+/// references.
 fn references(span: &Object<'_>, trace_id: &Bytes) -> Checked<(Bytes, Vec<proto::span::Link>)> {
     let (mut parent, mut links) = (Bytes::new(), Vec::new());
     for reference in objects(member(span, "references")) {
@@ -170,7 +171,7 @@ fn event(log: &Object<'_>) -> Checked<proto::span::Event> {
     })
 }
 
-/// Returns tags as attributes, of the types that they say.
+/// Returns tags as attributes with their declared types.
 fn tags(list: Option<&Value<'_>>) -> Checked<Vec<KeyValue>> {
     let tag = |tag: &Object<'_>| {
         let value = member(tag, "value").cloned().unwrap_or(Value::Null);
@@ -180,7 +181,8 @@ fn tags(list: Option<&Value<'_>>) -> Checked<Vec<KeyValue>> {
     objects(list).map(tag).collect()
 }
 
-/// Returns the value of a tag. Integers that a number of JavaScript cannot hold are text there, as bytes are.
+/// Returns the value of a tag. Bytes, and integers that exceed the range of JavaScript numbers, are stored as
+/// text.
 fn typed<'a>(kind: &str, value: Value<'a>) -> Value<'a> {
     let parsed = match (kind, &value) {
         ("int64", Value::Text(text)) => text.parse().ok().map(Value::Int),

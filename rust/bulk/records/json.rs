@@ -11,26 +11,27 @@ use super::value::{Object, Value, member, take_list};
 use super::{Checked, EncodedSpan, RecordSpans, jaeger};
 use crate::error::{Error, Result};
 
-/// Returns the spans of one JSON document: a list of records, an object with such a list as `data`, or one record. A
-/// record is a span, an observation of Langfuse, or a trace of Jaeger or Langfuse with its spans.
+/// Returns the spans of one JSON document: a list of records, an object with such a list in `data`, or one
+/// record. A record is a span, an observation of Langfuse, or a trace of Jaeger or Langfuse with its spans.
 ///
 /// # Errors
-/// [`Error::Decode`] if it is not JSON; [`Error::Batch`] if there are more bytes than a batch can hold.
+/// [`Error::Decode`] if it is not JSON; [`Error::Batch`] if the bytes exceed the limit of a batch.
 pub fn spans_of_json(text: &[u8]) -> Result<RecordSpans> {
     let text = utf8(text)?;
     let records = if text.trim_start().starts_with('[') { list(text)? } else { members_of_document(text)? };
     spans_of(&records)
 }
 
-/// Returns the spans of records, or of documents, that stand on one line each; empty lines are skipped.
+/// Returns the spans of records or documents with one line each. Empty lines are skipped.
 ///
 /// # Errors
-/// As [`spans_of_json`]. Of several lines, one that is not JSON is rejected like a record.
+/// The errors of [`spans_of_json`]. If there are several lines, a line that is not JSON is rejected like a
+/// record.
 pub fn spans_of_json_lines(text: &[u8]) -> Result<RecordSpans> {
     let lines = utf8(text)?.split('\n').enumerate().filter(|(_, line)| !line.trim().is_empty());
     let (numbers, lines): (Vec<usize>, Vec<&str>) = lines.unzip();
     if let [document] = lines[..] {
-        // A document without line breaks, perhaps a long one: its records are read on all cores.
+        // A document without line breaks may be long, so its records are read on all cores.
         let mut spans = spans_of_json(document.as_bytes())?;
         spans.rejected.iter_mut().for_each(|(position, _)| *position = numbers[0]);
         return Ok(spans);
@@ -75,9 +76,9 @@ fn spans_of(records: &[&str]) -> Result<RecordSpans> {
     Ok(spans_of_each(records)?.0)
 }
 
-/// Returns the spans of records, and the number of spans of each.
+/// Returns the spans of records, and the number of spans per record.
 fn spans_of_each(records: &[&str]) -> Result<(RecordSpans, Vec<usize>)> {
-    /// Records that one thread reads at once.
+    /// The number of records that one thread reads at a time.
     const RECORDS_AT_ONCE: usize = 64;
     let parts = records.par_chunks(RECORDS_AT_ONCE).map(|records| {
         let mut counts = Vec::with_capacity(records.len());
@@ -117,7 +118,7 @@ fn spans_of_value(record: Value<'_>) -> Vec<Checked<EncodedSpan>> {
 
 fn span_of(object: Object<'_>) -> Checked<EncodedSpan> {
     let is_observation = langfuse::is_observation(object.iter().map(|(key, _)| key.as_ref()));
-    // A root may be written without the member that would name its parent.
+    // A root may lack the member for its parent.
     if is_observation || (member(&object, "traceId").is_some() && member(&object, "startTime").is_some()) {
         return Observation::of(object).into_span();
     }

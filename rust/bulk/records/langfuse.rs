@@ -1,4 +1,4 @@
-//! Observations that Langfuse exported, as the spans that its own SDK sends.
+//! Observations exported from Langfuse, converted to the spans that its own SDK sends.
 //!
 //! Source: the fields of its exports to blob storage (`snake_case`) and of its API (`camelCase`), Langfuse 3.
 
@@ -14,18 +14,19 @@ use super::{Checked, EncodedSpan};
 use crate::otlp::proto;
 use crate::time::NANOS_PER_MICRO;
 
-/// What a property becomes in a span, and the name of the attribute.
+/// The representation of a property in a span, with the attribute's name.
 #[derive(Debug, Clone, Copy)]
 enum PropertyUse {
-    /// A field of the span, or what only the code below knows.
+    /// A field of the span, or a property with its own code below.
     Field,
-    /// An attribute with the value as it is.
+    /// An attribute with the unchanged value.
     Plain(&'static str),
     /// An attribute with the text in lower case.
     Lowercase(&'static str),
-    /// An attribute with the text, or with JSON as text.
+    /// An attribute with the text; other values become JSON text.
     Text(&'static str),
-    /// An attribute for each member of an object, named below this one; with any other value one as for `Text`.
+    /// One attribute per member of an object, with this name as the prefix. Other values are treated like
+    /// `Text`.
     Members(&'static str),
     /// An attribute of the resource.
     Resource(&'static str),
@@ -69,7 +70,7 @@ pub(super) enum ObservationProperty {
     Release,
 }
 
-/// Every property, at its position: its names, and what it becomes.
+/// Every property at its own position, with its names and its representation.
 const PROPERTIES: [(ObservationProperty, &[&str], PropertyUse); 28] = [
     (ObservationProperty::Id, &["id"], PropertyUse::Field),
     (ObservationProperty::TraceId, &["trace_id", "traceId"], PropertyUse::Field),
@@ -137,7 +138,7 @@ const _: () = {
     }
 };
 
-/// What is said of a trace alone, in the names that it has there.
+/// Properties that belong to the trace, with their names in trace records.
 const OF_TRACE: [(ObservationProperty, &str); 6] = [
     (ObservationProperty::TraceName, "name"),
     (ObservationProperty::UserId, "userId"),
@@ -147,17 +148,17 @@ const OF_TRACE: [(ObservationProperty, &str); 6] = [
     (ObservationProperty::Environment, "environment"),
 ];
 
-/// Returns the property that `name` says; none if it says none.
+/// Returns the property with this name; `None` if the name is unknown.
 fn property_named(name: &str) -> Option<Named<ObservationProperty>> {
     property_of(PROPERTIES.iter().map(|(property, names, _)| (*property, *names)), name)
 }
 
-/// Whether a record with members of these names is an observation.
+/// Returns `true` if a record with these member names is an observation.
 pub(super) fn is_observation<'n>(names: impl IntoIterator<Item = &'n str>) -> bool {
     names.into_iter().any(|name| matches!(name, "parent_observation_id" | "parentObservationId"))
 }
 
-/// Returns the observations of a trace that was exported with them; none if `object` is no such trace.
+/// Returns the observations of a trace that was exported with them; `None` if `object` is not such a trace.
 pub(super) fn spans_of_trace(object: &mut Object<'_>) -> Option<Vec<Checked<EncodedSpan>>> {
     let observations = take_list(object, "observations")?;
     let inherited: Vec<_> =
@@ -166,7 +167,7 @@ pub(super) fn spans_of_trace(object: &mut Object<'_>) -> Option<Vec<Checked<Enco
         Value::Object(members) => {
             let mut observation = Observation::of(members);
             for (property, value) in &inherited {
-                // Whatever the observation says itself takes precedence.
+                // Values of the observation itself take precedence.
                 observation.set(Named { property: *property, position: usize::MAX }, (*value).clone());
             }
             observation.into_span()
@@ -176,7 +177,7 @@ pub(super) fn spans_of_trace(object: &mut Object<'_>) -> Option<Vec<Checked<Enco
     Some(spans.collect())
 }
 
-/// The values of an observation by their properties.
+/// The values of an observation by property.
 #[derive(Debug, Default)]
 pub(super) struct Observation<'a>(Properties<'a, { PROPERTIES.len() }>);
 
@@ -306,7 +307,7 @@ impl<'a> Record<'a> for Observation<'a> {
     }
 }
 
-/// Whether an exported value is one: what is not set is empty there.
+/// Returns `true` if an exported value is set. Unset values are exported as empty.
 fn is_present(value: &Value<'_>) -> bool {
     match value {
         Value::Null => false,

@@ -1,6 +1,6 @@
-//! Splits text into the JSON values in it: one on each line, or one over several lines.
+//! Splits text into its JSON values. A value may take one line or several lines.
 //!
-//! Each value is judged by itself, so that a damaged line does not keep the others out.
+//! Each value is checked individually, so that a damaged line does not affect the others.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// The members of OTLP messages, by the names of JSON and of protobuf, and the names of the signals.
+/// The members of OTLP messages, by their JSON and protobuf names, and the names of the signals.
 const SIGNALS: [([&str; 2], &str); 4] = [
     (["resourceSpans", "resource_spans"], "traces"),
     (["resourceMetrics", "resource_metrics"], "metrics"),
@@ -16,19 +16,19 @@ const SIGNALS: [([&str; 2], &str); 4] = [
     (["resourceProfiles", "resource_profiles"], "profiles"),
 ];
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-/// Maximum number of bytes that a rejection quotes.
+/// The maximum number of bytes that a rejection quotes.
 const MAX_QUOTED_BYTES: usize = 40;
-/// Maximum number of rejections that are listed; the others are counted.
+/// The maximum number of listed rejections. The others are counted.
 const MAX_LISTED_REJECTIONS: usize = 100;
-/// Maximum number of values of [`PartKind::Lines`].
+/// The maximum number of values in [`PartKind::Lines`].
 const MAX_LINES: usize = 16_384;
 
-/// A part of a text of JSON.
+/// A part of a JSON text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JsonPart {
     /// Its content.
     pub kind: PartKind,
-    /// The bytes of the part within the text.
+    /// The range of its bytes within the text.
     pub place: Range<usize>,
     /// The number of lines before it.
     pub line: usize,
@@ -41,11 +41,11 @@ pub enum PartKind {
     Otlp,
     /// An OTLP message of another signal, with the name of the signal.
     OtherSignal(&'static str),
-    /// Objects or lists, each on a line of its own, between empty lines.
+    /// Objects or lists with one line each, possibly between empty lines.
     Lines,
     /// An object or a list.
     Document,
-    /// Bytes that are not JSON, or a value that is no object or list, and the reason.
+    /// Bytes that are not JSON, or a value that is neither an object nor a list, with the reason.
     Rejected(String),
 }
 
@@ -54,16 +54,16 @@ pub enum PartKind {
 pub struct JsonSplit {
     /// The parts.
     pub parts: Vec<JsonPart>,
-    /// The number of bytes that were read. The others are the beginning of a value that may go on.
+    /// The number of bytes that were read. The others are the start of a value that may continue.
     pub used: usize,
-    /// The number of lines that end in the bytes that were read.
+    /// The number of lines that end in these bytes.
     pub lines: usize,
-    /// The number of rejections that are not among the parts.
+    /// The number of rejections that are not listed in the parts.
     pub unlisted: usize,
 }
 
-/// Returns the parts of `text`, whose beginning is the beginning of a line; `is_whole` says that its end is the end of the
-/// file.
+/// Returns the parts of `text`, which must start at the start of a line. `is_whole`: the text ends at the end
+/// of the file.
 pub fn split_json(text: &[u8], is_whole: bool) -> JsonSplit {
     let split = JsonSplit::default();
     let mut splitter = Splitter {
@@ -82,10 +82,10 @@ pub fn split_json(text: &[u8], is_whole: bool) -> JsonSplit {
 struct Splitter<'a> {
     text: &'a [u8],
     is_whole: bool,
-    /// The beginning of the present line.
+    /// The start of the current line.
     line_start: usize,
-    /// How many more bytes may be read in vain to find the end of a value in later lines: lines that each begin a value
-    /// without an end must not each be read to the end of the text.
+    /// The remaining number of bytes that may be read in vain to find the end of a value in later lines.
+    /// Otherwise a text in which each line starts an unfinished value would be read to its end for each line.
     unbounded_bytes: usize,
     /// The number of rejections among the parts.
     listed: usize,
@@ -95,7 +95,7 @@ struct Splitter<'a> {
 }
 
 impl Splitter<'_> {
-    /// Reads the next value of a line, or the end of the line. Returns false at the end of the text.
+    /// Reads the next value of a line, or the end of the line. Returns `false` at the end of the text.
     fn step(&mut self) -> bool {
         let start = self.split.used;
         let end = memchr::memchr(b'\n', &self.text[start..]).map(|length| start + length);
@@ -129,7 +129,7 @@ impl Splitter<'_> {
         true
     }
 
-    /// Adds a value on a line that ends at `end`, and goes on behind it.
+    /// Adds a value on a line that ends at `end`, and continues after it.
     fn value(&mut self, kind: PartKind, place: Range<usize>, end: usize) {
         let value = &self.text[place.clone()];
         let is_line = !value.contains(&b'\n') && self.text[self.line_start..end].trim_ascii() == value;
@@ -138,7 +138,7 @@ impl Splitter<'_> {
             Err(_) => PartKind::Rejected("expected JSON in UTF-8".to_owned()),
         };
         let rest = self.text[place.end..end].trim_ascii_start();
-        // Elements of a list that lost its beginning or its end are separated by commas.
+        // Elements of an incomplete list are separated by commas.
         let rest = rest.strip_prefix(b",").unwrap_or(rest);
         match self.split.parts.last_mut() {
             Some(last)
@@ -160,7 +160,8 @@ impl Splitter<'_> {
         }
     }
 
-    /// Reads a value that begins at `start` in a line that ends at `end`, and does not end there because of `error`.
+    /// Reads a value that starts at `start` in a line that ends at `end`. Because of `error`, the value does
+    /// not end in that line.
     fn over_lines(&mut self, start: usize, end: usize, error: &serde_json::Error) -> bool {
         let rest = &self.text[start..];
         let found = (self.unbounded_bytes > 0).then(|| value_of(rest));
@@ -178,7 +179,7 @@ impl Splitter<'_> {
             Some(_) => rest.len(),
             None => 0,
         };
-        // The value, or the line that shows its damage, goes on.
+        // The value may continue, and so may the line that shows its damage.
         if read == rest.len() && !self.is_whole {
             return false;
         }
@@ -192,8 +193,8 @@ impl Splitter<'_> {
         true
     }
 
-    /// Skips lines up to `end` that belong to a damaged value: those that are indented deeper than its beginning, or end
-    /// something.
+    /// Skips lines up to `end` that belong to a damaged value. The value ends before a line that starts an
+    /// object or a list and is not indented deeper.
     fn skip_inner_lines(&mut self, indent: usize, end: usize) {
         while self.split.used < end.min(self.text.len()) {
             let line = &self.text[self.split.used..];
@@ -240,12 +241,12 @@ fn without_mark(line: &[u8]) -> &[u8] {
     line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line)
 }
 
-/// Returns the end of a line of `text`, from 1.
+/// Returns the end of a line of `text`. Lines are numbered from 1.
 fn end_of_line(text: &[u8], line: usize) -> usize {
     memchr::memchr_iter(b'\n', text).nth(line.saturating_sub(1)).unwrap_or(text.len())
 }
 
-/// Returns the text of an error with its column, without its line: that is counted in the file.
+/// Returns the text of an error with its column. The line is omitted, because it is counted in the file.
 fn describe(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let position = format!(" at line {} column {}", error.line(), error.column());
@@ -255,7 +256,7 @@ fn describe(error: &serde_json::Error) -> String {
     }
 }
 
-/// The result of reading the value that a text begins with.
+/// The result of reading the first value of a text.
 enum Found {
     /// Its content and its length.
     Value(PartKind, usize),

@@ -1,6 +1,6 @@
-//! Spans that other programs exported, as records of named values: rows of Arrow columns, or JSON objects.
+//! Spans exported by other programs, as records of named values: rows of Arrow columns, or JSON objects.
 //!
-//! Every record becomes an encoded OTLP span, which an import then checks like one that was sent.
+//! Every record becomes an encoded OTLP span. An import then checks it like a received span.
 //!
 //! ```text
 //! rows of columns -> values \
@@ -29,24 +29,24 @@ pub use lines::{JsonPart, JsonSplit, PartKind, split_json};
 /// The spans of some records.
 #[derive(Debug)]
 pub struct RecordSpans {
-    /// The encoded spans, as the columns of [`super::span_schema`] that an import reads.
+    /// The encoded spans, as the import columns of [`super::span_schema`].
     pub batch: RecordBatch,
-    /// The position of each record that is no span, and why. Of records on lines of their own it is the number of lines before
-    /// the record.
+    /// The position and reason of each invalid record. For records with one line each, the position is the
+    /// number of lines before the record.
     pub rejected: Vec<(usize, String)>,
-    /// How many spans there are, the rejected ones included.
+    /// The number of spans, including rejected ones.
     pub count: usize,
 }
 
-/// A value, or why a record is no span.
+/// A value, or the reason why a record is not a span.
 type Checked<T> = std::result::Result<T, String>;
 
-/// A span, encoded as OTLP, with what it shares with others.
+/// A span encoded as OTLP, with its shared parts.
 #[derive(Debug, Default, Clone)]
 struct EncodedSpan {
     span: Vec<u8>,
     resource: Vec<u8>,
     scope: Vec<u8>,
-    /// When its trace was first received, in microseconds since 1970.
+    /// The time when its trace was first received, in microseconds since 1970.
     created_at: Option<i64>,
 }

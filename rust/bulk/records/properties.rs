@@ -1,20 +1,20 @@
-//! The properties of a record: what its values are, by their names.
+//! The properties of a record, identified by the names of its values.
 
 use std::array;
 
 use super::value::Value;
 use super::{Checked, EncodedSpan};
 
-/// A property that a name says, and the position of the name among those of the property.
+/// A property, and the position of the name among the names of the property.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Named<P> {
     pub(super) property: P,
     pub(super) position: usize,
 }
 
-/// Returns the property that `name` says; none if it says none.
+/// Returns the property with this name; `None` if the name is unknown.
 ///
-/// `properties`: the names of each, in order of precedence.
+/// `properties`: the names of each property, in order of precedence.
 pub(super) fn property_of<P>(
     properties: impl IntoIterator<Item = (P, &'static [&'static str])>,
     name: &str,
@@ -36,7 +36,7 @@ impl<const N: usize> Default for Properties<'_, N> {
 }
 
 impl<'a, const N: usize> Properties<'a, N> {
-    /// Sets a property by the name at this position, unless another name of the property takes precedence.
+    /// Sets a property by its name at this position, unless a name with higher precedence has set it.
     pub(super) fn set(&mut self, property: usize, position: usize, value: Value<'a>) {
         let slot = &mut self.0[property];
         if slot.as_ref().is_none_or(|(better, _)| position < *better) {
@@ -53,21 +53,21 @@ impl<'a, const N: usize> Properties<'a, N> {
     }
 }
 
-/// A record whose values are known by their names.
+/// A record with named values.
 pub(super) trait Record<'a>: Default {
-    /// What a name says.
+    /// The meaning of a name.
     type Name: Copy + Sync;
 
-    /// Returns what `name` says; none if it says nothing of a span.
+    /// Returns the meaning of `name`; `None` if the name is unknown.
     fn name_of(name: &'a str) -> Option<Self::Name>;
 
-    /// Sets what `name` says, unless another name of the same takes precedence.
+    /// Sets the value of `name`, unless a name with higher precedence has set it.
     fn set(&mut self, name: Self::Name, value: Value<'a>);
 
-    /// Returns the record as a span.
+    /// Converts the record to a span.
     ///
     /// # Errors
-    /// Why it is none.
+    /// The reason why it is not a span.
     fn into_span(self) -> Checked<EncodedSpan>;
 }
 
@@ -91,7 +91,7 @@ mod tests {
                 }
             }
             for (property, names) in NAMES {
-                // Of values of one name, the first one.
+                // Among several values with one name, the first one wins.
                 let expected = names.iter().find_map(|known| values.iter().find(|(name, _)| name == known));
                 let expected = expected.map(|(_, value)| Value::Int(*value));
                 prop_assert_eq!(properties.get(property), expected.as_ref());

@@ -1,4 +1,4 @@
-//! A value of a record, and its forms in OTLP and in JSON.
+//! A value of a record, and its OTLP and JSON forms.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,7 +10,7 @@ use super::Checked;
 use crate::otlp::proto::{AnyValue, ArrayValue, KeyValue, KeyValueList, any_value};
 use crate::time::parse_instant;
 
-/// A value, which borrows what it can from the text or the columns that it was read from.
+/// A value, which borrows from the source text or columns where possible.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Value<'a> {
     Null,
@@ -26,12 +26,12 @@ pub(super) enum Value<'a> {
 /// The members of an object, in order.
 pub(super) type Object<'a> = Vec<(Cow<'a, str>, Value<'a>)>;
 
-/// Returns the value of a member; none if it is missing or null.
+/// Returns the value of a member; `None` if it is missing or null.
 pub(super) fn member<'o, 'a>(object: &'o Object<'a>, name: &str) -> Option<&'o Value<'a>> {
     object.iter().find(|(key, _)| key == name).map(|(_, value)| value).filter(|value| **value != Value::Null)
 }
 
-/// Takes the values of a member that is a list; none if there is no such member.
+/// Takes the values of a list member; `None` if there is no such member.
 pub(super) fn take_list<'a>(object: &mut Object<'a>, name: &str) -> Option<Vec<Value<'a>>> {
     let (_, value) = object.iter_mut().find(|(key, _)| key == name)?;
     match value {
@@ -41,7 +41,7 @@ pub(super) fn take_list<'a>(object: &mut Object<'a>, name: &str) -> Option<Vec<V
 }
 
 impl Value<'_> {
-    /// Returns a text, if this is one.
+    /// Returns the text; `None` for other values.
     pub(super) fn text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
@@ -49,7 +49,8 @@ impl Value<'_> {
         }
     }
 
-    /// Returns an instant in nanoseconds since 1970: a count of them, or ISO 8601; without an offset it is in UTC.
+    /// Returns an instant in nanoseconds since 1970, from a number of nanoseconds or an ISO 8601 text. A text
+    /// without an offset is in UTC.
     pub(super) fn nanos(&self, name: &str) -> Checked<u64> {
         let found = match self {
             Self::Int(count) => u64::try_from(*count).ok(),
@@ -61,7 +62,7 @@ impl Value<'_> {
         })
     }
 
-    /// Returns the value as OTLP has it.
+    /// Converts the value to OTLP.
     pub(super) fn into_otlp(self) -> AnyValue {
         let value = match self {
             Self::Null => None,
@@ -82,7 +83,7 @@ impl Value<'_> {
         AnyValue { value }
     }
 
-    /// Returns a text as it is, nothing of null, and anything else as JSON.
+    /// Returns a text unchanged, an empty text for null, and any other value as JSON.
     pub(super) fn plain_text(&self) -> Cow<'_, str> {
         match self {
             Self::Null => Cow::default(),
@@ -91,7 +92,7 @@ impl Value<'_> {
         }
     }
 
-    /// Returns the value, borrowing nothing.
+    /// Returns the value without borrowed data.
     pub(super) fn into_owned<'other>(self) -> Value<'other> {
         match self {
             Self::Null => Value::Null,
@@ -119,7 +120,7 @@ pub(super) fn attribute(key: impl Into<String>, value: Value<'_>) -> KeyValue {
     KeyValue { key: key.into(), value: Some(value.into_otlp()), key_strindex: 0 }
 }
 
-/// The value in a message of an error.
+/// Formats the value for error messages.
 impl fmt::Display for Value<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const MAX_CHARS: usize = 100;
@@ -159,7 +160,7 @@ impl<'de> Visitor<'de> for ValueVisitor {
     }
 
     fn visit_u64<E: Error>(self, number: u64) -> Result<Value<'de>, E> {
-        // OTLP has no integers beyond 64 bits with a sign.
+        // OTLP has only signed 64-bit integers.
         Ok(i64::try_from(number).map_or_else(|_| Value::Text(number.to_string().into()), Value::Int))
     }
 
@@ -192,7 +193,7 @@ impl<'de> Visitor<'de> for ValueVisitor {
     }
 }
 
-/// The name of a member, borrowed unless it holds escapes.
+/// The name of a member, borrowed unless it has escapes.
 struct Key<'a>(Cow<'a, str>);
 
 impl<'de> Deserialize<'de> for Key<'de> {

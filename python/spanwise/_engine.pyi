@@ -611,9 +611,8 @@ class TraceStore:
     def open(url: str, options: bytes | None = None, progress: Progress | None = None) -> TraceStore:
         """Opens the store at `url` for writing, creating it if necessary. `options` is a JSON object.
 
-        `url` is the URL of a bucket, the folder of a store, or the data folder of a service, whose store is in
-        `traces`. A new or empty folder becomes the folder of a store. Every method that takes a store interprets `url`
-        in this way.
+        `url` is the URL of a bucket, the folder of a store, or the data folder of a service with a store in `traces`. A
+        new or empty folder becomes the folder of a store. Every method that takes a store interprets `url` in this way.
 
         `progress` counts the objects that are read, and later the traces of `delete` and `compact`.
 
@@ -831,7 +830,7 @@ class TraceStore:
     def import_spans(self, stream: _ArrowStream, source: str = "") -> bytes:
         """Imports the spans of a stream of Arrow record batches. Returns a report as JSON.
 
-        Repeating an interrupted import with the same `source` and batches resumes it.
+        An interrupted import resumes if it is repeated with the same `source` and batches.
 
         Raises:
             BatchError: the data is invalid, or lacks a column. PyArrow batches are validated in full before they are
@@ -934,8 +933,8 @@ def otlp_spans(body: bytes, content_type: str) -> tuple[Any, int, str]:
     """Decodes an OTLP message of any size, without validating it.
 
     Returns:
-        Its spans as an Arrow record batch with the columns of an import, the number of spans that could not be decoded,
-        and the reason of the first of them.
+        Its spans as an Arrow record batch with the columns of an import, the number of undecodable spans, and the
+        reason of the first.
     """
 
 def columns_read(names: Sequence[str]) -> list[str]:

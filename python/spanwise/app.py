@@ -153,7 +153,7 @@ class Service:
         to open the store and receives a 503 with `Retry-After`.
 
         Raises:
-            ConfigurationError: a setting is not usable, or authorization is on and there is no usable key.
+            ConfigurationError: a setting is not usable, or authorization is on without a usable key.
         """
         return build_application(self._backend, self._lifespan)
 

@@ -22,9 +22,9 @@ MEBIBYTE = 1024 * 1024
 MMAP_THRESHOLD_BYTES = MEBIBYTE
 """Blocks of this size or more are mapped separately, and unmapped as soon as they are freed."""
 HEAPS, HEAPS_PER_PROCESSOR = 64, 8
-"""The number of heaps is at least 64 and at least eight per processor, more than there are threads. Threads that share
-a heap wait for each other every few allocations. By default, the C library has only eight heaps per processor.
-"""
+"""The number of heaps is at least 64 and at least eight per processor, which exceeds the number of threads. Threads
+that share a heap wait for each other every few allocations. By default, the C library has only eight heaps per
+processor."""
 TRIM_THRESHOLD_BYTES = 8 * MEBIBYTE
 """Free memory that may remain at the end of a heap."""
 POLL_SECONDS = 0.25

@@ -1,6 +1,6 @@
 """Metric types, and the text format that Prometheus reads.
 
-Metrics are updated on the event loop only, so nothing here locks.
+Metrics are updated on the event loop only, so they need no locks.
 Source: Prometheus, "Text-based format", version 0.0.4.
 """
 

@@ -91,7 +91,7 @@ def _mode_of(path: Path) -> int | None:
 
 
 def _descriptor_of(path: Path) -> int | None:
-    """Returns the open descriptor of this process that a path names; None if it names none.
+    """Returns the open descriptor of this process that a path names; None if it names another file.
 
     Opening such a path again fails for a socket, and truncates a file that a shell appends to.
     """

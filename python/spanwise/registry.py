@@ -40,7 +40,7 @@ class Registry:
 
     @property
     def hosts(self) -> bool:
-        """Returns whether the registry has any entry."""
+        """Returns whether the registry has entries."""
         return any(self._entries.values())
 
     def count(self, kind: Kind) -> int:

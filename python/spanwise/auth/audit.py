@@ -39,7 +39,7 @@ class AuditDecision(StrEnum):
 
 
 class AuditEvent(Struct, frozen=True, kw_only=True):
-    """One decision, as it is logged.
+    """One logged decision.
 
     Attributes:
         sub: the verified user id; None if the request is unauthenticated.

@@ -1,6 +1,6 @@
 """The configuration of authorization, in code and by settings.
 
-The field names are those of existing programs. Source: `docs/reference/tokens.md#verification`.
+The field names match existing programs. Source: `docs/reference/tokens.md#verification`.
 """
 
 from __future__ import annotations

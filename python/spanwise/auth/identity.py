@@ -116,7 +116,7 @@ class Identity:
 
 
 EVERYONE = Identity(user_id=None, is_admin=True, is_isolated=False)
-"""The caller if authorization is off. It may do everything; nothing about it is verified."""
+"""The caller if authorization is off. It may do everything and is not verified."""
 
 
 def bearer_token(authorization: Sequence[str]) -> str:

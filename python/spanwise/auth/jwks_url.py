@@ -1,6 +1,6 @@
 """A JWKS at a URL of an identity provider, refreshed in the background.
 
-Only a request whose token names an unknown key waits for the provider. Such requests share one fetch, and at most one
+A request waits for the provider only if its token names an unknown key. Such requests share one fetch, and at most one
 fetch starts per second. If the provider is unreachable, the last valid keys stay in use.
 """
 

@@ -80,7 +80,7 @@ class KeySet:
 
 
 def is_empty_jwks(source: bytes) -> bool:
-    """Returns whether a JWKS has no keys at all. The JWKS must be valid."""
+    """Returns whether a valid JWKS has no keys."""
     return not read_object(source.removeprefix(codecs.BOM_UTF8))["keys"]
 
 

@@ -1,6 +1,6 @@
 """Divides processor time of the event loop among callers, above all among unauthenticated ones.
 
-All callers share the event loop, so a flood of requests or frames would delay everybody. A budget is a part of one
+All callers share the event loop, so a flood of requests or frames would delay every caller. A budget is a part of one
 core, divided among callers. Each step of work is measured and charged. A caller over its share waits or is rejected.
 
 Work for unauthenticated callers takes its time from one such budget, divided among addresses:
@@ -187,7 +187,7 @@ class ProcessorMeter:
     def move(self, budget: ProcessorBudget, caller: str) -> None:
         """Charges another caller from now on, and gives back the time charged so far.
 
-        A connection of a known caller costs its address nothing, as a request does.
+        Like a request, a connection of a known caller is not charged to its address.
         """
         self.give_back()
         self._budget, self._caller = budget, caller

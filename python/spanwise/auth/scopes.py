@@ -86,7 +86,7 @@ def allows(scopes: frozenset[str], need: Need | None, resource_id: str | None = 
 
     Args:
         scopes: the scopes of the caller.
-        need: the required permission; None if the route is not in the route table, which is always refused.
+        need: the required permission; None if the route is not in the route table, and then refused.
         resource_id: the id of the requested resource; None if all resources are requested. A scope limited to one
             resource never grants all.
     """

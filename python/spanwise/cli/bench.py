@@ -91,7 +91,7 @@ def command(**options: object) -> None:
 
 
 def _expect_regular_file(report: object) -> None:
-    """Exits with an error unless the report is a regular file, because its figures are written beside it."""
+    """Exits with an error unless the report is a regular file, because figures are written to the same folder."""
     if isinstance(report, Path) and report.exists() and not report.is_file():
         raise click.ClickException(
             f"expected a regular file for --report, got `{report}`: figures are written beside it"

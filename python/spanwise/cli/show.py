@@ -49,7 +49,7 @@ def command(given: tuple[str, ...], url: str | None, token: str | None, *, as_js
 
 
 def _served(remote: Remote, trace_id: str, *, is_named: bool) -> bytes:
-    """Returns a trace of a running service. Reads the configured folder if no service was named and none responds."""
+    """Returns a trace from the service. Without `--url` and a running service, reads the configured folder."""
     try:
         with remote.open(f"/traces/{quote(trace_id, safe='')}") as response:
             return response.read()

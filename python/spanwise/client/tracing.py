@@ -70,7 +70,7 @@ def configure(url: str = DEFAULT_URL, token: str | None = None, *, service_name:
 
 @contextmanager
 def trace_context(*, session_id: str | None = None, user_id: str | None = None) -> Iterator[None]:
-    """Sets the session and user of spans that start inside the block, in this thread or task and in those it starts.
+    """Sets the session and user of spans that start inside the block, in this thread or task and its children.
 
     Contexts nest: a missing value is inherited from the outer context.
 

@@ -38,7 +38,7 @@ class Agent(Described):
         self._takes_call = takes_call(run, 2)
 
     def initialize(self) -> None:
-        """Does nothing: an agent needs no preparation."""
+        """Does nothing, because an agent needs no preparation."""
 
     def describe(self) -> dict[str, Any]:
         """Returns the member `model`, if the agent names a model."""

@@ -25,7 +25,7 @@ _NAMES = ("id", "tool_call_id", "step_id", "step_name", "step_index")
 
 
 class _MissingMemberError(AnswerError, KeyError):
-    """A component reads a missing member of an answer."""
+    """An answer lacks a member that a component reads."""
 
     __str__ = Exception.__str__
 
@@ -97,7 +97,7 @@ def _assign(requirements: Sequence[Requirement], answers: Sequence[Answer]) -> l
     """Returns one answer for each requirement; None where it is missing.
 
     Raises:
-        BadRequestError: an answer belongs to no requirement, or two belong to the same.
+        BadRequestError: an answer belongs to no requirement, or two answers belong to one.
     """
     assigned: list[Answer | None] = [None] * len(requirements)
     unnamed = []

@@ -128,7 +128,7 @@ class Call:
 
     Attributes:
         message: the message.
-        run_id: the id of this call; a team's member and a workflow's step have run ids of their own.
+        run_id: the id of this call; a team's member and a workflow's step have separate run ids.
         session_id: the session of the run.
         user_id: the caller; verified if authorization is on, otherwise from the request form.
         session_state: the session's state; changes are stored when the run ends.

@@ -1,4 +1,4 @@
-"""Records for damaged rows. They show the row's identity, and none of its contents."""
+"""Records for damaged rows. They show the identity of the row but not its contents."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class _AgnoMessage(NamedTuple):
     role: str
     content: str = ""
     tool_call_id: str = ""
-    """The id of the call whose result this message has."""
+    """The id of the tool call that returned this message."""
     call: _ToolCall | None = None
 
     def as_json(self) -> dict[str, object]:

@@ -118,7 +118,7 @@ def end_fronts(settings: Settings) -> int:
             try:
                 ray.get(stopped, timeout=settings.drain_seconds + STOP_SECONDS + LOOK_SECONDS)
             except RayError:
-                # Ending it loses nothing, because acknowledged data is durable.
+                # It may be ended anyway, because acknowledged data is durable.
                 continue
             finally:
                 end_process(process)

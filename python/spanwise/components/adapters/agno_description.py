@@ -116,7 +116,7 @@ def _changed(own: object, defaults: Mapping[str, object]) -> dict[str, Any]:
 
 
 def _describe_tool(tool: object) -> Iterator[dict[str, Any]]:
-    """Yields the functions of a tool. A toolkit has several; a tool that connects to a server has none until a run."""
+    """Yields the functions of a tool. A toolkit has several. A tool that connects to a server has no functions yet."""
     if isinstance(tool, dict):
         yield _plain(tool)
     elif isinstance(tool, Toolkit):

@@ -33,7 +33,7 @@ _EVENTS: dict[type, dict[str, Any]] = {
     },
 }
 _OWN_MEMBERS = {"created_at", "event"}
-"""The members of an event that a run output lacks, or uses for something else."""
+"""The members of an event that a run output lacks or uses differently."""
 
 
 def ending_event(output: RunOutputs) -> tuple[str, dict[str, Any]] | None:

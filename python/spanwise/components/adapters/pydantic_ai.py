@@ -67,7 +67,7 @@ class _PydanticAgent(Adapted):
         self.model = model.model_name if isinstance(model, Model) else model
 
     def initialize(self) -> None:
-        """Does nothing: the agent needs no preparation."""
+        """Does nothing, because the agent needs no preparation."""
 
     def describe(self) -> dict[str, Any]:
         """Returns the member `model`, if the agent has a model."""

@@ -1,4 +1,4 @@
-# `make help` lists the targets. CONTRIBUTING.md says how to work with them.
+# `make help` lists the targets. CONTRIBUTING.md explains them.
 
 PYTHON ?= python3
 VENV := .venv
@@ -15,11 +15,11 @@ DEMO_LOCK := requirements-demo.lock
 PROGRAM := $(shell find python -type f -not -name '*.so' -not -path '*/__pycache__/*') pyproject.toml
 RUST := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-# Both builds of the engine are python/spanwise/_engine.abi3.so. The stamp that exists says which one it is.
+# Both builds of the engine are python/spanwise/_engine.abi3.so. The existing stamp tells which one it is.
 DEBUG := $(VENV)/.engine-debug
 RELEASE := $(VENV)/.engine-release
 
-# The oldest supported agno, and the last of its second major version; the environment has the newest.
+# The oldest supported agno, and the last release of its second major version. The environment has the newest.
 OLDEST_AGNO := 2.7.2
 MIDDLE_AGNO := 2.9.0
 AGNO_TESTS := tests/unit/components/test_adapters.py tests/unit/traces/test_agno_database.py \
@@ -29,12 +29,12 @@ AGNO_TESTS := tests/unit/components/test_adapters.py tests/unit/traces/test_agno
 # Two test files at a time: most of their time is waiting for services.
 PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
-# The user interface is built with npm, and its build is committed: nothing but `ui` and `ui-check` needs Node.
+# npm builds the user interface, and the build is committed. Only `ui` and `ui-check` need Node.
 NPM := $(shell command -v npm)
 UI_PACKAGES := ui/node_modules/.package-lock.json
 UI_SCRATCH := target/ui
 
-# What `make check` is narrowed to: a path of Python tests, or a filter of Rust test names.
+# Narrows `make check` to a path of Python tests, or to a filter of Rust test names.
 T ?=
 
 .DEFAULT_GOAL := help
@@ -65,19 +65,20 @@ test: ## The gate, which CI runs: everything but `test-slow`
 	@$(MAKE) --no-print-directory lint types docs rust python browser oldest-agno lowest wheel-test audit $(if $(NPM),ui-check)
 	$(if $(NPM),,@echo "make test: npm is not installed, so ui-check was left out.")
 
-# cargo-deny is compiled from source, for nobody ships a current one: that is why it is not in the gate. Its result
-# depends on Cargo.lock and deny.toml alone; CI runs it after the gate.
+# cargo-deny is not in the gate because it must be compiled from source: no current binary is published. Its result
+# depends only on Cargo.lock and deny.toml. CI runs it after the gate.
 test-slow: $(RELEASE) crates agno-$(MIDDLE_AGNO) ## Full counts of kills, fuzzed inputs and mutations, and cargo-deny: two hours
 	$(BIN)/python -m pytest -m slow
 	$(BIN)/python -m pytest -m slow tests/browser
 	FUZZ_SECONDS=60 OPENING_KILLS=500 POWER_LOSS_SEEDS=10000 BIT_FLIPS=1000 TEXT_CASES=100000 SAID_CASES=4000 SPAN_CASES=1000 MERGE_CASES=2000 cargo test --profile thorough --quiet
 	cargo test --profile thorough --quiet for_a_minute -- --ignored
 
-# The demo runs the wheel, in an environment of its own with the thirty packages that running needs, not the developers'
-# hundred and eighty. Cargo's output is shown, because it says what is compiled and how far that is. Once it has finished, maturin
-# still strips the engine and packs the wheel, so the sign of life names the wheel.
-# Runs a command, and says every eight seconds that it is still at it: pip and the last crates are silent for minutes. It
-# ends with the shell that started it, also after Ctrl-C.
+# The demo runs the wheel in its own environment with the 30 packages that it needs instead of the developers' 180.
+# Cargo's output is shown because it reports the progress. After Cargo, maturin strips the engine and packs the wheel, so
+# the progress message names the wheel.
+
+# Runs a command and prints a progress message every eight seconds, because pip and the last crates are silent for minutes.
+# The loop ends with the shell that started it, also after Ctrl-C.
 define alive
 @began=$$(date +%s); made=$$$$; \
 	while sleep 8 > /dev/null && kill -0 $$made 2> /dev/null; do echo "     still $(1), after $$(($$(date +%s) - began)) s"; done & beat=$$!; \
@@ -165,8 +166,8 @@ agno-%: $(RELEASE)
 	PYTHONPATH=target/$@ $(BIN)/python -c 'import agno, sys; sys.exit("target/$@" not in agno.__file__)'
 	PYTHONPATH=target/$@ $(PYTEST) $(AGNO_TESTS)
 
-# Every dependency at its lower bound, in an environment of its own. What they bring themselves is of today. Left out is
-# the test that the description of the API is the committed one: older versions of msgspec order its schemas differently.
+# Every dependency at its lower bound, in a separate environment. Indirect dependencies are current. The test of the
+# committed API description is skipped, because older versions of msgspec order its schemas differently.
 lowest: $(RELEASE) ## Unit tests with the lowest versions of the dependencies that pyproject.toml allows
 	mkdir -p $(LOWEST)
 	$(BIN)/uv pip compile pyproject.toml --all-extras --group test --resolution lowest-direct --python-version 3.11 \
@@ -177,7 +178,7 @@ lowest: $(RELEASE) ## Unit tests with the lowest versions of the dependencies th
 		-W 'ignore:The anyio.abc.BlockingPortal alias:DeprecationWarning' \
 		--deselect tests/unit/ui/test_sources.py::test_its_openapi_document_is_current
 
-# An abi3 wheel for every Python from 3.11 on; maturin finds the manylinux tag that it satisfies.
+# An abi3 wheel for every Python from 3.11 on. maturin determines the manylinux tag.
 wheel: $(PACKAGES) ## Build the wheel and the source distribution into target/wheels
 	rm -rf target/wheels
 	$(BIN)/maturin build --release --quiet --out target/wheels

@@ -42,7 +42,7 @@ IMPERATIVES = {
 
 
 def problem_of(subject: str) -> str | None:
-    """Returns the fault of a subject with its remedy, or `None`."""
+    """Returns the fault of a subject and its remedy; `None` for a valid subject."""
     if subject.startswith(WRITTEN_BY_GIT):
         return None
     form = FORM.match(subject)

@@ -7,14 +7,14 @@ CHANGELOG = Path(__file__).parents[1] / "CHANGELOG.md"
 
 
 def section_of(changelog: str, version: str) -> str:
-    """Returns what stands below the heading `## <version>`, which a date may follow.
+    """Returns the text below the heading `## <version>`, which may also have a date.
 
     Args:
         changelog: a text in the format of Keep a Changelog.
         version: the version, without `v` and brackets.
 
     Raises:
-        LookupError: there is no such heading, or nothing below it.
+        LookupError: the heading does not exist, or its section is empty.
     """
     for section in f"\n{changelog}".split("\n## ")[1:]:
         heading, _, text = section.partition("\n")

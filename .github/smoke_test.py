@@ -1,4 +1,4 @@
-"""Uses an installed Spanwise as a library: what its wheel does on every system, Windows included."""
+"""Uses an installed Spanwise as a library, with the features that its wheel has on every system, including Windows."""
 
 import sys
 

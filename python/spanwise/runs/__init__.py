@@ -1,4 +1,4 @@
-"""Runs of components: started, followed, paused, resumed, cancelled, and stored with their events."""
+"""Runs of components: start, subscription, pause, resumption, cancellation, and storage with their events."""
 
 from spanwise.runs.active_run import ActiveRun, RunEvent
 from spanwise.runs.request import RunRequest

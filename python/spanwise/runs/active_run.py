@@ -1,4 +1,4 @@
-"""A run in progress: its latest events in memory, for all subscribers, and the signals that end it."""
+"""A run in progress: its latest events in memory, shared by all subscribers, and the signals that end it."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 MAX_EVENTS = 10_000
 MAX_BYTES = 16 * 1024 * 1024
-"""Events of one run in memory; subscribers that are further behind read from the database."""
+"""Event bytes of one run in memory. Subscribers that are further behind read from the database."""
 MAX_CHUNK_BYTES = 256 * 1024
-"""Events that one subscriber holds while it waits for a slow reader; a single event may be larger."""
+"""Event bytes that one subscriber holds while it waits for a slow reader. A single event may be larger."""
 
 MAX_TAIL_EVENTS = 256
 MAX_TAIL_BYTES = 64 * 1024
-"""Events of an ended run that stay in memory for subscribers that are not far behind, and of any run whose caller is at
-its share of the budget. A subscriber then holds no more than this either."""
+"""Event bytes kept in memory for nearby subscribers, of an ended run or of any run whose caller is at its share. A
+subscriber then holds at most this much too."""
 
 _encoder = msgspec.json.Encoder()
 
@@ -49,19 +49,19 @@ class RunEvent(Struct, frozen=True):
 
 
 class ActiveRun:
-    """One run from its start, or from its resumption, to its end or pause.
+    """One run from its start or resumption to its end or pause.
 
     Attributes:
         run_id: its id.
         session: the session it belongs to.
         first_index: the index of its first event; greater than 0 if it resumes after a pause.
         next_index: the index of the next event.
-        result: its result, once it ended.
-        error: what the component raised, once it ended so.
-        rejected: why the component did not take the answers, so that the run paused again.
-        is_cancelled: whether a caller cancelled it.
-        is_interrupted: whether the service shuts down before it ended.
-        result_events: the events that become part of its result, as JSON: all but the pieces of text.
+        result: its result; None before the end.
+        error: the error that the component raised; None without an error.
+        rejected: why the component rejected the answers, so that the run paused again.
+        is_cancelled: True if a caller cancelled it.
+        is_interrupted: True if the service shut down before it ended.
+        result_events: the events that become part of its result, as JSON: all except pieces of text.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class ActiveRun:
             ids: the id of the run and the key of its session.
             first_index: the index of its first event.
             writer: stores its events.
-            keeps_events: whether its result includes its events.
+            keeps_events: True if its result includes its events.
         """
         self.run_id, self.session = ids
         self.first_index = first_index
@@ -104,7 +104,7 @@ class ActiveRun:
 
     @property
     def has_ended(self) -> bool:
-        """Returns whether its last event was published."""
+        """Returns True if its last event was published."""
         return self._ended.is_set()
 
     def emit(self, event: dict[str, Any]) -> None:
@@ -112,7 +112,8 @@ class ActiveRun:
         if self._loop is _running_loop():
             self._emit(event)
         else:
-            body = _encoder.encode(event)  # the thread may change the event, and should see an encoding error
+            # the thread may change the event later, and an encoding error should be raised in it
+            body = _encoder.encode(event)
             self._loop.call_soon_threadsafe(self._emit, msgspec.json.decode(body))
 
     def _emit(self, event: dict[str, Any]) -> None:
@@ -144,14 +145,14 @@ class ActiveRun:
         self._notify()
 
     def _trim(self, max_events: int, max_bytes: int) -> None:
-        """Drops the oldest events from memory until both limits are met; the last event stays."""
+        """Drops the oldest events from memory until both limits are met. The last event stays."""
         while len(self._events) > max_events or (self._bytes > max_bytes and len(self._events) > 1):
             size = len(self._events.popleft().body)
             self._bytes -= size
             self._holding.count(-size)
 
     def events_after(self, index: int, limit: int) -> Sequence[RunEvent] | None:
-        """Returns a chunk of up to `limit` events with a greater index; None if the next one is not in memory."""
+        """Returns a chunk of up to `limit` events with a greater index; None if the next event is not in memory."""
         if self._events and self._events[0].index > max(index + 1, self.first_index):
             return None
         if index + 1 < self.first_index:
@@ -160,7 +161,7 @@ class ActiveRun:
         return first_chunk(list(islice(self._events, skipped, skipped + limit)), self._budget)
 
     async def changed(self, index: int) -> None:
-        """Waits until there is an event with a greater index, or the run ended."""
+        """Waits until an event with a greater index exists, or the run has ended."""
         while self.next_index <= index + 1 and not self.has_ended:
             await self._changed.wait()
 
@@ -169,15 +170,15 @@ class ActiveRun:
         self._stop.set()
 
     async def stopped(self) -> None:
-        """Waits for the signal to end."""
+        """Waits until `stop` is called."""
         await self._stop.wait()
 
     def reject_events(self) -> None:
-        """Drops the events that the component emits from now on."""
+        """Drops further events of the component."""
         self._accepts_events = False
 
     def end(self) -> None:
-        """Marks the run as ended; no event follows."""
+        """Marks the run as ended. No event may follow."""
         self._accepts_events = False
         self._ended.set()
         self._settled.set()
@@ -189,7 +190,7 @@ class ActiveRun:
         await self._ended.wait()
 
     def delay(self) -> None:
-        """Notes that the end of the run waits for the database for longer than callers do."""
+        """Records that the database delays the end of the run for longer than callers wait."""
         self._settled.set()
 
     async def settled(self) -> None:
@@ -197,7 +198,7 @@ class ActiveRun:
         await self._settled.wait()
 
     def __del__(self) -> None:
-        """Releases what it holds. A subscriber may keep the last events alive after the run ended."""
+        """Releases its leases. A subscriber may keep the last events alive after the run has ended."""
         self._holding.count(-(self._bytes + self._result_bytes))
 
     def _notify(self) -> None:
@@ -206,7 +207,7 @@ class ActiveRun:
 
 
 def first_chunk(events: Sequence[RunEvent], budget: FairBudget) -> Sequence[RunEvent]:
-    """Returns as many of the first events as the current caller may hold at once; at least one, if there are any."""
+    """Returns the first events that the current caller may hold at once, and at least one."""
     max_bytes = MAX_TAIL_BYTES if budget.hold().is_at_its_share else MAX_CHUNK_BYTES
     size = 0
     for count, event in enumerate(events):
@@ -219,7 +220,7 @@ def first_chunk(events: Sequence[RunEvent], budget: FairBudget) -> Sequence[RunE
 def escape_line_ends(body: bytes) -> bytes:
     """Returns JSON with U+2028, U+2029 and U+0085 escaped.
 
-    Some readers take them for line ends, so that a component's text could forge an event of a stream.
+    Some readers treat these characters as line ends, so a component's text could forge an event of a stream.
     """
     for character, escaped in ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"), (b"\xc2\x85", b"\\u0085")):
         body = body.replace(character, escaped)

@@ -1,4 +1,4 @@
-"""Approvals: what paused runs of agno's components wait for, as agno keeps it in the databases of these components.
+"""Approvals that paused runs of agno's components wait for, in the databases of these components.
 
 See `docs/reference/api-sessions.md#approvals`.
 """
@@ -26,12 +26,12 @@ _METHODS = ("get_approvals", "get_approval", "get_pending_approval_count", "upda
 
 
 class ApprovalPageQuery(Struct, frozen=True, kw_only=True):
-    """Which approvals to list.
+    """The approvals to list.
 
     Attributes:
         conditions: the members that an approval must have, with their values.
-        offset: how many to skip, newest first.
-        limit: how many to return.
+        offset: the number of approvals to skip, newest first.
+        limit: the number of approvals to return.
     """
 
     conditions: Mapping[str, str]
@@ -44,8 +44,8 @@ class Decision(Struct, frozen=True, kw_only=True):
 
     Attributes:
         status: `approved` or `rejected`.
-        resolved_by: who decided.
-        resolution_data: what the tool is given: values of its form, or its result.
+        resolved_by: the user who decided.
+        resolution_data: the input for the tool: values of its form, or its result.
     """
 
     status: str
@@ -57,7 +57,7 @@ class Approvals:
     """The approvals of all hosted components."""
 
     def __init__(self, databases: Iterable[object]) -> None:
-        """Collects the databases that can hold approvals; two with one id and table are the same.
+        """Collects the databases that can hold approvals. Two with the same id and table are one.
 
         Args:
             databases: the databases of the hosted components, of any framework.
@@ -81,10 +81,10 @@ class Approvals:
         return newest_first[query.offset : needed], total
 
     async def pending_count(self, user_id: str | None) -> int:
-        """Returns the number of approvals that are not decided.
+        """Returns the number of pending approvals.
 
         Args:
-            user_id: whose runs wait for them; None for everyone's.
+            user_id: the user whose runs wait for them; None for everyone's.
         """
         counts = [await self._call(each, "get_pending_approval_count", user_id=user_id) for each in self._databases]
         return sum(count or 0 for count in counts)
@@ -97,7 +97,7 @@ class Approvals:
             owner: the only user whose approvals the caller may see; None for everyone's.
 
         Raises:
-            NotFoundError: there is no such approval, or the caller may not see it.
+            NotFoundError: the approval does not exist, or the caller may not see it.
         """
         found = (await self._located(approval_id))[1]
         if owner is not None and found.get("user_id") != owner:
@@ -105,12 +105,12 @@ class Approvals:
         return found
 
     async def decide(self, approval_id: str, owner: str | None, decision: Decision) -> Row:
-        """Stores the decision about an approval, and returns the approval. Of two at once, the first one counts.
+        """Stores the decision about an approval, and returns the approval. The first of two concurrent decisions wins.
 
         Raises:
-            NotFoundError: there is no such approval, or the caller is restricted to its own data: it may not decide
-                what it asked for itself.
-            ConflictError: it has been decided.
+            NotFoundError: the approval does not exist. Or the caller is restricted to its own data, and so may not
+                decide its own requests.
+            ConflictError: the approval is already decided.
         """
         _expect_unrestricted(owner)
         database, _ = await self._located(approval_id)
@@ -127,8 +127,8 @@ class Approvals:
         """Deletes an approval.
 
         Raises:
-            NotFoundError: there is no such approval, or the caller is restricted to its own data: an approval is a
-                record of who decided what.
+            NotFoundError: the approval does not exist. Or the caller is restricted to its own data, and so may not
+                delete the record of a decision.
         """
         _expect_unrestricted(owner)
         database, _ = await self._located(approval_id)
@@ -139,7 +139,7 @@ class Approvals:
         """Returns an approval and the database that holds it.
 
         Raises:
-            NotFoundError: none does.
+            NotFoundError: no database has the approval.
         """
         for database in self._databases:
             found = await self._call(database, "get_approval", approval_id)
@@ -147,11 +147,11 @@ class Approvals:
                 return database, found
         raise NotFoundError("Approval not found")
 
-    async def _call(self, database: object, name: str, *args: object, **options: object) -> Any:  # noqa: ANN401  # its own
-        """Returns what a method of a sync or async database returns; None if the database keeps no approvals.
+    async def _call(self, database: object, name: str, *args: object, **options: object) -> Any:  # noqa: ANN401  # the method's own result type
+        """Calls a method of a sync or async database, and returns its result; None if the database has no approvals.
 
-        Sync methods are called one after the other: agno's define their tables when they first need them, which two
-        threads cannot do at once, and report a failure as if there were no approval.
+        Sync methods are called one at a time. agno's databases define their tables at the first use, which fails in two
+        concurrent threads and looks like a missing approval.
         """
         method = getattr(database, name)
         try:

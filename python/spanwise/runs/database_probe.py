@@ -1,4 +1,4 @@
-"""Whether the database of runs takes writes now, for probes of readiness, which anyone may send at any rate."""
+"""Tests whether the run database accepts writes, for readiness probes, which anyone may send at any rate."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ if TYPE_CHECKING:
     from spanwise.runs.database_writer import DatabaseWriter
 
 FRESH_SECONDS = 1.0
-"""How long the outcome of a probe counts."""
+"""How long the result of a probe is valid."""
 WAIT_SECONDS = 2.0
-"""How long a caller waits for the outcome; the probe itself goes on."""
+"""How long a caller waits for the result. The probe itself continues."""
 _NO_SESSION = SessionKey("", "")
-"""No session has an empty id: deleting it changes nothing, and fails where any other change would."""
+"""No session has an empty id. Deleting it changes nothing, and fails when any other write would."""
 _log = logging.getLogger(__name__)
 _LATE = "the database of runs does not answer in time"
 
 
 class DatabaseProbe:
-    """Tries the database, with one attempt at a time and at most one a second."""
+    """Tests the database, with one attempt at a time and at most one per second."""
 
     def __init__(self, writer: DatabaseWriter, clock: Callable[[], float] = time.monotonic) -> None:
-        """Probes nothing yet.
+        """Creates a probe that has not run yet.
 
         Args:
             writer: gives access to the open database.
-            clock: seconds since any moment.
+            clock: monotonic time in seconds.
         """
         self._writer = writer
         self._clock = clock
@@ -41,7 +41,7 @@ class DatabaseProbe:
         self._ended_at = 0.0
 
     async def failure(self) -> str | None:
-        """Returns why the database takes no writes; None if it does."""
+        """Returns why the database accepts no writes; None if it does."""
         probing = self._probing
         if probing is None or (probing.done() and self._clock() >= self._ended_at + FRESH_SECONDS):
             self._probing = probing = asyncio.create_task(self._probe())
@@ -53,7 +53,7 @@ class DatabaseProbe:
             await self._writer.transact(lambda database: database.delete_session(_NO_SESSION))
         except UnavailableError as error:
             return str(error)
-        except Exception as error:  # noqa: BLE001  # a database of the program has errors of its own
+        except Exception as error:  # noqa: BLE001  # the program's database has its own errors
             _log.exception("the database of runs takes no writes")
             return f"the database of runs failed ({type(error).__name__}): the log has the cause"
         finally:

@@ -1,4 +1,4 @@
-"""Access to the database of runs through one thread, with batched transactions and a queue of events to store."""
+"""Access to the run database through one thread, with batched transactions and a queue of events to store."""
 
 from __future__ import annotations
 
@@ -25,19 +25,20 @@ Transaction: TypeAlias = "tuple[Callable[[Database], Any], asyncio.Future[Any]]"
 MAX_BATCH = 256
 """Functions that are committed together."""
 RETRY_SECONDS = (0.05, 0.25, 1.0, 2.0, 4.0, 8.0, 15.0)
-"""Pauses between attempts; the last one is repeated."""
+"""Pauses between attempts. The last one is repeated."""
 MAX_UNSTORED_EVENTS = 10_000
 MAX_UNSTORED_BYTES = 16 * 1024 * 1024
-"""Events of one run that are kept while the database fails. A run with more cannot be stored whole: it fails."""
+"""Event bytes of one run that are kept while the database fails. A run with more cannot be stored completely, so it
+fails."""
 
 MAX_PENDING_BYTES = 4 * 1024 * 1024
-"""Queued events beyond which `caught_up` waits."""
+"""The limit on queued event bytes above which `caught_up` waits."""
 
 _log = logging.getLogger(__name__)
 
 
 class QueuedEvent(NamedTuple):
-    """An event that is not stored yet, and what the caller of its run holds of the budget."""
+    """An event that is not stored yet, and the lease of the run's caller on the budget."""
 
     event: StoredEvent
     holding: Holding
@@ -56,13 +57,13 @@ class QueuedEvent(NamedTuple):
 class DatabaseWriter:
     """Calls a blocking database from the event loop, in order.
 
-    Events are queued and stored in batches. An event that could not be stored is kept, and stored with the next event
-    of its run, at the latest with the run's end: a run that ended has no gaps.
+    Events are queued and stored in batches. An event that could not be stored is kept. It is stored with the next event
+    of its run, or at the latest with the run's end, so an ended run has no gaps.
 
     Attributes:
-        budget: divides the bytes of events in memory among callers, those queued here included. Being at its share does
-            not stop a run: it keeps its caller from starting another one, and makes its runs and subscriptions hold
-            less of what can be read from the database instead. What still has to be written is bounded by `caught_up`.
+        budget: divides the bytes of events in memory, including queued ones, among callers. A caller at its share
+            cannot start another run. Its active runs continue, but they and their subscriptions keep fewer events that
+            the database already has. `caught_up` limits the events that are not written yet.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class DatabaseWriter:
         """Creates a writer without opening the database.
 
         Args:
-            connect: returns the database, which is not open. Called once, in the thread, when it is to be opened.
+            connect: returns the closed database. Called once, in the thread, before the database is opened.
             budget: divides the bytes of events in memory.
             sleep: waits for a number of seconds.
         """
@@ -96,11 +97,11 @@ class DatabaseWriter:
         self._is_back = asyncio.Event()
 
     def prepare(self) -> None:
-        """Begins to import what the database needs. An error is raised by `open`, which tries again."""
+        """Starts to import the database driver. `open` tries again after an error, and raises it."""
         self._thread.submit(self._prepare)
 
     async def open(self) -> list[RunRecord]:
-        """Opens the database and returns the runs that did not finish.
+        """Opens the database and returns the unfinished runs.
 
         Raises:
             ConfigurationError: the database cannot be opened.
@@ -127,7 +128,7 @@ class DatabaseWriter:
         Calls that wait at the same time are committed together, with one disk sync.
 
         Raises:
-            Exception: whatever `work` or the commit raised.
+            Exception: the error of `work` or of the commit.
         """
         done: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         self._transactions.append((work, done))
@@ -138,13 +139,13 @@ class DatabaseWriter:
     async def transact_with_retries(
         self, work: Callable[[Database], Result], on_retry: Callable[[int], None] = lambda _: None
     ) -> Result:
-        """Does the same, and retries while the database cannot be used: with back-off, and at once when it is back.
+        """Does the same, and retries with back-off while the database is unavailable, and at once when it is back.
 
-        Errors that are not about the database as a whole are retried for half a minute.
+        Errors that do not concern the whole database are retried for half a minute.
 
         Args:
             work: a function of the database.
-            on_retry: called before every pause with the number of attempts that failed.
+            on_retry: called before every pause with the number of failed attempts.
 
         Raises:
             Exception: the error of the last attempt. The service is shutting down, or more attempts would not help.
@@ -170,7 +171,7 @@ class DatabaseWriter:
             await self._pause(RETRY_SECONDS[min(failed, len(RETRY_SECONDS)) - 1])
 
     async def _pause(self, seconds: float) -> None:
-        """Waits for some time, at most until the database is back or the service shuts down."""
+        """Waits for some seconds, or until the database is back or the service shuts down."""
         ends = [self._sleep(seconds), self._is_back.wait(), self._is_stopping.wait()]
         waiting = [asyncio.ensure_future(each) for each in ends]
         try:
@@ -180,7 +181,7 @@ class DatabaseWriter:
                 each.cancel()
 
     def stop_retrying(self) -> None:
-        """Makes every retry the last one, and due at once: the service is shutting down."""
+        """Ends all pauses and allows one last attempt each, because the service is shutting down."""
         self._is_stopping.set()
 
     async def _commit(self) -> None:
@@ -198,7 +199,7 @@ class DatabaseWriter:
                     done.set_exception(error)
 
     def _note(self, errors: list[Exception | None]) -> None:
-        """Ends the pauses between retries when a database that was away is back."""
+        """Ends the pauses between retries when the database is available again."""
         if any(isinstance(error, DatabaseAwayError) for error in errors):
             self._is_away = True
         elif self._is_away and None in errors:
@@ -210,9 +211,9 @@ class DatabaseWriter:
         try:
             with self._database.together():
                 return [(work(self._database), None) for work in works]
-        except DatabaseAwayError as error:  # none of them would succeed, and each could wait for the network
+        except DatabaseAwayError as error:  # no other call would succeed, and each might wait for the network
             return [(None, DatabaseAwayError(str(error))) for _ in works]
-        except Exception:  # noqa: BLE001  # everything was rolled back: one by one shows which of them fails
+        except Exception:  # noqa: BLE001  # all were rolled back, so each is retried alone
             return [self._commit_alone(work) for work in works]
 
     def _commit_alone(self, work: Callable[[Database], Any]) -> tuple[Any, Exception | None]:
@@ -227,7 +228,7 @@ class DatabaseWriter:
 
         Args:
             event: the event.
-            holding: what the caller of the run holds of the budget.
+            holding: the lease of the run's caller on the budget.
         """
         size = len(event[3])
         holding.count(size)
@@ -242,7 +243,7 @@ class DatabaseWriter:
             await self._progress.wait()
 
     async def flushed(self) -> None:
-        """Waits until every queued event is durable, or is known to be unstored."""
+        """Waits until every queued event is durable or has failed."""
         if self._flushing is not None:
             await asyncio.wait([self._flushing])
 
@@ -250,7 +251,7 @@ class DatabaseWriter:
         """Returns the events of a run that could not be stored so far, in order.
 
         Raises:
-            StoreError: there were too many to keep; the run cannot be stored whole.
+            StoreError: too many events could not be kept, so the run cannot be stored completely.
         """
         if run_id in self._lost:
             raise StoreError(f"too many events of run {run_id} could not be stored")
@@ -270,7 +271,7 @@ class DatabaseWriter:
             events = [each.event for each in queued]
             try:
                 await self.transact(lambda database, events=events: database.add_events(events))  # type: ignore[misc]
-            except Exception:  # noqa: BLE001  # whatever the database raises, the run continues
+            except Exception:  # noqa: BLE001  # the run continues after any database error
                 _log.exception("%d events of runs were not stored; they will be retried", len(events))
                 await asyncio.gather(*(self._store(own) for own in _by_run(queued)))
             else:
@@ -280,7 +281,7 @@ class DatabaseWriter:
             self._progress = asyncio.Event()
 
     async def _store(self, queued: list[QueuedEvent]) -> None:
-        """Stores the events of one run, or keeps them, so that its failure does not affect other runs."""
+        """Stores the events of one run, or keeps them after a failure, which then does not affect other runs."""
         events = [each.event for each in queued]
         try:
             await self.transact(lambda database: database.add_events(events))

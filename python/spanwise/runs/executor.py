@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from spanwise.traces.recording.recorder import Recording
 
 GRACE_SECONDS = 0.5
-"""How long a component may take to end after it was cancelled; then its run ends without it."""
+"""How long a component may take to end after its cancellation. Then its run ends without it."""
 
 _PARTS = ("member_responses", "step_results", "step_executor_runs")
-"""The members of a result that a team or workflow adds: its `Outcome.parts`."""
+"""The members that a team or workflow adds to a result: its `Outcome.parts`."""
 
 _log = logging.getLogger(__name__)
 
@@ -41,9 +41,9 @@ class Executor:
     """Executes one run.
 
     Attributes:
-        component: what is executed.
-        call: what it is executed with.
-        record: the run as the database has it.
+        component: the component to execute.
+        call: its input.
+        record: the run as stored in the database.
         active: the run in progress.
         recording: its trace.
         writer: stores its end.
@@ -68,7 +68,7 @@ class Executor:
             members = {"metrics": steps | duration}
             traced = {"trace_id": self.recording.trace_id} if is_traced else {}
             await self._finish(outcome, members, {**self.call.metadata, **traced})
-        except Exception as error:  # noqa: BLE001  # whatever the database raises, callers must not wait forever
+        except Exception as error:  # noqa: BLE001  # callers must not wait forever after any database error
             _log.exception("run %s could not be stored; the next start marks it as an error", self.active.run_id)
             self.active.error = error
         finally:
@@ -76,9 +76,9 @@ class Executor:
             self.active.end()
 
     async def _execute(self) -> Outcome:
-        """Returns the outcome of the component, which is empty if it did not end by itself.
+        """Returns the outcome of the component; empty if it did not end by itself.
 
-        What the component raised becomes `active.error`.
+        An error of the component becomes `active.error`.
         """
         executing = asyncio.create_task(_execute_safely(self.component, self.call))
         stopping = asyncio.create_task(self.active.stopped())
@@ -103,7 +103,7 @@ class Executor:
         return executing.result()
 
     def _paused_again(self) -> Outcome:
-        """Returns the outcome with which the run paused before, since its component did not take the answers."""
+        """Returns the outcome of the previous pause, because the component rejected the answers."""
         before = self.record.result
         pause = Pause(before[requirements_member(self.component.kind)], self.call.state)
         return Outcome(
@@ -152,14 +152,14 @@ class Executor:
         self.active.publish(end.last)
 
     def _pause_state(self, outcome: Outcome) -> dict[str, Any] | None:
-        """Returns what a paused run needs to resume; None if the run is over."""
+        """Returns the state that a paused run needs to resume; None if the run is over."""
         if outcome.pause is None:
             return None
         given = {"dependencies": dict(self.call.dependencies), "metadata": dict(self.call.metadata)}
         return {"state": outcome.pause.state, **given}
 
     def _last_event(self, outcome: Outcome, members: dict[str, Any], metadata: dict[str, Any]) -> tuple[str, RunEvent]:
-        """Returns the status of the run, and the event of its end or pause, which is not published yet."""
+        """Returns the status of the run, and the unpublished event of its end or pause."""
         events: list[dict[str, Any]] = []
         call = self.call.with_listener(events.append)
         if self.active.is_cancelled:
@@ -176,10 +176,10 @@ class Executor:
 
 
 async def _execute_safely(component: Component, call: Call) -> Outcome:
-    """Executes a component whose outcome JSON can hold. Errors that would end the event loop are wrapped.
+    """Executes a component, and checks that JSON can hold its outcome. Wraps errors that would stop the event loop.
 
     Raises:
-        Exception: whatever the component raised.
+        Exception: the error of the component.
     """
     try:
         outcome = await execute(component, call)
@@ -190,7 +190,7 @@ async def _execute_safely(component: Component, call: Call) -> Outcome:
 
 
 def _ignore_outcome(task: asyncio.Task[Outcome]) -> None:
-    """Retrieves the exception of a task that nobody awaits, so that asyncio does not log it."""
+    """Retrieves the exception of an abandoned task, so that asyncio does not log it."""
     task.add_done_callback(lambda done: None if done.cancelled() else done.exception())
 
 

@@ -1,4 +1,4 @@
-"""Ending a run that is not in progress: one that a crash left unfinished, or that is cancelled while paused."""
+"""Ends a run that is not in progress: an unfinished run after a crash, or a paused run that is cancelled."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from spanwise.traces.recording.recorder import Recorder
 
 INTERRUPTED = "the service ended before the run did"
-"""The error of a run that a crash or a shutdown ended."""
+"""The error of a run that was ended by a crash or a shutdown."""
 
 
 async def end_interrupted(record: RunRecord, writer: DatabaseWriter, recorder: Recorder) -> None:
-    """Ends a run that an earlier process left unfinished, in its trace and in the database, which may be away.
+    """Ends a run that an earlier process left unfinished, in its trace and in the database, which may be unavailable.
 
     Args:
         record: the run.
@@ -38,12 +38,12 @@ async def end_interrupted(record: RunRecord, writer: DatabaseWriter, recorder: R
 
 
 async def _end_trace(record: RunRecord, writer: DatabaseWriter, recorder: Recorder) -> dict[str, Any]:
-    """Ends the trace of an interrupted run, and returns the members that its result has because of that."""
+    """Ends the trace of an interrupted run, and returns the members that this adds to its result."""
     recording = recorder.begin(
         {"session.id": record.session_id, "user.id": record.user_id}, None, msgspec.convert(record.trace, TraceOrigin)
     )
     last_second = await writer.transact_with_retries(lambda database: _last_activity(database, record))
-    at = min((last_second + 1) * 10**9, time.time_ns())  # after whatever was done in that second
+    at = min((last_second + 1) * 10**9, time.time_ns())  # after all activity in that second
     attributes = {
         f"agno.{record.kind}.id": record.component_id,
         "agno.run.id": record.run_id,
@@ -54,7 +54,10 @@ async def _end_trace(record: RunRecord, writer: DatabaseWriter, recorder: Record
 
 
 def end_if_unfinished(database: Database, run_id: str) -> None:
-    """Ends a run as an error if it is stored as unfinished: it is not executed, because its caller got an error."""
+    """Ends a run with an error if it is stored as unfinished.
+
+    It was never executed, because its caller got an error.
+    """
     found = database.run(run_id)
     if found is not None and found.status in UNFINISHED:
         store_end(database, found, "ERROR")
@@ -75,7 +78,7 @@ def store_end(database: Database, record: RunRecord, status: str) -> None:
 
 
 def ended_with(record: RunRecord, status: str, message: str) -> tuple[RunRecord, dict[str, Any]]:
-    """Returns a run after its end, and the last event of it, which has no index yet.
+    """Returns a run after its end, and its last event, which has no index yet.
 
     Args:
         record: the run.
@@ -99,7 +102,7 @@ def encode_event(event: dict[str, Any]) -> bytes:
 
 
 def _last_activity(database: Database, record: RunRecord) -> int:
-    """Returns when the last event of a run was created, in seconds since 1970; without events, its last change."""
+    """Returns the time of a run's last event in seconds since 1970; without events, the time of its last change."""
     last = database.events(record.run_id, next_index(database, record.run_id) - 2, 1)
     created_at: int = (
         msgspec.json.decode(last[0][2]).get("created_at", record.updated_at) if last else record.created_at

@@ -1,4 +1,4 @@
-"""The identity of a run: what authorization verified overrides what the request says.
+"""The identity of a run: verified values override the values of the request.
 
 See docs/reference/api-runs.md#identity-precedence.
 """
@@ -11,10 +11,10 @@ _log = logging.getLogger(__name__)
 
 
 def effective(name: str, verified: str | None, given: str | None) -> str | None:
-    """Returns the verified value if there is one, otherwise the given one; an empty text counts as None.
+    """Returns the verified value, or the given one without a verified value. An empty text counts as None.
 
     Args:
-        name: `user_id` or `session_id`, for the warning if both values are given and differ.
+        name: `user_id` or `session_id`. The warning names it if both values are given and differ.
         verified: the value from a verified token.
         given: the value from the request.
     """

@@ -1,4 +1,4 @@
-"""Starts and continues runs of hosted components on behalf of requests, whichever protocol they arrive by.
+"""Starts and continues runs of hosted components for requests of any protocol.
 
 See `docs/reference/api-runs.md#request-context` and `docs/reference/api-runs.md#identity-precedence`.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class ClaimedIdentity(Protocol):
-    """What a form or message says about its caller. Verified values take precedence over it."""
+    """The caller as named in a form or message. Verified values take precedence over it."""
 
     @property
     def user_id(self) -> str | None:
@@ -50,8 +50,8 @@ class LaunchRequest:
 
     Attributes:
         entry: the component, or the factory that builds it.
-        context: what a factory is told about the request.
-        is_verified: whether the user is verified, and so has session ids of their own.
+        context: the information about the request that a factory gets.
+        is_verified: True if the user is verified, and so has separate session ids.
         traceparent: the trace context of the request.
     """
 
@@ -75,7 +75,7 @@ class LaunchRequest:
             entry: the component, or the factory that builds it.
             identity: the caller.
             connection: the raw request.
-            claimed: what the form or message says about the caller.
+            claimed: the caller as named in the form or message.
             factory_input: the input of the factory.
         """
         context = RequestContext(
@@ -110,8 +110,8 @@ class Launcher:
         """Returns the component, or the one that its factory builds for this request.
 
         Args:
-            request: the entry, and what a factory is told.
-            read_input: whether a factory sees the input.
+            request: the entry, and the information that a factory gets.
+            read_input: True if a factory gets the input.
 
         Raises:
             FactoryError: the factory rejected the request, failed, or took too long.
@@ -128,15 +128,15 @@ class Launcher:
         """Starts a run and returns it while it runs.
 
         Args:
-            request: the entry, and who runs it.
+            request: the entry and the caller.
             message: the input of the component.
             objects: the members `session_state`, `dependencies` and `metadata` of the run.
-            stream: whether the caller asked for a stream.
+            stream: True if the caller requested a stream.
 
         Raises:
             FactoryError: the factory rejected the request, failed, or took too long.
             ConflictError: several users have a session with that id, or it is being deleted.
-            UnavailableError: too many runs at once, or the service is not open.
+            UnavailableError: too many runs are active, or the service is not open.
         """
         component = await self.resolve(request)
         return await self._runs.start(
@@ -155,20 +155,20 @@ class Launcher:
     async def resume(
         self, request: LaunchRequest, record: RunRecord, answers: tuple[Mapping[str, Any], ...], *, stream: bool
     ) -> ActiveRun:
-        """Continues a paused run and returns it while it runs. Only factories of workflows see the input again.
+        """Continues a paused run and returns it while it runs. Only factories of workflows get the input again.
 
         Args:
-            request: the entry, and who runs it.
+            request: the entry and the caller.
             record: the paused run.
-            answers: the answers to what it waits for.
-            stream: whether the caller asked for a stream.
+            answers: the answers that the run waits for.
+            stream: True if the caller requested a stream.
 
         Raises:
             FactoryError: the factory rejected the request, failed, or took too long.
-            ConflictError: the run is not paused, or no longer.
-            BadRequestError: the answers do not fit.
-            ForbiddenError: somebody else has to answer first.
-            UnavailableError: too many runs at once, or the service is not open.
+            ConflictError: the run is not paused, or no longer paused.
+            BadRequestError: the answers do not match.
+            ForbiddenError: another user has to answer first.
+            UnavailableError: too many runs are active, or the service is not open.
         """
         component = await self.resolve(request, read_input=record.kind == Kind.WORKFLOW)
         resumed = ResumeRequest(answers=answers, traceparent=request.traceparent, stream=stream)

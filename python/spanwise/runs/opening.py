@@ -1,4 +1,4 @@
-"""Opens the database of runs: with the service, or when it is first used."""
+"""Opens the run database, with the service or at its first use."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _log = logging.getLogger(__name__)
 
 
 class Opening:
-    """Whether the database is not open yet, open, or closed. It is opened at most once.
+    """The state of the database: not open yet, open, or closed. It is opened at most once.
 
     Attributes:
-        is_open: whether it is open.
+        is_open: True if it is open.
     """
 
     def __init__(self, open_database: Callable[[], Coroutine[None, None, None]]) -> None:
-        """Records how to open it."""
+        """Stores the function that opens the database."""
         self.is_open = False
         self._open_database = open_database
         self._task: asyncio.Task[None] | None = None
@@ -34,13 +34,13 @@ class Opening:
         """Opens the database; a no-op when it is open.
 
         Raises:
-            ConfigurationError: it cannot be opened.
+            ConfigurationError: the database cannot be opened.
             StoreLockedError: another process has it open.
         """
         await asyncio.shield(self._begin())
 
     async def wait(self) -> None:
-        """Waits until the database is open, for a short time. Opens it if that has not begun, or has failed.
+        """Waits a short time until the database is open. Opens it if that has not started, or has failed.
 
         Raises:
             StoreClosedError: the service is shutting down.
@@ -59,13 +59,13 @@ class Opening:
 
     @property
     def not_open(self) -> str:
-        """Returns why the database is not open, without the cause, which the log has."""
+        """Returns why the database is not open, without the cause, which is in the log."""
         if self._task is not None and self._task.done():
             return "the database of runs cannot be opened: the log has the cause"
         return "the database of runs is being opened"
 
     async def close(self) -> bool:
-        """Lets nobody wait any more. Returns whether the database is open, and so is to be closed."""
+        """Ends all waits. Returns True if the database is open and must be closed."""
         self._is_closed = True
         if self._task is not None:
             await asyncio.wait([self._task])

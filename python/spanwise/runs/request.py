@@ -1,4 +1,4 @@
-"""The request for a new run, and the records with which a run and its session begin."""
+"""The request for a new run, and the initial records of a run and its session."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 
 class RunRequest(Struct, frozen=True, kw_only=True):
-    """The request for a new run, independent of the protocol it came by.
+    """The request for a new run, independent of its protocol.
 
     Attributes:
         message: the message for the component.
         user_id: the caller, by the precedence of identity.
         session_id: the session, likewise; None for a new one.
-        is_verified: whether the user is verified, and so has session ids of their own.
+        is_verified: True if the user is verified, and so has separate session ids.
         traceparent: the trace context header of the request.
-        stream: whether the caller asked for a stream.
+        stream: True if the caller requested a stream.
         session_state: merged into the state of the session.
-        dependencies: what the component needs for this run.
-        metadata: what the caller noted about this run; it becomes part of the result.
+        dependencies: the objects that the component needs for this run.
+        metadata: the caller's notes about this run; they become part of the result.
     """
 
     message: str = ""
@@ -48,9 +48,9 @@ class ResumeRequest(Struct, frozen=True, kw_only=True):
     """The request to resume a paused run.
 
     Attributes:
-        answers: the caller's answers to what the run waits for.
+        answers: the caller's answers that the run waits for.
         traceparent: the trace context header of the request.
-        stream: whether the caller asked for a stream.
+        stream: True if the caller requested a stream.
     """
 
     answers: tuple[Mapping[str, Any], ...] = ()
@@ -59,10 +59,10 @@ class ResumeRequest(Struct, frozen=True, kw_only=True):
 
 
 def new_session(component: Component, request: RunRequest, session_id: str, now: int) -> SessionRecord:
-    """Returns the session in which a run begins, unless the database has it already.
+    """Returns the session in which a run starts, unless the database already has it.
 
     Args:
-        component: what will run.
+        component: the component to run.
         request: the request for the run.
         session_id: the id of the session.
         now: the time in seconds since 1970.
@@ -86,7 +86,7 @@ def new_run(
     """Returns the record of a run that starts.
 
     Args:
-        component: what will run.
+        component: the component to run.
         request: the request for the run.
         ids: the ids of the run and of its session.
         origin: the root of its trace.

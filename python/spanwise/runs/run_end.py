@@ -1,4 +1,4 @@
-"""The end of a run that is to be stored: whole, or as an error if it cannot be kept until the database takes it."""
+"""The end of a run to store: complete, or as an error if it is too large to keep until the database accepts it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class RunEnd:
         Args:
             record: the run after its end.
             last: its last event.
-            session_state: the state of its session; None if that does not change.
+            session_state: the new state of its session; None to leave it unchanged.
         """
         self.record = record
         self.last = last
@@ -46,12 +46,12 @@ class RunEnd:
         self._earlier: list[StoredEvent] = []
 
     async def store(self, writer: DatabaseWriter, active: ActiveRun) -> None:
-        """Stores the end and the events that are not stored yet, however long the database cannot be used.
+        """Stores the end and the unstored events. Retries for as long as the database is unavailable.
 
         Until then the run is active, and its result counts against the budget of its caller.
 
         Raises:
-            Exception: the service shuts down while the database fails; the next start ends the run.
+            Exception: the service shuts down while the database fails. The next start of the service ends the run.
         """
         try:
             self._earlier = writer.unstored_events(active.run_id)
@@ -79,7 +79,7 @@ class RunEnd:
                 await writer.transact_with_retries(self._store, keep)
 
     def _fail(self, message: str) -> None:
-        """Replaces the end by an error, which is small."""
+        """Replaces the end with an error, which is small."""
         _log.error("run %s: %s", self.record.run_id, message)
         metadata = self.record.result.get("metadata") or {}
         traced = {"metadata": {"trace_id": metadata["trace_id"]}} if "trace_id" in metadata else {}

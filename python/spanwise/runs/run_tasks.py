@@ -1,4 +1,4 @@
-"""The tasks of active runs, and of the steps that must not be left half done."""
+"""The tasks of active runs, and of steps that must complete."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class RunTasks:
         return self._active.get(run_id)
 
     def is_session_active(self, session: SessionKey) -> bool:
-        """Returns whether a run of a session is active."""
+        """Returns True if a run of a session is active."""
         return any(active.session == session for active in self._active.values())
 
     def start(self, executor: Executor) -> None:
@@ -53,7 +53,7 @@ class RunTasks:
         task.add_done_callback(lambda done: self._remove(run_id, done))
 
     def release_at_end(self, active: ActiveRun, *holdings: Holding) -> None:
-        """Releases what was taken for a run that has just started once its task ends."""
+        """Releases the leases of a run that has just started once its task ends."""
 
         def release(_: asyncio.Task[None]) -> None:
             for holding in holdings:
@@ -66,7 +66,7 @@ class RunTasks:
         return await asyncio.shield(self._begin(work))
 
     def begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Begins a step in the background, which the shutdown waits for; an error is logged."""
+        """Starts a step in the background, for which the shutdown waits. An error is logged."""
         task = self._begin(work)
         task.add_done_callback(_log_failure)
         return task
@@ -80,11 +80,11 @@ class RunTasks:
     ) -> Result:
         """Returns the result of `begin` once it is stored.
 
-        If the connection breaks during the commit, it is not known whether `begin` was stored: `undo` makes sure in the
-        background that it is not.
+        A connection that breaks during the commit leaves the outcome unknown. `undo` then reverts `begin` in the
+        background.
 
         Raises:
-            UnavailableError: an earlier beginning of the same run is not undone yet.
+            UnavailableError: an earlier start of the same run is not undone yet.
             Exception: the error of `begin` or of the commit.
         """
         if run_id in self._undoing:
@@ -121,7 +121,7 @@ class RunTasks:
         """Interrupts active runs until no task is left.
 
         Args:
-            seconds: how long to wait before runs that became active meanwhile are interrupted as well.
+            seconds: the wait before runs that have become active in the meantime are interrupted as well.
         """
         while self._tasks:
             for active in list(self._active.values()):

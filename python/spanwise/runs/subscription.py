@@ -1,4 +1,4 @@
-"""A subscription to the events of one run: from memory, and from the database where memory does not reach.
+"""A subscription to the events of one run, from memory or, for older events, from the database.
 
 See docs/reference/api-runs.md#resume.
 """
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 MAX_READ_EVENTS = 256
 FIRST_READ_EVENTS = 16
-"""Events read from the database at once. The number grows while they are small, so that a subscriber holds about a
-quarter of a mebibyte."""
+"""The initial number of events per database read. It grows while events are small, so that a subscriber holds about 256
+KiB."""
 SMALL_READ_BYTES = 64 * 1024
 
 
@@ -36,7 +36,7 @@ class Subscription:
         Args:
             writer: gives access to the stored events.
             run_id: the run.
-            active: the run if it is in progress; None if it is not.
+            active: the run if it is in progress; otherwise None.
         """
         self._writer = writer
         self._run_id = run_id
@@ -66,9 +66,9 @@ class Subscription:
             await active.changed(index)
 
     async def replay_after(self, index: int) -> AsyncGenerator[RunEvent, None]:
-        """Yields the same, with announcements: `replay`, or `catch_up` and `subscribed`.
+        """Yields the same events with announcements: `replay`, or `catch_up` and `subscribed`.
 
-        An announcement has the index of the event before it, so that a client that reconnects asks for the right one.
+        An announcement has the index of the event before it, so that a client that reconnects requests the right event.
 
         Args:
             index: an index; -1 for all events.
@@ -105,7 +105,7 @@ class Subscription:
         return RunEvent(index, name, msgspec.json.encode(body))
 
     async def _stored_events(self, index: int) -> Sequence[RunEvent]:
-        """Returns a chunk of events with a greater index from the database, and those that could not be stored."""
+        """Returns a chunk of events with a greater index from the database, and the events that could not be stored."""
         await self._writer.flushed()
         found = await self._writer.transact(lambda database: database.events(self._run_id, index, self._read_events))
         last = found[-1][0] if len(found) == self._read_events else None

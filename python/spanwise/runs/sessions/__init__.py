@@ -1,1 +1,1 @@
-"""The sessions that runs belong to: how one is found, changed and deleted, here and in the databases of components."""
+"""The sessions of runs: lookup, changes and deletion, here and in the databases of components."""

@@ -1,4 +1,4 @@
-"""The databases in which hosted components keep sessions of their own: a deleted session is deleted there as well."""
+"""The databases in which hosted components keep their own sessions. Deleting a session deletes it there too."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class ComponentDatabases:
         self._registry = registry
 
     def expect_hosted(self, session: SessionRecord, kept: Iterable[KeptSession]) -> None:
-        """Checks that every component that keeps a session in a database of its own is hosted.
+        """Checks that every component that keeps a session in its own database is hosted.
 
         Raises:
-            ConflictError: one is not, so that nobody knows its database.
+            ConflictError: a component is not hosted, so its database is unknown.
         """
         for each in kept:
             if each.is_kept and not list(self._databases(each)):
@@ -45,7 +45,7 @@ class ComponentDatabases:
                 )
 
     async def delete(self, session: SessionRecord, kept: Iterable[KeptSession]) -> None:
-        """Deletes a session from the databases of the components that ran in it. It may be repeated.
+        """Deletes a session from the databases of the components that ran in it. The call may be repeated.
 
         Raises:
             UnavailableError: a database failed.
@@ -56,7 +56,7 @@ class ComponentDatabases:
             for database in self._databases(each):
                 try:
                     await delete_session(database, session_id, user_ids)
-                except Exception as error:  # a database of the program, with a driver of its own
+                except Exception as error:  # the program's database has its own driver and errors
                     _log.warning("the database of %s `%s` failed", each.kind, each.component_id, exc_info=True)
                     raise UnavailableError(
                         f"session '{session.session_id}' is not deleted: the database of {each.kind} "
@@ -64,7 +64,7 @@ class ComponentDatabases:
                     ) from error
 
     def _databases(self, kept: KeptSession) -> Iterator[Any]:
-        """Yields the databases of a component; none if it is not hosted."""
+        """Yields the databases of a component; empty if it is not hosted."""
         try:
             entry = self._registry.entry(Kind(kept.kind), kept.component_id)
         except NotFoundError:

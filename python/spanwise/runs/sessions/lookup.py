@@ -1,4 +1,4 @@
-"""Which session a caller means by an id: every verified user has session ids of their own.
+"""Resolves a session id for a caller, because every verified user has separate session ids.
 
 See docs/reference/api-sessions.md#session-owners.
 """
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 class SessionAddress(Struct, frozen=True):
-    """How a caller names a session that exists.
+    """The address of an existing session.
 
     Attributes:
         session_id: its id.
         owner: the only user whose sessions the caller may access; None for everyone's.
-        user_id: the user whose session it is, as far as the caller says so; empty for nobody.
+        user_id: the user that the caller names as the owner; empty if it names no user.
     """
 
     session_id: str
@@ -32,7 +32,7 @@ class SessionAddress(Struct, frozen=True):
 
 
 def find_session(database: Database, address: SessionAddress) -> SessionRecord | None:
-    """Returns the session that a caller means; None if there is none, or the caller may not access it.
+    """Returns the session at an address; None if it does not exist or the caller may not access it.
 
     Raises:
         ConflictError: several users have a session with that id, and the caller may access them all.
@@ -56,16 +56,16 @@ def find_session(database: Database, address: SessionAddress) -> SessionRecord |
 def begin_run(
     database: Database, session: SessionRecord, run: RunRecord, *, is_verified: bool
 ) -> tuple[SessionRecord, RunRecord]:
-    """Stores a new run, and its session unless there is one. Returns both as they are stored.
+    """Stores a new run, and its session if that is new. Returns both as stored.
 
     Args:
-        database: within one transaction, so that nobody can interfere.
-        session: the session if there is none yet.
+        database: the database within one transaction, so that no other change can interfere.
+        session: the session to create if it does not exist.
         run: the run.
-        is_verified: whether the user is verified; all other callers share the sessions of everyone.
+        is_verified: True if the user is verified; all other callers share the sessions of everyone.
 
     Raises:
-        ConflictError: several users have a session with that id, and none of them is the caller.
+        ConflictError: several users have a session with that id, and the caller is not one of them.
     """
     if not is_verified:
         session = _shared_session(database, session)

@@ -1,4 +1,4 @@
-"""What the runs of a session used, added up."""
+"""The total usage of the runs of a session."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def session_metrics(runs: Iterable[object]) -> dict[str, Any]:
-    """Returns the tokens and costs of runs by name, as agno names them, without those that are 0.
+    """Returns the tokens and costs of runs under agno's names, without those that are 0.
 
     Args:
         runs: the member `metrics` of the result of each run, which components report in any shape.

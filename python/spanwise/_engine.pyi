@@ -81,7 +81,7 @@ class Filter:
             FilterError: the field is unknown, or the value does not have its type.
         """
 
-    def charged_to(self, caller: str) -> Filter:
+    def for_tenant(self, caller: str) -> Filter:
         """Returns this filter on behalf of a caller.
 
         Cached rows of its results are charged to the caller and are never used for another caller.
@@ -150,7 +150,7 @@ class Aggregation:
             FilterError: the field is unknown, or the value does not have its type.
         """
 
-    def charged_to(self, caller: str) -> Aggregation:
+    def for_tenant(self, caller: str) -> Aggregation:
         """Returns this aggregation on behalf of a caller.
 
         Cached rows of its results are charged to the caller and are never used for another caller.

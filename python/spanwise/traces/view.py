@@ -305,4 +305,4 @@ class View:
 
     def _restricted(self, compiled: Compiled) -> Compiled:
         restricted = compiled if self.owner is None else compiled.restrict("user_id", self.owner)
-        return restricted.charged_to(self.caller)
+        return restricted.for_tenant(self.caller)

@@ -31,8 +31,8 @@ MAX_RESTARTS = 2
 """How often a search restarts because a shard has lost its state."""
 _SEARCHES_PER_SHARD = 8
 _WRITES_PER_SHARD = 32
-"""Concurrent writes. Many writes wait for the disk together; they must not delay searches, and searches must not delay
-the end of a search."""
+"""Concurrent searches and writes of one shard. They are separate, because writes wait for the disk and must not delay
+searches."""
 _CALLERS = 8
 """The factor by which threads may exceed the shared ones. One search of each caller has threads of its own."""
 _POLL_SECONDS = 0.05

@@ -51,6 +51,11 @@ class FairBudget:
         self._held: dict[str, int] = {}
         self._lock = RLock()  # what is collected as garbage may release its holding while this thread is in here
 
+    @property
+    def largest_share(self) -> int:
+        """Returns how much a caller may hold while it is alone."""
+        return self.capacity * SHARE_FACTOR // (SHARE_FACTOR + 1)
+
     def held(self, caller: str) -> int:
         """Returns the amount that one caller holds."""
         return self._held.get(caller, 0)
@@ -138,6 +143,11 @@ class Holding:
     def capacity(self) -> int:
         """Returns how much there is for all callers."""
         return self._budget.capacity
+
+    @property
+    def largest_share(self) -> int:
+        """Returns how much a caller may hold while it is alone."""
+        return self._budget.largest_share
 
     @property
     def is_at_its_share(self) -> bool:

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spanwise.database.records import Database, KeptSession, RunRecord, SessionKey, SessionPageQuery, SessionRecord
+from spanwise.database.records import (
+    Database,
+    KeptSession,
+    RunRecord,
+    SessionKey,
+    SessionPageQuery,
+    SessionRecord,
+    SessionRunQuery,
+    StoredBytes,
+)
 from spanwise.database.schemes import POSTGRESQL
 from spanwise.database.session_ids import unique_session_id
 
@@ -19,6 +28,8 @@ __all__ = [
     "SessionKey",
     "SessionPageQuery",
     "SessionRecord",
+    "SessionRunQuery",
+    "StoredBytes",
     "database_at",
     "unique_session_id",
 ]

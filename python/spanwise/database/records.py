@@ -132,6 +132,40 @@ class RunRecord(Struct, frozen=True, kw_only=True):
         return SessionKey(self.owner, self.session_id)
 
 
+class SessionRunQuery(Struct, frozen=True, kw_only=True):
+    """A query for the runs of one session. The given conditions are AND-ed.
+
+    Attributes:
+        session: the session.
+        user_id: runs of this caller.
+        kind: runs of this kind of component.
+        component_id: runs of this component.
+        statuses: runs with one of these statuses; empty for all.
+        created_after: runs that started at this time or later, in seconds since 1970.
+        created_before: runs that started at this time or earlier, in seconds since 1970.
+    """
+
+    session: SessionKey
+    user_id: str | None = None
+    kind: str | None = None
+    component_id: str | None = None
+    statuses: tuple[str, ...] = ()
+    created_after: int | None = None
+    created_before: int | None = None
+
+
+class StoredBytes(NamedTuple):
+    """The size of stored rows, before any of them is read.
+
+    Attributes:
+        total: the bytes of their JSON columns; of sessions only those of `metadata`, since a list has no states.
+        largest: the bytes of the JSON columns of the largest row.
+    """
+
+    total: int
+    largest: int
+
+
 class KeptSession(NamedTuple):
     """A component that ran in a session, and may store the session in a database of its own.
 
@@ -184,8 +218,12 @@ class Database(Protocol):
         """Returns up to `limit` sessions with an id, of any users."""
         ...
 
+    def session_bytes(self, query: SessionPageQuery | str) -> StoredBytes:
+        """Returns the size of one page of sessions, or of all sessions with an id."""
+        ...
+
     def sessions(self, query: SessionPageQuery) -> tuple[list[SessionRecord], int]:
-        """Returns one page of sessions, and their number on all pages."""
+        """Returns one page of sessions without their states, and their number on all pages."""
         ...
 
     def add_session(self, session: SessionRecord) -> SessionRecord | None:
@@ -212,8 +250,16 @@ class Database(Protocol):
         """Returns a run; None if it does not exist."""
         ...
 
-    def runs(self, key: SessionKey) -> list[RunRecord]:
-        """Returns the runs of a session, oldest first."""
+    def run_bytes(self, query: SessionRunQuery | str) -> StoredBytes:
+        """Returns the size of the runs that match a query, or of the run with an id."""
+        ...
+
+    def run_sizes(self, query: SessionRunQuery, after: int, limit: int) -> list[tuple[int, int]]:
+        """Returns number and bytes of up to `limit` runs with a number greater than `after`, oldest first."""
+        ...
+
+    def runs(self, numbers: Sequence[int]) -> list[RunRecord]:
+        """Returns the runs with these numbers, oldest first. The members of a `result` are `msgspec.Raw`, not null."""
         ...
 
     def begin(self, session: SessionRecord, run: RunRecord) -> SessionRecord:

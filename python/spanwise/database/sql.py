@@ -8,27 +8,47 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
-from sqlalchemy import ColumnElement, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, delete, func, insert, literal, select, update
 from sqlalchemy.exc import StatementError
 
 from spanwise.database.checksums import verified, with_checksum
 from spanwise.database.damaged import damaged_event, intact, readable
 from spanwise.database.faults import AWAY, translated
-from spanwise.database.records import UNFINISHED, KeptSession, SessionKey, SessionPageQuery
+from spanwise.database.records import (
+    UNFINISHED,
+    KeptSession,
+    SessionKey,
+    SessionPageQuery,
+    SessionRunQuery,
+    StoredBytes,
+)
 from spanwise.database.session_ids import is_derived
-from spanwise.database.tables import events, folded, row_of, run_of, runs, session_of, sessions, tables
+from spanwise.database.tables import (
+    events,
+    folded,
+    listed_session_of,
+    raw_run_of,
+    row_of,
+    run_of,
+    runs,
+    session_of,
+    sessions,
+    tables,
+)
 from spanwise.errors import RecordDamagedError, UnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from sqlalchemy import Connection, Engine, Row, Table
+    from sqlalchemy import Connection, Engine, Row, Select, Table
     from sqlalchemy.dialects import postgresql, sqlite
 
     from spanwise.database.records import RunRecord, SessionRecord
 
 Record = TypeVar("Record")
 FAULT_LOG_SECONDS = 60.0
+SESSIONS_AT_ONCE = 2
+"""Rows of a page of sessions in memory at once, with their states."""
 _log = logging.getLogger(__name__)
 _SORT_COLUMNS = {
     "created_at": sessions.c.created_at,
@@ -138,16 +158,19 @@ class SqlDatabase:
         with self._transaction() as connection:
             return [readable(session_of, sessions, row) for row in connection.execute(query)]
 
+    def session_bytes(self, query: SessionPageQuery | str) -> StoredBytes:
+        """Returns the size of one page of sessions, or of all sessions with an id."""
+        if isinstance(query, str):
+            return self._stored_bytes(select(*_SESSION_SIZES).where(sessions.c.session_id == query))
+        return self._stored_bytes(_page(query, *_SESSION_SIZES))
+
     def sessions(self, query: SessionPageQuery) -> tuple[list[SessionRecord], int]:
-        """Returns one page of sessions, and their number on all pages."""
+        """Returns one page of sessions without their states, and their number on all pages."""
         matching = _conditions(query)
-        # all in one direction, as in the index
-        columns = (_SORT_COLUMNS[query.sort_by], sessions.c.session_id, sessions.c.owner)
-        order = [column.desc() if query.descending else column.asc() for column in columns]
-        page = select(sessions).where(*matching).order_by(*order).limit(query.limit).offset(query.offset)
+        page = _page(query, sessions).execution_options(yield_per=SESSIONS_AT_ONCE)
         with self._transaction() as connection:
             count = connection.execute(select(func.count()).select_from(sessions).where(*matching)).scalar_one()
-            return [readable(session_of, sessions, row) for row in connection.execute(page)], count
+            return [readable(listed_session_of, sessions, row) for row in connection.execute(page)], count
 
     def add_session(self, session: SessionRecord) -> SessionRecord | None:
         """Adds a session and returns it as stored. Returns None, and changes nothing, if its key is taken."""
@@ -190,11 +213,30 @@ class SqlDatabase:
             row = connection.execute(select(runs).where(runs.c.run_id == run_id)).one_or_none()
         return None if row is None else readable(run_of, runs, row)
 
-    def runs(self, key: SessionKey) -> list[RunRecord]:
-        """Returns the runs of a session, oldest first."""
-        query = select(runs).where(*_of(runs, key)).order_by(runs.c.number)
+    def run_bytes(self, query: SessionRunQuery | str) -> StoredBytes:
+        """Returns the size of the runs that match a query, or of the run with an id."""
+        matching = [runs.c.run_id == query] if isinstance(query, str) else _run_conditions(query)
+        return self._stored_bytes(select(_RUN_SIZE.label("kept"), _RUN_SIZE.label("whole")).where(*matching))
+
+    def run_sizes(self, query: SessionRunQuery, after: int, limit: int) -> list[tuple[int, int]]:
+        """Returns number and bytes of up to `limit` runs with a number greater than `after`, oldest first."""
+        found = select(runs.c.number, _RUN_SIZE).where(*_run_conditions(query), runs.c.number > after)
         with self._transaction() as connection:
-            return [readable(run_of, runs, row) for row in connection.execute(query)]
+            return [(number, size) for number, size in connection.execute(found.order_by(runs.c.number).limit(limit))]
+
+    def runs(self, numbers: Sequence[int]) -> list[RunRecord]:
+        """Returns the runs with these numbers, oldest first. The members of a `result` are `msgspec.Raw`, not null."""
+        query = select(runs).where(runs.c.number.in_(numbers)).order_by(runs.c.number)
+        with self._transaction() as connection:
+            return [readable(raw_run_of, runs, row) for row in connection.execute(query)]
+
+    def _stored_bytes(self, sizes: Select[int, int]) -> StoredBytes:
+        """Returns the totals of rows with `kept`, the bytes that a list keeps, and `whole`, the bytes of the row."""
+        rows = sizes.subquery()
+        totals = select(func.sum(rows.c.kept), func.max(rows.c.whole))
+        with self._transaction() as connection:
+            found = connection.execute(totals).one()
+        return StoredBytes(*(int(each or 0) for each in found))
 
     def begin(self, session: SessionRecord, run: RunRecord) -> SessionRecord:
         """Adds a run, and its session if it does not exist. Returns the stored session."""
@@ -281,6 +323,38 @@ def _insert_session(connection: Connection, session: SessionRecord) -> SessionRe
     stored = msgspec.structs.replace(session, is_first=is_first and not is_derived(session.session_id))
     connection.execute(insert(sessions).values(with_checksum(sessions, row_of(stored))))
     return stored
+
+
+def _size_of(table: Table, *names: str) -> ColumnElement[int]:
+    """Returns the bytes of columns of a row. Databases know them without reading the columns."""
+    return sum((func.coalesce(func.length(table.c[name]), 0) for name in names), literal(0))
+
+
+_RUN_SIZE = _size_of(runs, "message", "result", "paused", "trace")
+_SESSION_SIZES = (
+    _size_of(sessions, "metadata").label("kept"),
+    _size_of(sessions, "state", "metadata").label("whole"),
+)
+
+
+def _page(query: SessionPageQuery, *selected: Any) -> Select[Any]:  # noqa: ANN401  # what `select` takes
+    # all in one direction, as in the index
+    columns = (_SORT_COLUMNS[query.sort_by], sessions.c.session_id, sessions.c.owner)
+    order = [column.desc() if query.descending else column.asc() for column in columns]
+    page = select(*selected).where(*_conditions(query)).order_by(*order)
+    return page.limit(query.limit).offset(query.offset)
+
+
+def _run_conditions(query: SessionRunQuery) -> list[ColumnElement[bool]]:
+    equal = {"user_id": query.user_id, "kind": query.kind, "component_id": query.component_id}
+    found = [*_of(runs, query.session), *(runs.c[name] == value for name, value in equal.items() if value is not None)]
+    if query.statuses:
+        found.append(runs.c.status.in_(query.statuses))
+    if query.created_after is not None:
+        found.append(runs.c.created_at >= query.created_after)
+    if query.created_before is not None:
+        found.append(runs.c.created_at <= query.created_before)
+    return found
 
 
 def _conditions(query: SessionPageQuery) -> list[ColumnElement[bool]]:

@@ -153,6 +153,21 @@ def session_of(row: Row[Any]) -> SessionRecord:
     return SessionRecord(user_id=members.pop("owner") or None, **members)
 
 
+def listed_session_of(row: Row[Any]) -> SessionRecord:
+    """Returns the session that a row holds, without its state. The state is parsed, but no objects are built.
+
+    Raises:
+        RecordDamagedError: the row is not as it was stored.
+        ValueError: the state is neither an object nor null.
+    """
+    values = verified(sessions, row)
+    state = msgspec.json.decode(values["state"], type=msgspec.Raw)
+    if bytes(memoryview(state)[:1]) not in (b"{", b"n"):
+        raise ValueError("`state` is neither an object nor null")
+    members = _members({**values, "state": b"null"})
+    return SessionRecord(user_id=members.pop("owner") or None, **members)
+
+
 def run_of(row: Row[Any]) -> RunRecord:
     """Returns the run in a row.
 
@@ -160,6 +175,20 @@ def run_of(row: Row[Any]) -> RunRecord:
         RecordDamagedError: the row is damaged.
     """
     return RunRecord(**_members(verified(runs, row)))
+
+
+def raw_run_of(row: Row[Any]) -> RunRecord:
+    """Returns the run that a row holds, without decoding the members of its result. Members that are null are left out.
+
+    Decoding takes several times the memory.
+
+    Raises:
+        RecordDamagedError: the row is not as it was stored.
+    """
+    values = verified(runs, row)
+    members: dict[str, msgspec.Raw] = msgspec.json.decode(values.pop("result"), type=dict[str, msgspec.Raw])
+    result = {name: value for name, value in members.items() if bytes(value) != b"null"}
+    return RunRecord(result=result, **_members(values))
 
 
 def folded(name: str) -> str:

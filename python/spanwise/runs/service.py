@@ -29,7 +29,7 @@ from spanwise.runs.opening import Opening
 from spanwise.runs.request import new_run, new_session
 from spanwise.runs.run_tasks import RunTasks
 from spanwise.runs.sessions.component_databases import ComponentDatabases
-from spanwise.runs.sessions.lookup import begin_run, find_session
+from spanwise.runs.sessions.lookup import begin_run
 from spanwise.runs.sessions.service import Sessions, is_visible_to
 from spanwise.runs.subscription import Subscription, next_index
 from spanwise.traces.recording.origin import TraceOrigin
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from spanwise.registry import Registry
     from spanwise.runs.active_run import RunEvent
     from spanwise.runs.request import ResumeRequest, RunRequest
-    from spanwise.runs.sessions.lookup import SessionAddress
     from spanwise.traces.recording.recorder import Recorder, Recording
 
 CANCEL_SECONDS = 1.0
@@ -322,25 +321,6 @@ class Runs:
         if not is_of_component and not found.is_damaged:
             raise NotFoundError("Run not found")
         return found
-
-    async def records(self, session: SessionAddress) -> list[RunRecord]:
-        """Returns the records of a session's runs, oldest first.
-
-        Raises:
-            NotFoundError: there is no such session, or the caller may not access it.
-            ConflictError: several users have a session with that id.
-            UnavailableError: the database is not open.
-        """
-        await self.opened()
-
-        def read(database: Database) -> list[RunRecord] | None:
-            found = find_session(database, session)
-            return None if found is None else database.runs(found.key)
-
-        found = await self._writer.transact(read)
-        if found is None:
-            raise NotFoundError("Session not found")
-        return [record for record in found if is_visible_to(session.owner, record.user_id)]
 
     def is_session_active(self, session: SessionKey) -> bool:
         """Returns whether a run of a session is active."""

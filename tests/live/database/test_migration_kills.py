@@ -23,6 +23,7 @@ from spanwise.database.records import SessionRecord
 from spanwise.database.sqlite import SqliteDatabase
 from spanwise.demo import CONTENT_TYPE, export_requests
 from support.in_process.database_2 import EXAMPLE, write_version_2
+from support.in_process.databases import runs_of as stored_runs_of
 from support.programs import start
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ def test_an_upgrade_loses_nothing_whichever_statement_the_kill_came_after(tmp_pa
 
 def runs_of(database: SqliteDatabase, session_id: str) -> list[RunRecord]:
     (session,) = database.sessions_with_id(session_id, 9)
-    return database.runs(session.key)
+    return stored_runs_of(database, session.key)
 
 
 @pytest.mark.parametrize("held", [0, 3], ids=["new", "old"])

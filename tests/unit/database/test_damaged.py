@@ -6,6 +6,7 @@ import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
 from spanwise.database import RunRecord, SessionKey, SessionPageQuery, SessionRecord
@@ -15,6 +16,7 @@ from spanwise.database.sqlite import SqliteDatabase
 from spanwise.database.tables import events, runs, sessions
 from spanwise.errors import RecordDamagedError
 from spanwise.runs.subscription import next_index
+from support.in_process.databases import runs_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -100,7 +102,7 @@ def test_a_damaged_run_is_marked(
 ) -> None:
     damage(path, ("runs", "run_id = 'r1'"), column, value, is_sealed=is_sealed)
     opened.open()
-    first, second = opened.runs(KEY)
+    first, second = runs_of(opened, KEY)
     assert (first.run_id, first.is_damaged, first.status, first.result) == ("r1", True, "ERROR", {})
     assert second == run("r2", "s1")
     assert opened.run("r1") == first
@@ -120,7 +122,7 @@ def test_a_damaged_session_is_marked(
     assert count == 2
     first, second = found
     assert (first.key, first.is_damaged, first.name, first.metadata) == (KEY, True, "", {})
-    assert second == session("s2")
+    assert second == msgspec.structs.replace(session("s2"), state=None), "a list has no states"
     assert opened.session(KEY) == first
     assert opened.sessions_with_id("s1", 2) == [first]
     for change in (

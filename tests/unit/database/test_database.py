@@ -20,11 +20,14 @@ from spanwise.database import (
     SessionKey,
     SessionPageQuery,
     SessionRecord,
+    SessionRunQuery,
+    StoredBytes,
     unique_session_id,
 )
 from spanwise.database.postgresql import PostgresqlDatabase
 from spanwise.database.sqlite import SqliteDatabase
 from spanwise.errors import BadRequestError, ConfigurationError, StoreLockedError, UnavailableError
+from support.in_process.databases import runs_of
 from support.servers import postgresql
 
 if TYPE_CHECKING:
@@ -67,6 +70,11 @@ def session(session_id: str, **members: Any) -> SessionRecord:
     return SessionRecord(session_id=session_id, **{"metadata": {}, "created_at": 1, "updated_at": 1, **given})
 
 
+def stateless(found: SessionRecord) -> SessionRecord:
+    """Returns a session as a page has it."""
+    return msgspec.structs.replace(found, state=None)
+
+
 def key(session_id: str, owner: str = "ann") -> SessionKey:
     return SessionKey(owner, session_id)
 
@@ -102,7 +110,7 @@ def test_records_survive_a_reopen(opener: New) -> None:
     again = opened()
     assert again.open() == [first, second]
     assert again.session(key("s")) == begun
-    assert again.runs(key("s")) == [first, second]
+    assert runs_of(again, key("s")) == [first, second]
     assert again.run("r1") == second
     assert again.events("r2", -1, 10) == [(0, "RunStarted", b"{}"), (1, "RunContent", bytes(range(256)))]
     assert again.events("r2", 0, 10) == [(1, "RunContent", bytes(range(256)))]
@@ -138,7 +146,7 @@ def test_a_session_is_added_once_and_changed(shared: Database) -> None:
     renamed = session("added", name="Neuer NAME", metadata={"x": 1}, updated_at=9)
     shared.change_session(renamed)
     assert shared.session(key("added")) == renamed
-    assert shared.sessions(SessionPageQuery(name="neuer n")) == ([renamed], 1)
+    assert shared.sessions(SessionPageQuery(name="neuer n")) == ([stateless(renamed)], 1)
     shared.delete_session(key("added"))
 
 
@@ -152,16 +160,66 @@ def test_users_have_session_ids_of_their_own(shared: Database) -> None:
     shared.change_session(session("same", user_id="eve", name="hers"))
     assert [each.name for each in shared.sessions(SessionPageQuery(user_id="eve"))[0]] == ["hers"]
     assert shared.session(anns.key) == anns
-    assert (shared.runs(anns.key), [each.run_id for each in shared.runs(eves.key)]) == ([], ["eves"])
+    assert (runs_of(shared, anns.key), [each.run_id for each in runs_of(shared, eves.key)]) == ([], ["eves"])
     assert (shared.has_unfinished_run(anns.key), shared.has_unfinished_run(eves.key)) == (False, True)
     shared.end(run("eves", "same", owner="eve", user_id="eve", status="COMPLETED"), {"a": 1})
     assert shared.session(anns.key) == anns
     shared.delete_session(anns.key)
-    assert [each.run_id for each in shared.runs(eves.key)] == ["eves"]
+    assert [each.run_id for each in runs_of(shared, eves.key)] == ["eves"]
     assert shared.add_session(session("same", user_id="bob")) == session("same", user_id="bob")  # the id is free again
     for user in ("eve", "bob", ""):
         shared.delete_session(key("same", user))
     assert shared.run("eves") is None
+
+
+def test_sizes_are_known_before_rows_are_read(shared: Database) -> None:
+    sized = session("sized", state={"a": "x" * 1000}, metadata={"b": "y" * 10})
+    shared.add_session(sized)
+    assert shared.session_bytes("sized") == shared.session_bytes(SessionPageQuery(name="sized"))
+    found = shared.session_bytes("sized")
+    assert (found.total, found.largest) == (len('{"b":""}') + 10, len('{"a":""}{"b":""}') + 1010)
+    assert shared.session_bytes("missing") == shared.run_bytes("missing") == StoredBytes(0, 0)
+    rest = len('""{}null{}')
+    for number in range(3):
+        shared.begin(sized, run(f"sized-{number}", "sized", message="ü" * number, created_at=number))
+    query = SessionRunQuery(session=sized.key)
+    sizes = shared.run_sizes(query, 0, 9)
+    assert [size for _, size in sizes] == [rest, rest + 2, rest + 4]
+    assert shared.run_bytes(query) == StoredBytes(3 * rest + 6, rest + 4)
+    assert shared.run_bytes("sized-2") == StoredBytes(rest + 4, rest + 4)
+    assert shared.run_sizes(query, 0, 2) == sizes[:2]
+    assert shared.run_sizes(query, sizes[0][0], 9) == sizes[1:]
+    assert [each.run_id for each in shared.runs([sizes[2][0], sizes[0][0]])] == ["sized-0", "sized-2"]
+    shared.delete_session(sized.key)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, [0, 1, 2, 3]),
+        ({"user_id": "eve"}, [3]),
+        ({"kind": "team"}, [2]),
+        ({"component_id": "other"}, [1]),
+        ({"statuses": ("PAUSED", "ERROR")}, [1, 2]),
+        ({"created_after": 2}, [2, 3]),
+        ({"created_before": 1}, [0, 1]),
+        ({"created_after": 1, "created_before": 2, "statuses": ("PAUSED",)}, [1]),
+    ],
+)
+def test_runs_are_selected(shared: Database, given: dict[str, Any], expected: list[int]) -> None:
+    selected = session("selected")
+    members: list[dict[str, Any]] = [
+        {},
+        {"component_id": "other", "status": "PAUSED"},
+        {"kind": "team", "status": "ERROR"},
+        {"user_id": "eve"},
+    ]
+    for number, each in enumerate(members):
+        shared.begin(selected, run(f"selected-{number}", "selected", created_at=number, **each))
+    sizes = shared.run_sizes(SessionRunQuery(session=selected.key, **given), 0, 9)
+    found = shared.runs([number for number, _ in sizes])
+    assert [each.run_id for each in found] == [f"selected-{number}" for number in expected]
+    shared.delete_session(selected.key)
 
 
 def test_components_that_ran_in_a_session_are_known(shared: Database) -> None:
@@ -235,7 +293,7 @@ QUERIES = st.builds(
 def page_of(kept: list[SessionRecord], query: SessionPageQuery) -> tuple[list[SessionRecord], int]:
     """A naive implementation that pages are compared with."""
     found = [
-        each
+        stateless(each)
         for each in kept
         if (query.user_id is None or each.user_id == query.user_id)
         and (query.kind is None or each.kind == query.kind)

@@ -16,6 +16,7 @@ from spanwise.database import RunRecord, SessionKey, SessionPageQuery, SessionRe
 from spanwise.database.integrity import check_file
 from spanwise.database.sqlite import SqliteDatabase
 from spanwise.errors import ConfigurationError, RecordDamagedError
+from support.in_process.databases import runs_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -106,7 +107,7 @@ def all_reads(database: SqliteDatabase, named: list[str]) -> list[object]:
     ]
     for each in map(session, range(SESSIONS)):
         key = SessionKey(each.key.owner, each.session_id)
-        reads += [lambda key=key: database.session(key), lambda key=key: database.runs(key)]  # type: ignore[misc]
+        reads += [lambda key=key: database.session(key), lambda key=key: runs_of(database, key)]  # type: ignore[misc]
         for number in range(RUNS):
             run_id = f"{each.session_id}-{number}"
             reads.append(lambda run_id=run_id: (database.run(run_id), database.events(run_id, -1, 99)))  # type: ignore[misc]

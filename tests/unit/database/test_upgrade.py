@@ -14,6 +14,7 @@ from spanwise.database import Database, KeptSession, SessionKey
 from spanwise.database.postgresql import PostgresqlDatabase
 from spanwise.database.sqlite import SqliteDatabase
 from support.in_process.database_2 import EXAMPLE, write_version_2
+from support.in_process.databases import runs_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,8 +71,8 @@ def test_it_keeps_everything_and_gives_runs_the_owner_of_their_session(place: tu
         assert nobodys is not None
         assert nobodys.user_id is None
         assert database.session(SessionKey("eve", "é"))
-        assert [run.run_id for run in database.runs(ann.key)] == ["r3", "r2"]
-        (run,) = database.runs(nobodys.key)
+        assert [run.run_id for run in runs_of(database, ann.key)] == ["r3", "r2"]
+        (run,) = runs_of(database, nobodys.key)
         assert (run.run_id, run.owner, run.user_id, run.keeps_session) == ("r1", "", "bob", None)
         assert (run.message, run.result, run.paused) == ("nul \0", {"content": "r1"}, {"state": None})
         assert database.events("r1", -1, 9) == [(0, "RunStarted", b"{}")]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from spanwise.components import Kind
+from spanwise.database import SessionRunQuery
 from spanwise.errors import NotFoundError, RunFailedError, UnavailableError
 from spanwise.factories import Factory
 from spanwise.factories.schema import parse_input
@@ -18,6 +19,7 @@ from spanwise.http.requests.caller import component_id_of, owner_of
 from spanwise.http.requests.form import OBJECT_FIELDS, convert_fields, decode_answers, decode_form, reject_fields
 from spanwise.http.requests.query import decode_query
 from spanwise.http.responses.event_stream import content_only, last_event_index
+from spanwise.http.responses.held import RunList, held
 from spanwise.http.responses.json import json_response
 from spanwise.http.responses.runs import describe_run
 from spanwise.http.schemas.run_forms import CancelForm, ContinueForm, CreateForm, ResumeForm
@@ -31,7 +33,8 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from spanwise.database import RunRecord
+    from spanwise.database import Database, RunRecord, SessionKey
+    from spanwise.fair_budget import Holding
     from spanwise.http.backend import Backend
     from spanwise.http.responses.event_stream import StreamSlot
     from spanwise.http.routing.route import Handler
@@ -100,13 +103,20 @@ def list_runs(kind: Kind) -> Handler:
         query = decode_query(request, RunListQuery)
         await _call_workflow_factory(request, kind, query, backend)
         user_id = None if query.user_id is msgspec.UNSET else query.user_id
-        records = await backend.runs.records(SessionAddress(query.session_id, owner_of(request), user_id))
-        own = [record for record in records if (record.kind, record.component_id) == (kind, component_id_of(request))]
-        if not own:
-            raise NotFoundError("Session not found")
-        return json_response(
-            [describe_run(record) for record in own if query.status in (msgspec.UNSET, "", record.status)]
-        )
+        address = SessionAddress(query.session_id, owner_of(request), user_id)
+
+        def select(database: Database, session: SessionKey) -> SessionRunQuery:
+            own = SessionRunQuery(
+                session=session, user_id=address.owner, kind=kind, component_id=component_id_of(request)
+            )
+            if not database.run_sizes(own, 0, 1):
+                raise NotFoundError("Session not found")
+            return msgspec.structs.replace(own, statuses=(query.status,) if query.status else ())
+
+        async def build(holding: Holding) -> Response:
+            return RunList(*await backend.runs.sessions.runs(address, select, holding, _encode_run)).response()
+
+        return await held(backend.response_budget, build)
 
     return handle
 
@@ -117,8 +127,12 @@ def show_run(kind: Kind) -> Handler:
     async def handle(request: Request, _body: bytes, backend: Backend) -> Response:
         query = decode_query(request, RunQuery)
         await _call_workflow_factory(request, kind, query, backend)
-        record = await _record(request, kind, query.session_id or None, backend)
-        return json_response(describe_run(record))
+
+        async def build(holding: Holding) -> Response:
+            await backend.runs.sessions.reserve_run(request.path_params["run_id"], holding)
+            return json_response(describe_run(await _record(request, kind, query.session_id or None, backend)))
+
+        return await held(backend.response_budget, build)
 
     return handle
 
@@ -138,6 +152,10 @@ def resume_stream(kind: Kind) -> Handler:
             return slot.respond(backend.runs.resubscribe(record.run_id, after))
 
     return handle
+
+
+def _encode_run(record: RunRecord) -> bytes:
+    return msgspec.json.encode(describe_run(record))
 
 
 def _stream_slot(form: RunForm, backend: Backend) -> AbstractContextManager[StreamSlot | None]:

@@ -6,6 +6,7 @@ See `docs/reference/api-sessions.md#sessions`.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +15,12 @@ from starlette.responses import Response
 
 from spanwise.components import Kind
 from spanwise.components.content import text_of
-from spanwise.database import SessionPageQuery
+from spanwise.database import SessionPageQuery, SessionRunQuery
 from spanwise.errors import BadRequestError, NotFoundError, ValidationError
 from spanwise.http.requests.caller import owner_of
 from spanwise.http.requests.json import decode_json
 from spanwise.http.requests.query import decode_query
+from spanwise.http.responses.held import RunList, held
 from spanwise.http.responses.json import json_response
 from spanwise.http.responses.runs import describe_run
 from spanwise.http.schemas.sessions import (
@@ -44,10 +46,14 @@ from spanwise.runs.identity import effective
 from spanwise.runs.sessions.metrics import session_metrics
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from starlette.requests import Request
 
-    from spanwise.database import RunRecord, SessionRecord
+    from spanwise.database import Database, RunRecord, SessionKey, SessionRecord
+    from spanwise.fair_budget import Holding
     from spanwise.http.backend import Backend
+    from spanwise.runs.run_pages import RunPages
 
 MAX_SECONDS = 253_402_300_799
 """The end of the year 9999, the last time that can be formatted."""
@@ -76,15 +82,19 @@ async def list_sessions(request: Request, _body: bytes, backend: Backend) -> Res
         limit=query.limit,
     )
     names_another_user = owner is not None and query.user_id not in (msgspec.UNSET, "", owner)
-    found, count = ([], 0) if names_another_user else await backend.runs.sessions.page(listing)
-    meta = PaginationInfo(
-        page=query.page,
-        limit=query.limit,
-        total_pages=-(-count // query.limit),
-        total_count=count,
-        search_time_ms=round((time.perf_counter() - started) * 1000, 2),
-    )
-    return json_response(SessionList([Session(**_members(each)) for each in found], meta))
+
+    async def build(holding: Holding) -> Response:
+        found, count = ([], 0) if names_another_user else await backend.runs.sessions.page(listing, holding)
+        meta = PaginationInfo(
+            page=query.page,
+            limit=query.limit,
+            total_pages=-(-count // query.limit),
+            total_count=count,
+            search_time_ms=round((time.perf_counter() - started) * 1000, 2),
+        )
+        return json_response(SessionList([Session(**_members(each)) for each in found], meta))
+
+    return await held(backend.response_budget, build)
 
 
 async def create_session(request: Request, body: bytes, backend: Backend) -> Response:
@@ -102,12 +112,18 @@ async def create_session(request: Request, body: bytes, backend: Backend) -> Res
         state=given.session_state,
         metadata=given.metadata,
     )
-    return json_response(_detail(await backend.runs.sessions.add(new), []), 201)
+    added = await backend.runs.sessions.add(new)
+    return await held(backend.response_budget, lambda holding: _detail_of(request, added, backend, holding, 201))
 
 
 async def show_session(request: Request, _body: bytes, backend: Backend) -> Response:
     """`GET /sessions/{session_id}`: one session with its messages."""
-    return json_response(await _detail_of(request, await _session_of(request, SessionQuery, backend), backend))
+
+    async def build(holding: Holding) -> Response:
+        session = await _session_of(request, SessionQuery, backend, holding)
+        return await _detail_of(request, session, backend, holding)
+
+    return await held(backend.response_budget, build)
 
 
 async def rename_session(request: Request, body: bytes, backend: Backend) -> Response:
@@ -144,58 +160,82 @@ async def delete_sessions(request: Request, body: bytes, backend: Backend) -> Re
 
 async def list_session_runs(request: Request, _body: bytes, backend: Backend) -> Response:
     """`GET /sessions/{session_id}/runs`: the runs of a session, oldest first."""
-    return json_response([_describe_run(each) for each in await _runs_of(request, backend)])
+    return await _list_runs(request, backend, lambda record: msgspec.json.encode(_describe_run(record)))
 
 
 async def list_run_previews(request: Request, _body: bytes, backend: Backend) -> Response:
     """`GET /sessions/{session_id}/run-previews`: summaries of the runs of a session, oldest first."""
-    return json_response([_preview(each) for each in await _runs_of(request, backend)])
+    return await _list_runs(request, backend, lambda record: msgspec.json.encode(_preview(record)))
 
 
 async def show_session_run(request: Request, _body: bytes, backend: Backend) -> Response:
     """`GET /sessions/{session_id}/runs/{run_id}`: one run of a session."""
-    session = await _session_of(request, SessionQuery, backend)
-    found = await backend.runs.sessions.run(_address(request, session), request.path_params["run_id"])
-    return json_response(_describe_run(found))
+
+    async def build(holding: Holding) -> Response:
+        session = await _session_of(request, SessionQuery, backend, holding)
+        address = _address(request, session)
+        found = await backend.runs.sessions.run(address, request.path_params["run_id"], holding)
+        return json_response(_describe_run(found))
+
+    return await held(backend.response_budget, build)
 
 
 async def _change(request: Request, change: SessionChange, backend: Backend) -> Response:
-    session = await _session_of(request, SessionQuery, backend)
-    changed = await backend.runs.sessions.change(_address(request, session), change)
-    return json_response(await _detail_of(request, changed, backend))
+    async def build(holding: Holding) -> Response:
+        session = await _session_of(request, SessionQuery, backend, holding)
+        address = _address(request, session)
+        pages, first = await backend.runs.sessions.runs(address, _all_runs, holding, _messages_and_metrics)
+        # Reserve the memory of the response first: a 413 or 503 changes nothing.
+        return _Detail(await backend.runs.sessions.change(address, change), pages, first).response()
+
+    return await held(backend.response_budget, build)
 
 
-async def _runs_of(request: Request, backend: Backend) -> list[RunRecord]:
+async def _list_runs(request: Request, backend: Backend, encode: Callable[[RunRecord], bytes]) -> Response:
     """Returns the session's runs that match the query, oldest first."""
     query = decode_query(request, SessionRunsQuery)
-    statuses = {status.upper() for status in query.status or ()}
-    session = await _session_of(request, SessionRunsQuery, backend)
-    records = await backend.runs.records(_address(request, session))
-    first = query.created_after or 0
-    last = query.created_before
-    return [
-        each
-        for each in records
-        if first <= each.created_at
-        and (last is msgspec.UNSET or each.created_at <= last)
-        and (not statuses or each.status in statuses)
-    ]
+
+    def select(_database: Database, session: SessionKey) -> SessionRunQuery:
+        return SessionRunQuery(
+            session=session,
+            statuses=tuple({status.upper() for status in query.status or ()}),
+            created_after=None if query.created_after is msgspec.UNSET else query.created_after,
+            created_before=None if query.created_before is msgspec.UNSET else query.created_before,
+        )
+
+    async def build(holding: Holding) -> Response:
+        session = await _session_of(request, SessionRunsQuery, backend, holding)
+        return RunList(
+            *await backend.runs.sessions.runs(_address(request, session), select, holding, encode)
+        ).response()
+
+    return await held(backend.response_budget, build)
 
 
-async def _session_of(request: Request, shape: type[SessionQuery], backend: Backend) -> SessionRecord:
+async def _session_of(
+    request: Request, shape: type[SessionQuery], backend: Backend, holding: Holding | None = None
+) -> SessionRecord:
     """Returns the session in the path of a request. One that does not match the query is reported as not found."""
     query = decode_query(request, shape)
     _expect_database(request, query, backend)
     session_id = request.path_params["session_id"]
     user_id = None if query.user_id is msgspec.UNSET else query.user_id
-    found = await backend.runs.sessions.one(SessionAddress(session_id, owner_of(request), user_id))
+    found = await backend.runs.sessions.one(SessionAddress(session_id, owner_of(request), user_id), holding)
     if query.type not in (msgspec.UNSET, found.kind):
         raise NotFoundError(f"Session with id '{session_id}' not found")
     return found
 
 
-async def _detail_of(request: Request, session: SessionRecord, backend: Backend) -> SessionDetail:
-    return _detail(session, await backend.runs.records(_address(request, session)))
+async def _detail_of(
+    request: Request, session: SessionRecord, backend: Backend, holding: Holding, status: int = 200
+) -> Response:
+    address = _address(request, session)
+    pages, first = await backend.runs.sessions.runs(address, _all_runs, holding, _messages_and_metrics)
+    return _Detail(session, pages, first).response(status)
+
+
+def _all_runs(_database: Database, session: SessionKey) -> SessionRunQuery:
+    return SessionRunQuery(session=session)
 
 
 def _address(request: Request, session: SessionRecord) -> SessionAddress:
@@ -203,18 +243,37 @@ def _address(request: Request, session: SessionRecord) -> SessionAddress:
     return SessionAddress(session.session_id, owner_of(request), session.user_id or "")
 
 
-def _detail(session: SessionRecord, records: list[RunRecord]) -> SessionDetail:
-    messages = [message for record in records for message in _messages(record)]
-    agent_session_id = session.session_id if session.kind == Kind.AGENT else None
-    members = _members(session) | {"agent_session_id": agent_session_id}
-    metrics = session_metrics(record.result.get("metrics") for record in records)
-    return SessionDetail(
-        **members,
-        session_state=session.state or {},
-        metrics=metrics,
-        total_tokens=metrics.get("total_tokens"),
-        chat_history=messages,
-    )
+class _Detail(RunList[tuple[bytes, dict[str, Any]]]):
+    """A session with the messages and the total metrics of its runs."""
+
+    def __init__(
+        self,
+        session: SessionRecord,
+        pages: RunPages[tuple[bytes, dict[str, Any]]],
+        first: list[tuple[bytes, dict[str, Any]]],
+    ) -> None:
+        """Begins with the members that need no run."""
+        super().__init__(pages, first)
+        self._used: Counter[str] = Counter()
+        agent_session_id = session.session_id if session.kind == Kind.AGENT else None
+        members = _members(session) | {"agent_session_id": agent_session_id}
+        detail = SessionDetail(**members, session_state=session.state or {}, metrics={}, chat_history=[])
+        shown = msgspec.to_builtins(detail)
+        del shown["metrics"], shown["chat_history"]
+        self.head = msgspec.json.encode(shown)[:-1] + b',"chat_history":['
+
+    def text(self, run: tuple[bytes, dict[str, Any]]) -> bytes:
+        """Returns the messages of a run, and adds its metrics to the total."""
+        messages, used = run
+        for name, value in used.items():
+            self._used[name] += value
+        return messages
+
+    def tail(self) -> bytes:
+        """Returns the sums."""
+        metrics = {name: value for name, value in self._used.items() if value}
+        total = {"total_tokens": metrics["total_tokens"]} if "total_tokens" in metrics else {}
+        return b"]," + msgspec.json.encode({"metrics": metrics, **total})[1:]
 
 
 def _members(session: SessionRecord) -> dict[str, Any]:
@@ -231,17 +290,18 @@ def _members(session: SessionRecord) -> dict[str, Any]:
     }
 
 
-def _messages(record: RunRecord) -> list[ChatMessage]:
+def _messages_and_metrics(record: RunRecord) -> tuple[bytes, dict[str, Any]]:
+    """Returns the messages of a run as the elements of a JSON array, and its metrics."""
     if record.is_damaged:
-        return [ChatMessage("assistant", DAMAGED, record.created_at)]
+        return msgspec.json.encode(ChatMessage("assistant", DAMAGED, record.created_at)), {}
     messages = [ChatMessage("user", record.message, record.created_at)]
     if record.status == "COMPLETED":
         messages.append(ChatMessage("assistant", record.result.get("content"), record.created_at))
-    return messages
+    return msgspec.json.encode(messages)[1:-1], session_metrics([_decoded(record, "metrics")])
 
 
 def _preview(record: RunRecord) -> RunPreview:
-    content = text_of(record.result.get("content"))
+    content = text_of(_decoded(record, "content"))
     component: dict[str, Any] = {f"{record.kind}_id": record.component_id}
     return RunPreview(
         run_id=record.run_id,
@@ -253,6 +313,12 @@ def _preview(record: RunRecord) -> RunPreview:
         damaged=record.is_damaged,
         **component,
     )
+
+
+def _decoded(record: RunRecord, name: str) -> Any:  # noqa: ANN401  # any JSON
+    """Returns a member of the result of a run that was read as a part of a list."""
+    found = record.result.get(name)
+    return None if found is None else msgspec.json.decode(found)
 
 
 def _describe_run(record: RunRecord) -> dict[str, Any]:

@@ -11,6 +11,8 @@ from spanwise.fair_budget import FairBudget
 if TYPE_CHECKING:
     from starlette.types import Message, Send
 
+    from spanwise.fair_budget import Holding
+
 CHUNK_BYTES = 64 * 1024
 PUBLIC_RESPONSE_BYTES = 4 * 1024 * 1024
 """Bytes of public pages that clients have not read yet. The pages themselves are in memory only once."""
@@ -56,6 +58,10 @@ class ResponseBudget:
             UnavailableError: too many response bytes are waiting for slow clients.
         """
         self._bytes.expect_available()
+
+    def hold(self) -> Holding:
+        """Returns a holding of the current caller, with which it is charged before its response exists."""
+        return self._bytes.hold()
 
     async def send(self, send: Send, message: Message) -> bool:
         """Sends one `http.response.body` message, in chunks if it is large.

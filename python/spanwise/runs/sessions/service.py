@@ -12,13 +12,16 @@ from msgspec import Struct
 from spanwise.components import Kind
 from spanwise.database import SessionRecord
 from spanwise.errors import ConflictError, NotFoundError
+from spanwise.runs.run_pages import RunPages, reserve
 from spanwise.runs.sessions.lookup import find_session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from spanwise.database import Database, KeptSession, RunRecord, SessionKey, SessionPageQuery
+    from spanwise.database import Database, KeptSession, RunRecord, SessionKey, SessionPageQuery, SessionRunQuery
+    from spanwise.fair_budget import Holding
     from spanwise.runs.database_writer import DatabaseWriter
+    from spanwise.runs.run_pages import Encoded
     from spanwise.runs.sessions.component_databases import ComponentDatabases
     from spanwise.runs.sessions.lookup import SessionAddress
 
@@ -91,34 +94,107 @@ class Sessions:
         self._components = components
         self._deleting: set[SessionKey] = set()
 
-    async def page(self, query: SessionPageQuery) -> tuple[list[SessionRecord], int]:
+    async def page(self, query: SessionPageQuery, holding: Holding) -> tuple[list[SessionRecord], int]:
         """Returns one page of sessions, and their number on all pages.
 
+        Args:
+            query: which sessions are read.
+            holding: what the caller holds of the budget of responses.
+
         Raises:
-            UnavailableError: the database is not open.
+            PayloadTooLargeError: a session needs more memory than a caller may hold.
+            UnavailableError: the budget is used up, or the database is not open.
         """
         await self._runs.opened()
-        return await self._writer.transact(lambda database: database.sessions(query))
 
-    async def one(self, address: SessionAddress) -> SessionRecord:
+        def read(database: Database) -> tuple[list[SessionRecord], int]:
+            found = database.session_bytes(query)
+            reserve(holding, found.total + found.largest)
+            return database.sessions(query)
+
+        return await self._writer.transact(read)
+
+    async def one(self, address: SessionAddress, holding: Holding | None = None) -> SessionRecord:
         """Returns one session.
+
+        Args:
+            address: which session is read.
+            holding: the caller's part of the budget of responses, which the session is charged to if it is sent.
 
         Raises:
             NotFoundError: there is no such session, or the caller may not access it.
             ConflictError: several users have a session with that id.
-            UnavailableError: the database is not open.
+            PayloadTooLargeError: the session needs more memory than a caller may hold.
+            UnavailableError: the budget is used up, or the database is not open.
         """
         await self._runs.opened()
-        return await self._writer.transact(lambda database: _expect_session(database, address))
 
-    async def run(self, address: SessionAddress, run_id: str) -> RunRecord:
+        def read(database: Database) -> SessionRecord:
+            if holding is not None:
+                reserve(holding, 2 * database.session_bytes(address.session_id).largest)
+            return _expect_session(database, address)
+
+        return await self._writer.transact(read)
+
+    async def runs(
+        self,
+        address: SessionAddress,
+        select: Callable[[Database, SessionKey], SessionRunQuery],
+        holding: Holding,
+        encode: Callable[[RunRecord], Encoded],
+    ) -> tuple[RunPages[Encoded], list[Encoded]]:
+        """Returns the runs of a session that a caller may see, oldest first, and its first page.
+
+        Args:
+            address: the session.
+            select: returns which of its runs are read; it is called within a transaction.
+            holding: what the caller holds of the budget of responses.
+            encode: returns a run as it is sent. It is called in the thread of the database.
+
+        Raises:
+            NotFoundError: there is no such session, or the caller may not access it.
+            ConflictError: several users have a session with that id.
+            PayloadTooLargeError: a run needs more memory than a caller may hold.
+            UnavailableError: the budget is used up, or the database is not open.
+        """
+        await self._runs.opened()
+
+        def find(database: Database) -> SessionRunQuery:
+            found = find_session(database, address)
+            if found is None:
+                raise NotFoundError("Session not found")
+            query = select(database, found.key)
+            return query if address.owner is None else msgspec.structs.replace(query, user_id=address.owner)
+
+        pages = RunPages(self._writer, holding, encode)
+        return pages, await pages.first(find)
+
+    async def reserve_run(self, run_id: str, holding: Holding) -> None:
+        """Takes the memory that one run needs while it is read, decoded and sent; none if there is no such run.
+
+        Raises:
+            PayloadTooLargeError: the run needs more memory than a caller may hold.
+            UnavailableError: the budget is used up, or the database is not open.
+        """
+        await self._runs.opened()
+        await self._writer.transact(lambda database: reserve(holding, 2 * database.run_bytes(run_id).total))
+
+    async def run(self, address: SessionAddress, run_id: str, holding: Holding) -> RunRecord:
         """Returns one run of a session.
+
+        Args:
+            address: the session.
+            run_id: the run.
+            holding: what the caller holds of the budget of responses.
 
         Raises:
             NotFoundError: the session has no such run, or the caller may not access it.
             ConflictError: several users have a session with that id.
+            PayloadTooLargeError: the run needs more memory than a caller may hold.
+            UnavailableError: the budget is used up, or the database is not open.
         """
-        session = await self.one(address)
+        session = await self.one(address, holding)
+        await self.reserve_run(run_id, holding)
         found = await self._writer.transact(lambda database: database.run(run_id))
         if found is None or found.session_key != session.key or not is_visible_to(address.owner, found.user_id):
             raise NotFoundError("Run not found")

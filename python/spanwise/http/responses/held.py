@@ -1,0 +1,102 @@
+"""Responses whose memory is charged to their caller from before they exist until they are sent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Generic
+
+from starlette.responses import Response, StreamingResponse
+
+from spanwise.http.media_types import JSON
+from spanwise.runs.run_pages import Encoded, RunPages
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+    from starlette.types import Receive, Scope, Send
+
+    from spanwise.fair_budget import Holding
+    from spanwise.http.responses.budget import ResponseBudget
+
+
+class HeldResponse(Response):
+    """A response that releases a holding once another response is sent, however that ends."""
+
+    def __init__(self, response: Response, holding: Holding) -> None:
+        """Wraps a response."""
+        super().__init__(status_code=response.status_code)
+        self._response = response
+        self._holding = holding
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Sends the response."""
+        try:
+            await self._response(scope, receive, send)
+        finally:
+            self._holding.release()
+
+
+async def held(budget: ResponseBudget, build: Callable[[Holding], Awaitable[Response]]) -> Response:
+    """Returns the response of `build`. The memory that `build` takes is released once it is sent.
+
+    Args:
+        budget: the budget of responses.
+        build: takes memory with the holding, then reads the data and returns the response.
+
+    Raises:
+        Exception: `build` raised it.
+    """
+    holding = budget.hold()
+    try:
+        response = await build(holding)
+    except BaseException:  # a client that disconnects cancels this
+        holding.release()
+        raise
+    return HeldResponse(response, holding)
+
+
+class RunList(Generic[Encoded]):
+    """A JSON array of runs. It is streamed if it has more than one page.
+
+    Attributes:
+        head: the JSON before the runs.
+    """
+
+    head = b"["
+
+    def __init__(self, pages: RunPages[Encoded], first: list[Encoded]) -> None:
+        """Begins with a page.
+
+        Args:
+            pages: the runs after the first page.
+            first: the runs of the first page.
+        """
+        self._pages = pages
+        self._first = first
+
+    def text(self, run: Encoded) -> bytes:
+        """Returns the JSON of one run. It is called once for each, in order."""
+        assert isinstance(run, bytes)  # noqa: S101  # subclasses encode otherwise
+        return run
+
+    def tail(self) -> bytes:
+        """Returns the JSON after the runs, once all were read."""
+        return b"]"
+
+    def response(self, status: int = 200) -> Response:
+        """Returns the response."""
+        if self._pages.is_done:
+            body = self.head + b",".join(map(self.text, self._first)) + self.tail()
+            return Response(body, status, media_type=JSON)
+        return StreamingResponse(self._pieces(), status, media_type=JSON)
+
+    async def _pieces(self) -> AsyncIterator[bytes]:
+        page, self._first = self._first, []
+        before = self.head
+        while True:
+            if page:
+                yield before + b",".join(map(self.text, page))
+                before = b","
+            if self._pages.is_done:
+                break
+            page = await self._pages.next()
+        yield self.tail() if before == b"," else self.head + self.tail()

@@ -33,6 +33,7 @@ class FairBudget:
     Attributes:
         capacity: the total amount.
         used: the amount that all callers hold together.
+        lock: protects all amounts, including the amounts of its holdings.
     """
 
     def __init__(self, capacity: int, message: str, whole: int = 1) -> None:
@@ -49,7 +50,7 @@ class FairBudget:
         self._message = message
         self._whole = whole
         self._held: dict[str, int] = {}
-        self._lock = RLock()  # what is collected as garbage may release its holding while this thread is in here
+        self.lock = RLock()  # what is collected as garbage may release its holding while this thread is in here
 
     @property
     def largest_share(self) -> int:
@@ -95,7 +96,7 @@ class FairBudget:
         Raises:
             UnavailableError: `is_checked` is set, and the budget or the caller's share is used up.
         """
-        with self._lock:
+        with self.lock:
             if is_checked and amount and not self.allows(caller, amount):
                 raise UnavailableError(self._message)
             self.used += amount
@@ -110,7 +111,7 @@ class FairBudget:
 
         This is for budgets that refill with time, which have no `Holding`.
         """
-        with self._lock:
+        with self.lock:
             left = max(0, self.used - amount)
             kept = ((caller, held * left // self.used) for caller, held in self._held.items())
             self._held = {caller: held for caller, held in kept if held}
@@ -130,14 +131,15 @@ class Holding:
         self.caller = caller
         self.amount = 0
         self._budget = budget
+        self._is_closed = False
 
     def __enter__(self) -> Self:
         """Returns itself."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Releases the lease."""
-        self.release()
+        """Closes the lease."""
+        self.close()
 
     @property
     def capacity(self) -> int:
@@ -158,10 +160,13 @@ class Holding:
         """Takes `amount` more.
 
         Raises:
-            UnavailableError: the budget or the caller's share is used up.
+            UnavailableError: the budget or the caller's share is used up, or the lease is closed.
         """
-        self._budget.change(self.caller, amount, is_checked=True)
-        self.amount += amount
+        with self._budget.lock:
+            if self._is_closed:
+                raise UnavailableError("the request ended before its data was read")
+            self._budget.change(self.caller, amount, is_checked=True)
+            self.amount += amount
 
     def resize(self, amount: int) -> None:
         """Sets the leased amount.
@@ -182,3 +187,9 @@ class Holding:
     def release(self) -> None:
         """Releases the whole amount."""
         self.count(-self.amount)
+
+    def close(self) -> None:
+        """Releases the whole amount. A thread that still works for a cancelled request cannot take more."""
+        with self._budget.lock:
+            self._is_closed = True
+            self.release()

@@ -90,6 +90,17 @@ def test_one_whole_request_fits_an_unused_budget(capacity: int, whole: int) -> N
     assert not budget.allows("a", capacity + 1)
 
 
+def test_a_closed_holding_takes_no_more() -> None:
+    budget = FairBudget(8, "x")
+    with budget.hold() as holding:
+        holding.add(2)
+    assert (holding.amount, budget.used) == (0, 0)
+    for take in (holding.add, holding.resize):
+        with pytest.raises(UnavailableError, match="ended"):
+            take(1)
+    assert budget.used == 0
+
+
 def test_what_is_in_use_already_is_counted_beyond_the_budget_and_the_message_is_said() -> None:
     budget = FairBudget(10, "too many widgets")
     holding = budget.take(2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -118,6 +119,32 @@ def test_pages_are_all_runs_once(
     assert [each for page in found for each in page] == [f"r{number}" for number in range(len(sizes))]
     assert len(found) == pages
     assert reads >= len([page for page in found if page])
+
+
+def test_a_reader_that_leaves_before_its_page_is_read_holds_nothing(tmp_path: Path) -> None:
+    async def scene() -> None:
+        budget = FairBudget(10_000, "too many bytes")
+        database, writer = await opened(tmp_path, [100], budget)
+        is_begun, may_go_on = threading.Event(), threading.Event()
+
+        def block(_database: object) -> None:
+            is_begun.set()
+            may_go_on.wait()
+
+        blocking = asyncio.ensure_future(writer.transact(block))
+        await asyncio.to_thread(is_begun.wait)
+        reading = asyncio.ensure_future(
+            RunPages(writer, database.holding, lambda record: record.run_id).first(lambda _: QUERY)
+        )
+        await asyncio.sleep(0)
+        reading.cancel()
+        database.holding.close()
+        may_go_on.set()
+        await blocking
+        await writer.close()
+        assert (database.reads, budget.used) == (0, 0)
+
+    asyncio.run(scene())
 
 
 @pytest.mark.parametrize(("held", "error"), [(0, PayloadTooLargeError), (9_900, UnavailableError)])

@@ -32,7 +32,7 @@ class HeldResponse(Response):
         try:
             await self._response(scope, receive, send)
         finally:
-            self._holding.release()
+            self._holding.close()
 
 
 async def held(budget: ResponseBudget, build: Callable[[Holding], Awaitable[Response]]) -> Response:
@@ -49,7 +49,7 @@ async def held(budget: ResponseBudget, build: Callable[[Holding], Awaitable[Resp
     try:
         response = await build(holding)
     except BaseException:  # a client that disconnects cancels this
-        holding.release()
+        holding.close()
         raise
     return HeldResponse(response, holding)
 

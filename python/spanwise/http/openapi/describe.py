@@ -152,6 +152,8 @@ def _error_statuses(route: Route) -> set[int]:
         statuses |= {400, 408, 413, 415}
     if route.operation.concerns_runs:
         statuses |= {400, 404, 409, 422, 503}
+    if route.operation.reads_runs:
+        statuses |= {413}
     if route.operation.query is not None:
         statuses |= {404, 422, 503}
         statuses |= {400} if "filter" in route.operation.query.__struct_fields__ else set()

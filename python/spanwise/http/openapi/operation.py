@@ -41,6 +41,7 @@ class Operation(Struct, frozen=True):
         is_otlp: True if request and response are OTLP, as JSON or protobuf.
         concerns_runs: True if it concerns hosted components, their runs or sessions.
         success: the status of its response.
+        reads_runs: whether it reads stored sessions or runs, which may exceed the caller's share of memory.
     """
 
     id: str
@@ -54,3 +55,4 @@ class Operation(Struct, frozen=True):
     is_otlp: bool = False
     concerns_runs: bool = False
     success: int = 200
+    reads_runs: bool = False

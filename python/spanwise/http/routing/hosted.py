@@ -110,6 +110,7 @@ def _component_routes(kind: Kind) -> Iterator[Route]:
             (_RUNS[kind],),
             query=RunListQuery,
             factory_kind=factory_kind,
+            reads_runs=True,
         ),
         run_or_read,
     )
@@ -123,6 +124,7 @@ def _component_routes(kind: Kind) -> Iterator[Route]:
             (_RUN[kind],),
             query=RunQuery,
             factory_kind=factory_kind,
+            reads_runs=True,
         ),
         run_or_read,
     )
@@ -184,7 +186,9 @@ def _session_list_routes() -> Iterator[Route]:
         "GET",
         "/sessions",
         sessions.list_sessions,
-        _operation("get_sessions", "Returns a page of sessions", (SessionList,), query=SessionListQuery),
+        _operation(
+            "get_sessions", "Returns a page of sessions", (SessionList,), query=SessionListQuery, reads_runs=True
+        ),
         Need.of("sessions:read"),
     )
     yield Route(
@@ -221,7 +225,7 @@ def _session_list_routes() -> Iterator[Route]:
 def _session_routes() -> Iterator[Route]:
     path = "/sessions/{session_id}"
     read, write, delete = map(Need.of, ("sessions:read", "sessions:write", "sessions:delete"))
-    detail = partial(_operation, shapes=(SessionDetail,), query=SessionQuery)
+    detail = partial(_operation, shapes=(SessionDetail,), query=SessionQuery, reads_runs=True)
     yield Route(
         "GET",
         path,
@@ -256,7 +260,13 @@ def _session_routes() -> Iterator[Route]:
         "GET",
         f"{path}/runs",
         sessions.list_session_runs,
-        _operation("get_session_runs", "Lists the runs of a session", (list[Run],), query=SessionRunsQuery),
+        _operation(
+            "get_session_runs",
+            "Lists the runs of a session",
+            (list[Run],),
+            query=SessionRunsQuery,
+            reads_runs=True,
+        ),
         read,
     )
     yield Route(
@@ -268,6 +278,7 @@ def _session_routes() -> Iterator[Route]:
             "Lists the runs of a session in short",
             (list[RunPreview],),
             query=SessionRunsQuery,
+            reads_runs=True,
         ),
         read,
     )
@@ -275,6 +286,12 @@ def _session_routes() -> Iterator[Route]:
         "GET",
         f"{path}/runs/{{run_id}}",
         sessions.show_session_run,
-        _operation("get_session_run", "Returns one run of a session", tuple(_RUN.values()), query=SessionQuery),
+        _operation(
+            "get_session_run",
+            "Returns one run of a session",
+            tuple(_RUN.values()),
+            query=SessionQuery,
+            reads_runs=True,
+        ),
         read,
     )

@@ -218,8 +218,8 @@ class Database(Protocol):
         """Returns up to `limit` sessions with an id, of any users."""
         ...
 
-    def session_bytes(self, query: SessionPageQuery | str) -> StoredBytes:
-        """Returns the size of one page of sessions, or of all sessions with an id."""
+    def session_bytes(self, query: SessionPageQuery | str, owner: str | None = None) -> StoredBytes:
+        """Returns the size of one page of sessions, or of sessions with an id: all, or those of `owner`."""
         ...
 
     def sessions(self, query: SessionPageQuery) -> tuple[list[SessionRecord], int]:
@@ -250,8 +250,8 @@ class Database(Protocol):
         """Returns a run; None if it does not exist."""
         ...
 
-    def run_bytes(self, query: SessionRunQuery | str) -> StoredBytes:
-        """Returns the size of the runs that match a query, or of the run with an id."""
+    def run_bytes(self, query: SessionRunQuery | str, user_id: str | None = None) -> StoredBytes:
+        """Returns the size of the runs that match a query, or of the run with an id. `user_id` excludes other users."""
         ...
 
     def run_sizes(self, query: SessionRunQuery, after: int, limit: int) -> list[tuple[int, int]]:

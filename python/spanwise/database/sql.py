@@ -158,11 +158,13 @@ class SqlDatabase:
         with self._transaction() as connection:
             return [readable(session_of, sessions, row) for row in connection.execute(query)]
 
-    def session_bytes(self, query: SessionPageQuery | str) -> StoredBytes:
-        """Returns the size of one page of sessions, or of all sessions with an id."""
+    def session_bytes(self, query: SessionPageQuery | str, owner: str | None = None) -> StoredBytes:
+        """Returns the size of one page of sessions, or of sessions with an id: all, or those of `owner`."""
         if isinstance(query, str):
-            return self._stored_bytes(select(*_SESSION_SIZES).where(sessions.c.session_id == query))
-        return self._stored_bytes(_page(query, *_SESSION_SIZES))
+            sizes = select(*_SESSION_SIZES).where(sessions.c.session_id == query)
+        else:
+            sizes = _page(query, *_SESSION_SIZES)
+        return self._stored_bytes(sizes if owner is None else sizes.where(sessions.c.owner == owner))
 
     def sessions(self, query: SessionPageQuery) -> tuple[list[SessionRecord], int]:
         """Returns one page of sessions without their states, and their number on all pages."""
@@ -213,9 +215,11 @@ class SqlDatabase:
             row = connection.execute(select(runs).where(runs.c.run_id == run_id)).one_or_none()
         return None if row is None else readable(run_of, runs, row)
 
-    def run_bytes(self, query: SessionRunQuery | str) -> StoredBytes:
-        """Returns the size of the runs that match a query, or of the run with an id."""
+    def run_bytes(self, query: SessionRunQuery | str, user_id: str | None = None) -> StoredBytes:
+        """Returns the size of the runs that match a query, or of the run with an id. `user_id` excludes other users."""
         matching = [runs.c.run_id == query] if isinstance(query, str) else _run_conditions(query)
+        if user_id is not None:
+            matching.append(runs.c.user_id == user_id)
         return self._stored_bytes(select(_RUN_SIZE.label("kept"), _RUN_SIZE.label("whole")).where(*matching))
 
     def run_sizes(self, query: SessionRunQuery, after: int, limit: int) -> list[tuple[int, int]]:

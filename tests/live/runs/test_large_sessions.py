@@ -24,7 +24,7 @@ MEBIBYTE = 1024 * 1024
 BUDGET = 16 * MEBIBYTE
 RUNS = 40
 READERS = 6
-SCOPES = ("agents:read", "sessions:read", "sessions:write")
+SCOPES = ("agents:read", "agents:run", "sessions:read", "sessions:write")
 PATHS = {
     "session": "/sessions/big",
     "runs": "/sessions/big/runs",
@@ -155,6 +155,21 @@ def test_a_run_that_is_larger_than_the_budget_is_413(service: RunningService, pa
     assert (found.status_code, found.json()["error_code"]) == (413, "PAYLOAD_TOO_LARGE")
     assert "response_buffer_bytes" in found.json()["detail"]
     assert read(service, "/sessions/small", "eve").status_code == 200
+
+
+@pytest.mark.parametrize("action", ["cancel", "continue", "resume"])
+def test_an_action_on_a_run_that_is_larger_than_the_budget_is_413(service: RunningService, action: str) -> None:
+    path = f"/agents/echo/runs/whole-0/{action}"
+    form = {"tools": '[{"tool_call_id": "a", "confirmed": true}]'} if action == "continue" else {"session_id": "whole"}
+    for caller, status in (("ann", 413), ("eve", 404)):
+        with httpx.Client(base_url=service.url, timeout=120, headers=as_caller(caller, *SCOPES)) as client:
+            found = client.post(path, data=form)
+            assert found.status_code == status, found.text
+
+
+def test_the_size_of_a_run_of_another_user_is_not_told(service: RunningService) -> None:
+    for path in ("/sessions/whole", "/sessions/whole/runs/whole-0", "/agents/echo/runs/whole-0"):
+        assert read(service, path, "eve").status_code == 404
 
 
 def test_a_small_session_is_one_body(service: RunningService) -> None:

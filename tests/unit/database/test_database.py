@@ -178,6 +178,8 @@ def test_sizes_are_known_before_rows_are_read(shared: Database) -> None:
     assert shared.session_bytes("sized") == shared.session_bytes(SessionPageQuery(name="sized"))
     found = shared.session_bytes("sized")
     assert (found.total, found.largest) == (len('{"b":""}') + 10, len('{"a":""}{"b":""}') + 1010)
+    assert shared.session_bytes("sized", sized.key.owner) == found
+    assert shared.session_bytes("sized", "another") == StoredBytes(0, 0)
     assert shared.session_bytes("missing") == shared.run_bytes("missing") == StoredBytes(0, 0)
     rest = len('""{}null{}')
     for number in range(3):

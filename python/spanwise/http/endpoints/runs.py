@@ -70,13 +70,15 @@ def continue_run(kind: Kind) -> Handler:
         reject_fields(fields, OBJECT_FIELDS)
         form = convert_fields(fields, ContinueForm)
         answers = decode_answers(getattr(form, ANSWER_FIELDS[kind]), ANSWER_FIELDS[kind])
-        record = await _record(request, kind, form.session_id, backend)
-        backend.runs.expect_paused(record)
-        factory_input = parse_input(form.factory_input) if kind is Kind.WORKFLOW else None
-        launch = LaunchRequest.of(entry, request.state.identity, request, form, factory_input)
-        with _stream_slot(form, backend) as slot:
-            run = await backend.launcher.resume(launch, record, answers, stream=form.stream)
-            return await _respond(run, kind, form, backend, slot)
+        with backend.response_budget.hold() as holding:
+            record = await _record(request, kind, form.session_id, backend, holding)
+            backend.runs.expect_paused(record)
+            factory_input = parse_input(form.factory_input) if kind is Kind.WORKFLOW else None
+            launch = LaunchRequest.of(entry, request.state.identity, request, form, factory_input)
+            with _stream_slot(form, backend) as slot:
+                run = await backend.launcher.resume(launch, record, answers, stream=form.stream)
+                holding.release()  # the run itself is charged from here on
+                return await _respond(run, kind, form, backend, slot)
 
     return handle
 
@@ -89,8 +91,9 @@ def cancel_run(kind: Kind) -> Handler:
         backend.registry.entry(kind, component_id)
         form = convert_fields(await decode_form(request, body), CancelForm)
         query = decode_query(request, CancelQuery)
-        await _record(request, kind, form.session_id or query.session_id or None, backend)
-        await backend.runs.cancel(kind, component_id, request.path_params["run_id"], owner_of(request))
+        with backend.response_budget.hold() as holding:
+            await _record(request, kind, form.session_id or query.session_id or None, backend, holding)
+            await backend.runs.cancel(kind, component_id, request.path_params["run_id"], owner_of(request))
         return json_response({})
 
     return handle
@@ -129,8 +132,7 @@ def show_run(kind: Kind) -> Handler:
         await _call_workflow_factory(request, kind, query, backend)
 
         async def build(holding: Holding) -> Response:
-            await backend.runs.sessions.reserve_run(request.path_params["run_id"], holding)
-            return json_response(describe_run(await _record(request, kind, query.session_id or None, backend)))
+            return json_response(describe_run(await _record(request, kind, query.session_id or None, backend, holding)))
 
         return await held(backend.response_budget, build)
 
@@ -147,9 +149,10 @@ def resume_stream(kind: Kind) -> Handler:
         backend.registry.entry(kind, component_id_of(request))
         form = convert_fields(await decode_form(request, body), ResumeForm)
         after = last_event_index(request, form.last_event_index)
-        record = await _record(request, kind, form.session_id, backend)
+        with backend.response_budget.hold() as holding:
+            run_id = (await _record(request, kind, form.session_id, backend, holding)).run_id
         with backend.streams.acquire() as slot:
-            return slot.respond(backend.runs.resubscribe(record.run_id, after))
+            return slot.respond(backend.runs.resubscribe(run_id, after))
 
     return handle
 
@@ -184,8 +187,12 @@ async def _respond(run: ActiveRun, kind: Kind, form: RunForm, backend: Backend, 
     return json_response(run.result, headers=headers)
 
 
-async def _record(request: Request, kind: Kind, session_id: str | None, backend: Backend) -> RunRecord:
+async def _record(
+    request: Request, kind: Kind, session_id: str | None, backend: Backend, holding: Holding
+) -> RunRecord:
+    """Returns the run in the path of a request. `holding` takes its memory first."""
     run_id = request.path_params["run_id"]
+    await backend.runs.sessions.reserve_run(run_id, owner_of(request), holding)
     record = await backend.runs.record(kind, component_id_of(request), run_id, owner_of(request))
     if session_id and record.session_id != session_id:
         raise NotFoundError("Run not found")

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from spanwise.auth.identity import Identity
     from spanwise.database import RunRecord
+    from spanwise.fair_budget import Holding
     from spanwise.http.websocket.protocol import ActionMessage, Message
     from spanwise.http.websocket.session import Action, SocketSession
     from spanwise.runs import RunEvent
@@ -54,10 +55,11 @@ async def resume(session: SocketSession, received: Message) -> None:
     """Continues a paused run and sends its events."""
     reject_fields(received, OBJECT_FIELDS)
     message = convert_message(received, ContinueMessage)
-    record, identity = await _record(session, message, message.run_id)
-    session.backend.runs.expect_paused(record)
-    launch = _launch_request(session, identity, record.component_id, message)
-    run = await session.backend.launcher.resume(launch, record, message.step_requirements, stream=True)
+    with session.backend.response_budget.hold() as holding:
+        record, identity = await _record(session, message, message.run_id, holding)
+        session.backend.runs.expect_paused(record)
+        launch = _launch_request(session, identity, record.component_id, message)
+        run = await session.backend.launcher.resume(launch, record, message.step_requirements, stream=True)
     await _follow(session, run.run_id, session.backend.runs.subscribe(run), all_events=message.stream_events)
 
 
@@ -65,19 +67,21 @@ async def reconnect(session: SocketSession, received: Message) -> None:
     """Sends the events of a run that the client lacks, then later ones. It calls no factory."""
     message = convert_message(received, ReconnectMessage)
     try:
-        record, _ = await _record(session, message, message.run_id)
+        with session.backend.response_budget.hold() as holding:
+            await _record(session, message, message.run_id, holding)
     except NotFoundError as error:
         raise NotFoundError(f"Run {message.run_id[:64]} not found in buffer or database") from error
     after = -1 if message.last_event_index is None else max(-1, message.last_event_index)
-    entries = session.backend.runs.resubscribe(record.run_id, after)
-    await _follow(session, record.run_id, entries, all_events=True)
+    entries = session.backend.runs.resubscribe(message.run_id, after)
+    await _follow(session, message.run_id, entries, all_events=True)
 
 
 async def cancel(session: SocketSession, received: Message) -> None:
     """Cancels a run, and confirms it once the cancellation is durable. It calls no factory."""
     message = convert_message(received, CancelMessage)
-    record, identity = await _record(session, message, message.run_id)
-    await session.backend.runs.cancel(Kind.WORKFLOW, record.component_id, record.run_id, identity.owner_filter)
+    with session.backend.response_budget.hold() as holding:
+        record, identity = await _record(session, message, message.run_id, holding)
+        await session.backend.runs.cancel(Kind.WORKFLOW, record.component_id, record.run_id, identity.owner_filter)
     await session.send_event("cancelled", run_id=record.run_id, workflow_id=record.component_id)
 
 
@@ -108,12 +112,15 @@ async def _follow(
             await session.send_entry(entry)
 
 
-async def _record(session: SocketSession, message: ActionMessage, run_id: str) -> tuple[RunRecord, Identity]:
-    """Returns a run that the caller may access, and the caller."""
+async def _record(
+    session: SocketSession, message: ActionMessage, run_id: str, holding: Holding
+) -> tuple[RunRecord, Identity]:
+    """Returns a run that the caller may access, and the caller. `holding` takes the memory of the run first."""
     workflow_id = _workflow_id(session, message)
     if workflow_id is not None:
         _require_scope(session, workflow_id)
     owner = _identity(session).owner_filter
+    await session.backend.runs.sessions.reserve_run(run_id, owner, holding)
     record = await session.backend.runs.record(Kind.WORKFLOW, workflow_id, run_id, owner)
     if message.session_id and record.session_id != message.session_id:
         raise NotFoundError("Run not found")

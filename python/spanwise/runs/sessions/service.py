@@ -131,7 +131,7 @@ class Sessions:
 
         def read(database: Database) -> SessionRecord:
             if holding is not None:
-                reserve(holding, 2 * database.session_bytes(address.session_id).largest)
+                reserve(holding, 2 * database.session_bytes(address.session_id, address.owner).largest)
             return _expect_session(database, address)
 
         return await self._writer.transact(read)
@@ -169,15 +169,25 @@ class Sessions:
         pages = RunPages(self._writer, holding, encode)
         return pages, await pages.first(find)
 
-    async def reserve_run(self, run_id: str, holding: Holding) -> None:
+    async def reserve_run(self, run_id: str, owner: str | None, holding: Holding) -> None:
         """Takes the memory that one run needs while it is read, decoded and sent; none if there is no such run.
+
+        Args:
+            run_id: the run.
+            owner: the only user whose runs the caller may see; None for everyone's.
+            holding: what the caller holds of the budget of responses.
 
         Raises:
             PayloadTooLargeError: the run needs more memory than a caller may hold.
             UnavailableError: the budget is used up, or the database is not open.
         """
         await self._runs.opened()
-        await self._writer.transact(lambda database: reserve(holding, 2 * database.run_bytes(run_id).total))
+
+        def take(database: Database) -> None:
+            # The sizes of others' runs count for nothing, so a refusal tells nothing about them.
+            reserve(holding, 2 * database.run_bytes(run_id, owner).total)
+
+        await self._writer.transact(take)
 
     async def run(self, address: SessionAddress, run_id: str, holding: Holding) -> RunRecord:
         """Returns one run of a session.
@@ -194,7 +204,7 @@ class Sessions:
             UnavailableError: the budget is used up, or the database is not open.
         """
         session = await self.one(address, holding)
-        await self.reserve_run(run_id, holding)
+        await self.reserve_run(run_id, address.owner, holding)
         found = await self._writer.transact(lambda database: database.run(run_id))
         if found is None or found.session_key != session.key or not is_visible_to(address.owner, found.user_id):
             raise NotFoundError("Run not found")

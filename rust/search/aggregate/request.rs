@@ -138,7 +138,7 @@ impl Aggregation {
         Ok(Self { filter: self.filter.restrict(field, value)?, ..self.clone() })
     }
 
-    /// Returns this aggregation as the question of a caller: see [`Filter::charged_to`].
+    /// Returns this aggregation on behalf of a caller: see [`Filter::for_tenant`].
     #[must_use]
     pub fn for_tenant(&self, caller: &str) -> Self {
         let mut charged = Self { filter: self.filter.for_tenant(caller), ..self.clone() };
@@ -148,7 +148,7 @@ impl Aggregation {
         charged
     }
 
-    /// Returns the caller that it is charged to: see [`Filter::charged_to`].
+    /// Returns the caller of this aggregation: see [`Filter::for_tenant`].
     pub(in crate::search) fn caller(&self) -> &str {
         self.filter.caller()
     }

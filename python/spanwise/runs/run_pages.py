@@ -1,4 +1,4 @@
-"""The runs of a session, encoded page by page: one page is in memory at a time, and charged before it is read.
+"""The runs of a session, encoded page by page. Only one page is in memory, and it is charged before it is read.
 
 See docs/reference/limits.md#shares.
 """
@@ -22,7 +22,7 @@ PAGES_OF_BUDGET = 32
 """A page takes at most this fraction of the budget, so that a small budget serves several callers."""
 PAGE_RUNS = 256
 MEMORY_FACTOR = 4
-"""Memory of a page as a multiple of its stored bytes: the buffer of the driver, the row, its checksum, and the JSON."""
+"""The memory of a page as a multiple of its stored bytes: the driver's buffer, the row, its checksum, and the JSON."""
 
 Encoded = TypeVar("Encoded")
 
@@ -31,9 +31,9 @@ class Page(NamedTuple, Generic[Encoded]):
     """One page of runs.
 
     Attributes:
-        runs: the runs, encoded.
-        last: the number of the last one, or the number that the page begins after.
-        is_last: whether no page follows.
+        runs: the encoded runs.
+        last: the number of the last run; for an empty page, the number before it.
+        is_last: True for the last page.
     """
 
     runs: list[Encoded]
@@ -42,14 +42,14 @@ class Page(NamedTuple, Generic[Encoded]):
 
 
 def reserve(holding: Holding, stored_bytes: int) -> None:
-    """Takes the memory that rows need while they are read and sent. It may be called again with another size.
+    """Takes the memory for reading and sending rows. It may be called again with another size.
 
     Args:
-        holding: what the caller holds of the budget of responses.
+        holding: the caller's lease on the response budget.
         stored_bytes: the bytes of the rows in the database.
 
     Raises:
-        PayloadTooLargeError: the rows need more than a caller may ever hold.
+        PayloadTooLargeError: the rows need more memory than a caller may ever hold.
         UnavailableError: the budget, or the caller's share of it, is used up.
     """
     needed = MEMORY_FACTOR * stored_bytes
@@ -64,16 +64,16 @@ class RunPages(Generic[Encoded]):
     """The runs that a query selects, oldest first.
 
     Attributes:
-        is_done: whether the last page was read.
+        is_done: True once the last page was read.
     """
 
     def __init__(self, writer: DatabaseWriter, holding: Holding, encode: Callable[[RunRecord], Encoded]) -> None:
-        """Begins before the first run.
+        """Starts before the first run.
 
         Args:
             writer: gives access to the database.
-            holding: what the caller holds of the budget of responses, from now until the last page was sent.
-            encode: returns a run as it is sent. It is called in the thread of the database.
+            holding: the caller's lease on the response budget, until the last page is sent.
+            encode: returns a run as it is sent; called in the thread of the database.
         """
         self.is_done = False
         self._writer = writer
@@ -87,12 +87,12 @@ class RunPages(Generic[Encoded]):
         """Returns the runs of the first page.
 
         Args:
-            find: returns the query; it is called within the transaction that reads the page.
+            find: returns the query; called within the transaction that reads the page.
 
         Raises:
             PayloadTooLargeError: a run needs more memory than a caller may hold.
             UnavailableError: the budget, or the caller's share of it, is used up, or the database does not respond.
-            Exception: `find` raised it.
+            Exception: the error of `find`.
         """
 
         def read(database: Database) -> tuple[SessionRunQuery, Page[Encoded]]:
@@ -108,7 +108,7 @@ class RunPages(Generic[Encoded]):
         """Returns the runs of the next page.
 
         Raises:
-            UnavailableError: the database does not respond, or a run has grown beyond the caller's share since.
+            UnavailableError: the database does not respond, or a run has grown beyond the caller's share.
         """
         query, last = self._query, self._last
         assert query is not None, "the first page comes first"  # noqa: S101  # callers read it first
@@ -119,7 +119,7 @@ class RunPages(Generic[Encoded]):
         return page.runs
 
     def _read(self, database: Database, query: SessionRunQuery, after: int) -> Page[Encoded]:
-        """Returns the page after a run. It changes nothing but the holding, because a transaction may be repeated."""
+        """Returns the page after a run. It changes only the holding, because a transaction may be repeated."""
         sizes = database.run_sizes(query, after, PAGE_RUNS)
         numbers: list[int] = []
         total = 0

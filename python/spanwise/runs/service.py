@@ -1,4 +1,4 @@
-"""The runs of one service: started, resumed, cancelled, followed and read."""
+"""The runs of one service: start, resumption, cancellation, subscription and lookup."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 CANCEL_SECONDS = 1.0
 """How long a cancellation waits for the run to end."""
 INTERRUPTED_SECONDS = 10.0
-"""How long the start waits until interrupted runs are marked; a database that is away or read-only takes longer."""
+"""How long the start waits until interrupted runs are marked. An unavailable or read-only database takes longer."""
 SHUTDOWN_SECONDS = 0.5
 """How long a shutdown waits for runs to end by themselves, and then between rounds of interruption."""
 _CONFLICTS = {
@@ -66,7 +66,7 @@ class Runs:
 
     Attributes:
         sessions: the sessions that runs belong to.
-        is_draining: whether the service is shutting down, so that no run is started or resumed.
+        is_draining: True once the service is shutting down, so that no run is started or resumed.
     """
 
     def __init__(
@@ -81,8 +81,8 @@ class Runs:
 
         Args:
             connect: returns the database of sessions, runs and events; called once, in a thread, when it is opened.
-            registry: the hosted components, whose databases keep sessions as well.
-            record: returns what records the traces of runs; called once, when there is a run.
+            registry: the hosted components, whose databases also keep sessions.
+            record: returns the recorder of run traces; called once, at the first run.
             limit: the number of concurrent runs, which is divided among callers.
             budget: divides the bytes of inputs and events in memory among the callers that started the runs.
         """
@@ -110,15 +110,15 @@ class Runs:
 
     @property
     def event_bytes(self) -> int:
-        """Returns how many bytes of inputs and events are in memory."""
+        """Returns the bytes of inputs and events in memory."""
         return self._writer.budget.used
 
     def prepare(self) -> None:
-        """Begins to import what the database needs, in a thread, while other things are opened."""
+        """Starts to import the database driver in a thread, while other parts are opened."""
         self._writer.prepare()
 
     async def open(self) -> None:
-        """Opens the database and finalizes the runs that an earlier process left unfinished; a no-op when it is open.
+        """Opens the database and ends the runs that an earlier process left unfinished; a no-op when it is open.
 
         Raises:
             ConfigurationError: the database cannot be opened.
@@ -138,7 +138,7 @@ class Runs:
             await asyncio.wait(ends, timeout=INTERRUPTED_SECONDS)
 
     def drain(self) -> None:
-        """Starts and resumes no more runs. Those that are active go on until `close`."""
+        """Stops starting and resuming runs. Active runs continue until `close`."""
         self.is_draining = True
 
     async def close(self) -> None:
@@ -155,7 +155,7 @@ class Runs:
 
         Raises:
             ConflictError: several users have a session with that id, or it is being deleted.
-            UnavailableError: there are too many runs or events, or the service is not open.
+            UnavailableError: too many runs or event bytes are in memory, or the service is not open.
         """
         return await self._tasks.shielded(
             self._within_capacity(request, lambda inputs: self._start(component, request, inputs))
@@ -192,16 +192,16 @@ class Runs:
         """Resumes a paused run and returns it.
 
         Args:
-            component: what the run is of.
+            component: the component of the run.
             record: the run.
             request: the answers, and how the run continues.
 
         Raises:
-            ConflictError: the run is not paused, or somebody else resumed it meanwhile.
-            BadRequestError: the answers do not fit what the run waits for.
-            ForbiddenError: somebody else has to answer first.
+            ConflictError: the run is not paused, or another caller has resumed it.
+            BadRequestError: the answers do not match the questions of the run.
+            ForbiddenError: another user has to answer first.
             NotFoundError: its session was deleted.
-            UnavailableError: there are too many runs or events, or the service is not open.
+            UnavailableError: too many runs or event bytes are in memory, or the service is not open.
         """
         resumed = self._within_capacity(request, lambda inputs: self._resume(component, record, request, inputs))
         return await self._tasks.shielded(resumed)
@@ -209,12 +209,13 @@ class Runs:
     async def _within_capacity(
         self, request: RunRequest | ResumeRequest, begin: Callable[[Holding], Awaitable[ActiveRun]]
     ) -> ActiveRun:
-        """Takes a place, and the memory of the input, for the run that `begin` starts, until that has ended.
+        """Takes a slot and the memory of the input, until the run that `begin` starts has ended.
 
-        What the database has of it is counted too, but known only later: it keeps the caller from starting another run.
+        The run's data in the database also counts, but its size is known only later. It keeps the caller from starting
+        another run.
 
         Raises:
-            UnavailableError: there are too many runs or too many bytes of them, or the service is not open.
+            UnavailableError: too many runs or bytes of runs are in memory, or the service is not open.
         """
         await self._opened_for_runs()
         place, inputs = self._places.hold(), self._writer.budget.hold()
@@ -264,19 +265,19 @@ class Runs:
         """Checks that a run waits for answers.
 
         Raises:
-            ConflictError: it does not.
+            ConflictError: the run is not paused.
         """
         if record.status != "PAUSED":
             raise ConflictError(_CONFLICTS[record.status])
 
     async def cancel(self, kind: Kind, component_id: str, run_id: str, owner: str | None) -> None:
-        """Cancels a run durably, whether it is in progress or paused; a no-op if it ended already.
+        """Cancels a run durably, whether it is in progress or paused; a no-op if it has already ended.
 
         Args:
             kind: the kind of its component.
             component_id: its component.
             run_id: the run.
-            owner: the only user whose run it may be; None for everyone's.
+            owner: the only user whose runs the caller may access; None for everyone's.
 
         Raises:
             NotFoundError: the component has no such run, or the caller may not access it.
@@ -297,7 +298,7 @@ class Runs:
         await self._writer.transact(store)
         if active is not None:
             active.stop()
-            with suppress(TimeoutError):  # the cancellation is durable, whatever the end of the run waits for
+            with suppress(TimeoutError):  # the cancellation is durable, even if the end of the run takes longer
                 await asyncio.wait_for(active.ended(), CANCEL_SECONDS)
 
     async def record(self, kind: Kind, component_id: str | None, run_id: str, owner: str | None) -> RunRecord:
@@ -307,7 +308,7 @@ class Runs:
             kind: the kind of its component.
             component_id: its component; None for any.
             run_id: the run.
-            owner: the only user whose run it may be; None for everyone's.
+            owner: the only user whose runs the caller may access; None for everyone's.
 
         Raises:
             NotFoundError: the component has no such run, or the caller may not access it.
@@ -323,7 +324,7 @@ class Runs:
         return found
 
     def is_session_active(self, session: SessionKey) -> bool:
-        """Returns whether a run of a session is active."""
+        """Returns True if a run of a session is active."""
         return self._tasks.is_session_active(session)
 
     def subscribe(self, active: ActiveRun) -> AsyncGenerator[RunEvent, None]:

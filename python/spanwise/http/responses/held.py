@@ -1,4 +1,4 @@
-"""Responses whose memory is charged to their caller from before they exist until they are sent."""
+"""Responses whose memory is charged to their caller before they exist and until they are sent."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class HeldResponse(Response):
-    """A response that releases a holding once another response is sent, however that ends."""
+    """A response that releases a lease after another response was sent, even after an error."""
 
     def __init__(self, response: Response, holding: Holding) -> None:
         """Wraps a response."""
@@ -36,14 +36,14 @@ class HeldResponse(Response):
 
 
 async def held(budget: ResponseBudget, build: Callable[[Holding], Awaitable[Response]]) -> Response:
-    """Returns the response of `build`. The memory that `build` takes is released once it is sent.
+    """Returns the response of `build`. The memory that `build` takes is released once the response is sent.
 
     Args:
-        budget: the budget of responses.
-        build: takes memory with the holding, then reads the data and returns the response.
+        budget: the response budget.
+        build: takes memory with the lease, then reads the data and returns the response.
 
     Raises:
-        Exception: `build` raised it.
+        Exception: the error of `build`.
     """
     holding = budget.hold()
     try:
@@ -64,7 +64,7 @@ class RunList(Generic[Encoded]):
     head = b"["
 
     def __init__(self, pages: RunPages[Encoded], first: list[Encoded]) -> None:
-        """Begins with a page.
+        """Starts with a page.
 
         Args:
             pages: the runs after the first page.
@@ -74,12 +74,12 @@ class RunList(Generic[Encoded]):
         self._first = first
 
     def text(self, run: Encoded) -> bytes:
-        """Returns the JSON of one run. It is called once for each, in order."""
+        """Returns the JSON of one run. Called once per run, in order."""
         assert isinstance(run, bytes)  # noqa: S101  # subclasses encode otherwise
         return run
 
     def tail(self) -> bytes:
-        """Returns the JSON after the runs, once all were read."""
+        """Returns the JSON after the runs. Called after all runs."""
         return b"]"
 
     def response(self, status: int = 200) -> Response:

@@ -1,4 +1,4 @@
-"""The sessions that runs belong to: listed, read, added, changed and deleted, restricted to what a caller may see."""
+"""The sessions of runs: lists, lookup, creation, changes and deletion, restricted to the caller's data."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
     from spanwise.runs.sessions.lookup import SessionAddress
 
 MAX_NAME_LENGTH = 80
-"""Characters of a session's name that is taken from its first message."""
+"""The length limit of a session name that is taken from its first message."""
 _IS_ACTIVE = "a run of the session is under way"
 
 
 class ActiveRuns(Protocol):
-    """What sessions need to know about runs; see `spanwise.runs.service.Runs`."""
+    """The part of the runs that sessions use; see `spanwise.runs.service.Runs`."""
 
     async def opened(self) -> None:
         """Waits until the database is open."""
 
     def is_session_active(self, session: SessionKey) -> bool:
-        """Returns whether a run of a session is active."""
+        """Returns True if a run of a session is active."""
 
 
 class NewSession(Struct, frozen=True, kw_only=True):
@@ -47,11 +47,11 @@ class NewSession(Struct, frozen=True, kw_only=True):
         kind: the kind of component that will run in it.
         session_id: its id; None for a new one.
         user_id: the user it belongs to.
-        is_verified: whether the user is verified, and so has session ids of their own.
+        is_verified: True if the user is verified, and so has separate session ids.
         component_id: the component that will run in it.
         name: its name.
         state: its state, for components.
-        metadata: what clients note about it.
+        metadata: the client's notes about it.
     """
 
     kind: Kind
@@ -98,8 +98,8 @@ class Sessions:
         """Returns one page of sessions, and their number on all pages.
 
         Args:
-            query: which sessions are read.
-            holding: what the caller holds of the budget of responses.
+            query: selects the sessions.
+            holding: the caller's lease on the response budget.
 
         Raises:
             PayloadTooLargeError: a session needs more memory than a caller may hold.
@@ -118,11 +118,11 @@ class Sessions:
         """Returns one session.
 
         Args:
-            address: which session is read.
-            holding: the caller's part of the budget of responses, which the session is charged to if it is sent.
+            address: the session.
+            holding: the caller's lease on the response budget. A session that is sent is charged to it.
 
         Raises:
-            NotFoundError: there is no such session, or the caller may not access it.
+            NotFoundError: the session does not exist, or the caller may not access it.
             ConflictError: several users have a session with that id.
             PayloadTooLargeError: the session needs more memory than a caller may hold.
             UnavailableError: the budget is used up, or the database is not open.
@@ -147,12 +147,12 @@ class Sessions:
 
         Args:
             address: the session.
-            select: returns which of its runs are read; it is called within a transaction.
-            holding: what the caller holds of the budget of responses.
-            encode: returns a run as it is sent. It is called in the thread of the database.
+            select: returns the query for its runs; called within a transaction.
+            holding: the caller's lease on the response budget.
+            encode: returns a run as it is sent; called in the thread of the database.
 
         Raises:
-            NotFoundError: there is no such session, or the caller may not access it.
+            NotFoundError: the session does not exist, or the caller may not access it.
             ConflictError: several users have a session with that id.
             PayloadTooLargeError: a run needs more memory than a caller may hold.
             UnavailableError: the budget is used up, or the database is not open.
@@ -170,12 +170,12 @@ class Sessions:
         return pages, await pages.first(find)
 
     async def reserve_run(self, run_id: str, owner: str | None, holding: Holding) -> None:
-        """Takes the memory that one run needs while it is read, decoded and sent; none if there is no such run.
+        """Takes the memory to read, decode and send one run; a no-op if the run does not exist.
 
         Args:
             run_id: the run.
             owner: the only user whose runs the caller may see; None for everyone's.
-            holding: what the caller holds of the budget of responses.
+            holding: the caller's lease on the response budget.
 
         Raises:
             PayloadTooLargeError: the run needs more memory than a caller may hold.
@@ -184,7 +184,7 @@ class Sessions:
         await self._runs.opened()
 
         def take(database: Database) -> None:
-            # The sizes of others' runs count for nothing, so a refusal tells nothing about them.
+            # Runs of other users do not count, so a rejection reveals nothing about them.
             reserve(holding, 2 * database.run_bytes(run_id, owner).total)
 
         await self._writer.transact(take)
@@ -195,7 +195,7 @@ class Sessions:
         Args:
             address: the session.
             run_id: the run.
-            holding: what the caller holds of the budget of responses.
+            holding: the caller's lease on the response budget.
 
         Raises:
             NotFoundError: the session has no such run, or the caller may not access it.
@@ -214,7 +214,7 @@ class Sessions:
         """Adds a session without a run and returns it.
 
         Raises:
-            ConflictError: its id is taken: by a session of the same user, or by anybody's if the user is not verified.
+            ConflictError: the id is taken by a session of the same user, or of any user if this one is not verified.
         """
         await self._runs.opened()
         now = int(time.time())
@@ -244,9 +244,9 @@ class Sessions:
         """Changes a session and returns it.
 
         Raises:
-            NotFoundError: there is no such session, or the caller may not access it.
-            ConflictError: several users have a session with that id, the session is being deleted, or the state is to
-                change while an active run will replace it.
+            NotFoundError: the session does not exist, or the caller may not access it.
+            ConflictError: several users have a session with that id, the session is being deleted, or an active run
+                will replace the new state.
         """
         if change.state is not None:
             self._expect_idle((await self.one(address)).key)
@@ -265,10 +265,11 @@ class Sessions:
         """Deletes a session with its runs and events, here and in the databases of its components. Its traces stay.
 
         Raises:
-            NotFoundError: there is no such session, or the caller may not access it.
-            ConflictError: several users have a session with that id, one of its runs is active, it is being deleted
-                already, or a component that keeps it is not hosted any more. Nothing was deleted.
-            UnavailableError: a component's database failed. The session is still here, so it can be deleted again.
+            NotFoundError: the session does not exist, or the caller may not access it.
+            ConflictError: several users have a session with that id, one of its runs is active, it is already being
+                deleted, or a component that keeps it is no longer hosted. No data was deleted.
+            UnavailableError: a component's database failed. The session still exists here, so the deletion can be
+                repeated.
         """
         await self._delete(lambda database: [_expect_session(database, address)])
 
@@ -276,8 +277,8 @@ class Sessions:
         """Deletes several sessions in the same way, in order. Those that do not exist are skipped.
 
         Raises:
-            ConflictError: as `delete`, for any of them. Nothing was deleted.
-            UnavailableError: a component's database failed. The sessions before it are deleted, those after it not.
+            ConflictError: as `delete`, for any of them. No data was deleted.
+            UnavailableError: a component's database failed. Earlier sessions are deleted, later ones are not.
         """
 
         def find(database: Database) -> list[SessionRecord]:
@@ -287,7 +288,10 @@ class Sessions:
         await self._delete(find)
 
     async def _delete(self, find: Callable[[Database], list[SessionRecord]]) -> None:
-        """Deletes sessions, first where components keep them: one that could be deleted only in part is still here."""
+        """Deletes sessions, first in the databases of components.
+
+        A session that is deleted only in part still exists here.
+        """
         await self._runs.opened()
         claimed: list[SessionKey] = []
 
@@ -311,10 +315,10 @@ class Sessions:
             self._deleting.difference_update(claimed)
 
     def expect_not_deleting(self, session: SessionKey) -> None:
-        """Checks that a session is not being deleted. Called within a transaction, nothing can interfere.
+        """Checks that a session is not being deleted. Within a transaction, no other change can interfere.
 
         Raises:
-            ConflictError: it is.
+            ConflictError: the session is being deleted.
         """
         if session in self._deleting:
             raise ConflictError("the session is being deleted")
@@ -332,11 +336,11 @@ def _expect_session(database: Database, address: SessionAddress) -> SessionRecor
 
 
 def is_visible_to(owner: str | None, user_id: str | None) -> bool:
-    """Returns whether a caller may see what belongs to `user_id`.
+    """Returns True if a caller may see data of `user_id`.
 
     Args:
         owner: the only user whose sessions and runs the caller may see; None for everyone's.
-        user_id: the user it belongs to; None for nobody.
+        user_id: the user it belongs to; None if it has no owner.
     """
     return owner is None or owner == user_id
 

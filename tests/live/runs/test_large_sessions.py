@@ -1,4 +1,4 @@
-"""Sessions that are larger than the memory for responses: they are sent page by page, and charged to their reader."""
+"""Sessions larger than the response budget are sent page by page and charged to their reader."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def service(
 
 
 def memory(service: RunningService, name: str) -> int:
-    """Returns a number of bytes that Linux knows of the process, such as `VmRSS`."""
+    """Returns a memory figure of the process in bytes, such as `VmRSS`, as reported by Linux."""
     lines = Path(f"/proc/{service.process.pid}/status").read_text("utf-8").splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(name)) * 1024
 
@@ -113,7 +113,7 @@ def read(service: RunningService, path: str, caller: str = "ann") -> httpx.Respo
 def test_readers_at_once_stay_within_the_budget(service: RunningService, name: str) -> None:
     path = PATHS[name]
     assert read(service, "/sessions/small", "eve").status_code == 200
-    Path(f"/proc/{service.process.pid}/clear_refs").write_text("5", "utf-8")  # the peak begins anew
+    Path(f"/proc/{service.process.pid}/clear_refs").write_text("5", "utf-8")  # resets the peak
     before = memory(service, "VmRSS")
     with ThreadPoolExecutor(READERS) as pool:
         reading = [pool.submit(lambda: read(service, path)) for _ in range(READERS)]

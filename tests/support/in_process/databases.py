@@ -1,4 +1,4 @@
-"""The content of a database of runs, as records that can be compared."""
+"""The content of a run database, as comparable records."""
 
 from __future__ import annotations
 

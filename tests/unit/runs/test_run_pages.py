@@ -1,4 +1,4 @@
-"""Pages of runs: together they are all runs, once each, and none is read before it is charged."""
+"""Pages of runs: together they have every run once, and each run is charged before it is read."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_pages_are_all_runs_once(
         reader = RunPages(writer, database.holding, lambda record: record.run_id)
         found: list[list[str]] = []
         while not reader.is_done:
-            # A transaction that fails in the same batch makes all of them begin again.
+            # A failed transaction in the same batch makes all others start again.
             failing = [writer.transact(fail)] if others_fail else []
             reading = reader.next() if found else reader.first(lambda _: QUERY)
             page, *_ = await asyncio.gather(reading, *failing, return_exceptions=True)

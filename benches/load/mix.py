@@ -1,8 +1,9 @@
-"""Are known callers served, and is everything kept, while all hostile clients are there at once in 1 GiB?
+"""Runs all hostile clients at once against a service with 1 GiB, and checks that known callers are served.
 
-Run it by hand, as root, or memory is not limited: `python benches/load/mix.py --minutes 10`. Known callers send
-2,000 requests a minute: searches, exports and OTLP requests. It prints how many were rejected and why, the memory,
-whether the service was killed, and how many acknowledged traces are lost when it is started again after SIGKILL.
+Run it by hand: `python benches/load/mix.py --minutes 10`. Only root can limit the memory. Known callers send 2,000
+requests a minute: searches, exports and OTLP requests. It prints the number of rejected requests with the reasons, the
+memory, and whether the service was killed. It then restarts the service after a SIGKILL and counts the lost traces
+among the acknowledged ones.
 """
 
 from __future__ import annotations

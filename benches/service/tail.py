@@ -1,7 +1,7 @@
 """Measures the cost of tails: 64 readers of a service that ingests 1,000 traces per second, and their lag.
 
-Run it by hand: `python benches/service/tail.py`. It prints the latency of ingest requests without and with readers, the
-time from the acknowledgement of a trace to its event, and the number of rows that slow readers lost.
+Run it by hand: `python benches/service/tail.py`. It prints the latency of ingest requests without and with readers. It
+also prints the time from the acknowledgement of a trace to its event, and the rows that slow readers lost.
 """
 
 from __future__ import annotations

@@ -50,8 +50,8 @@ class Framework(Struct, frozen=True, forbid_unknown_fields=True):
     """A framework with its cases.
 
     `install` has the packages of a recipe, and `environment` its variables, where `{endpoint}` is the address of the
-    receiver. `capture_environment` has variables used only during the capture. `missing` gives the reason for each
-    expected fact that is not read, by `<case>/<trace>/<fact>` or `<case>/<trace>/<span>/<fact>`.
+    receiver. `capture_environment` has variables used only during the capture. `missing` has the reason for each
+    expected fact that is not read. Its keys are `<case>/<trace>/<fact>` or `<case>/<trace>/<span>/<fact>`.
     """
 
     title: str

@@ -266,8 +266,8 @@ class Sessions:
 
         Raises:
             NotFoundError: the session does not exist, or the caller may not access it.
-            ConflictError: several users have a session with that id, one of its runs is active, it is already being
-                deleted, or a component that keeps it is no longer hosted. No data was deleted.
+            ConflictError: several users have a session with that id, or the session is already being deleted. Or one of
+                its runs is active, or a component that keeps it is no longer hosted. No data was deleted.
             UnavailableError: a component's database failed. The session still exists here, so the deletion can be
                 repeated.
         """

@@ -51,7 +51,7 @@ pub use matches::{MatchedSpans, MatchedText, Matcher, Matches, OneSpanMatcher};
 pub use parse::{
     MAX_AXES, MAX_BYTES, MAX_CONDITIONS, MAX_LEVELS, MAX_PATTERN_BYTES, MAX_SPAN_CONDITIONS, MAX_VALUES,
 };
-pub use planner::{INLINE_ROW_BUDGET, Indexes, SpanCounter, Verdict, Verifier};
+pub use planner::{INLINE_ROW_BUDGET, Indexes, RowVerdicts, SpanCounter, Verifier};
 pub use spans::{MAX_PATTERNS, SpanFilter};
 
 use crate::error::{FilterError, Result};

@@ -23,7 +23,7 @@ pub(super) struct FenceKeys {
 }
 
 /// A run of adjacent positions.
-pub(super) struct Block {
+pub(super) struct FenceBlock {
     /// All positions except the last.
     pub(super) inner: Range<usize>,
     /// The last value before the block (`None` for the first block), and the last value of the block.
@@ -44,7 +44,7 @@ impl FenceKeys {
 
     /// Returns the first block whose last value is not `is_before`, in a column with `count` values. `None`
     /// if there is no such block.
-    pub(super) fn first_block(&self, count: usize, is_before: impl Fn(i64) -> bool) -> Option<Block> {
+    pub(super) fn first_block(&self, count: usize, is_before: impl Fn(i64) -> bool) -> Option<FenceBlock> {
         let number = self.levels.iter().fold(0, |node, level| {
             let fence_keys = level.iter().skip(node * NODE).take(NODE);
             node * NODE + fence_keys.filter(|fence_key| is_before(**fence_key)).count()
@@ -53,7 +53,7 @@ impl FenceKeys {
         let last = *fence_keys.get(number)?;
         let before = number.checked_sub(1).map(|before| fence_keys[before]);
         let start = number * BLOCK;
-        Some(Block { inner: start..count.min(start + BLOCK) - 1, before, last })
+        Some(FenceBlock { inner: start..count.min(start + BLOCK) - 1, before, last })
     }
 }
 

@@ -26,7 +26,7 @@ pub(super) struct Newest<'a> {
 }
 
 /// A row that may be selected: its part, its number there, and whether it is known to be.
-type Candidate = (usize, u32, bool);
+type CandidateRow = (usize, u32, bool);
 
 /// Returns at least `wanted` of the newest rows that `filter` selects, if there are so many, and after
 /// [`CancellationToken::max_looks`] looks what was found.
@@ -69,7 +69,7 @@ pub(super) fn newest<'a>(
 fn selected(
     parts: &[SnapshotPart],
     filter: &Filter,
-    round: &[Candidate],
+    round: &[CandidateRow],
     cancel: &CancellationToken,
 ) -> Result<BTreeMap<usize, Vec<u32>>> {
     let mut by_part: BTreeMap<usize, Vec<(u32, bool)>> = BTreeMap::new();
@@ -88,11 +88,11 @@ fn selected(
 }
 
 /// Rows of a part, ascending, each with whether it is known to be selected.
-type Rows<'c> = Peekable<Box<dyn Iterator<Item = (u32, bool)> + 'c>>;
+type CandidateRows<'c> = Peekable<Box<dyn Iterator<Item = (u32, bool)> + 'c>>;
 
 /// The candidates of all parts that have not been looked at, in result order.
 struct OpenRows<'c> {
-    rows: Vec<Rows<'c>>,
+    rows: Vec<CandidateRows<'c>>,
     /// For their sort keys; they have no rows.
     keys: Vec<Selection<'c>>,
 }
@@ -119,7 +119,7 @@ impl<'c> OpenRows<'c> {
     }
 
     /// Returns the next candidates, at most `count`; fewer only if no more are left.
-    fn next_round(&mut self, count: usize) -> Vec<Candidate> {
+    fn next_round(&mut self, count: usize) -> Vec<CandidateRow> {
         let mut round = Vec::with_capacity(count);
         while round.len() < count {
             let heads = self.rows.iter_mut().enumerate();

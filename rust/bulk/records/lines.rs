@@ -118,13 +118,13 @@ impl Splitter<'_> {
             return true;
         }
         match value_of(content) {
-            Found::Value(kind, length) => self.value(kind, start..start + length, end),
-            Found::Scalar(text) => {
+            ValueExtent::Value(kind, length) => self.value(kind, start..start + length, end),
+            ValueExtent::Scalar(text) => {
                 let reason = || format!("expected an object or a list, got `{text}`");
                 self.reject_line(reason, start..end);
             }
-            Found::Broken(error) => self.reject_line(|| describe(&error), start..end),
-            Found::Unfinished(error) => return self.over_lines(start, end, &error),
+            ValueExtent::Broken(error) => self.reject_line(|| describe(&error), start..end),
+            ValueExtent::Unfinished(error) => return self.over_lines(start, end, &error),
         }
         true
     }
@@ -165,7 +165,7 @@ impl Splitter<'_> {
     fn over_lines(&mut self, start: usize, end: usize, error: &serde_json::Error) -> bool {
         let rest = &self.text[start..];
         let found = (self.unbounded_bytes > 0).then(|| value_of(rest));
-        if let Some(Found::Value(kind, length)) = found {
+        if let Some(ValueExtent::Value(kind, length)) = found {
             let place = start..start + length;
             let within = memchr::memchr_iter(b'\n', &self.text[place.clone()]).count();
             let last = memchr::memchr(b'\n', &self.text[place.end..]);
@@ -175,7 +175,7 @@ impl Splitter<'_> {
             return true;
         }
         let read = match found {
-            Some(Found::Broken(at)) => end_of_line(rest, at.line()),
+            Some(ValueExtent::Broken(at)) => end_of_line(rest, at.line()),
             Some(_) => rest.len(),
             None => 0,
         };
@@ -257,7 +257,7 @@ fn describe(error: &serde_json::Error) -> String {
 }
 
 /// The result of reading the first value of a text.
-enum Found {
+enum ValueExtent {
     /// Its content and its length.
     Value(PartKind, usize),
     /// The text ends within an object or a list.
@@ -266,16 +266,16 @@ enum Found {
     Scalar(String),
 }
 
-fn value_of(text: &[u8]) -> Found {
+fn value_of(text: &[u8]) -> ValueExtent {
     let mut values = serde_json::Deserializer::from_slice(text).into_iter::<Outline>();
     match values.next() {
-        Some(Ok(Outline::Scalar)) => Found::Scalar(quoted(&text[..values.byte_offset()])),
-        Some(Ok(Outline::Holds(kind))) => Found::Value(kind, values.byte_offset()),
+        Some(Ok(Outline::Scalar)) => ValueExtent::Scalar(quoted(&text[..values.byte_offset()])),
+        Some(Ok(Outline::Holds(kind))) => ValueExtent::Value(kind, values.byte_offset()),
         Some(Err(error)) if error.is_eof() && matches!(text.first(), Some(b'{' | b'[')) => {
-            Found::Unfinished(error)
+            ValueExtent::Unfinished(error)
         }
-        Some(Err(error)) => Found::Broken(error),
-        None => Found::Scalar(String::new()),
+        Some(Err(error)) => ValueExtent::Broken(error),
+        None => ValueExtent::Scalar(String::new()),
     }
 }
 

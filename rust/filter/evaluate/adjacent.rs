@@ -4,7 +4,7 @@ use arrow_array::OffsetSizeTrait;
 use fearless_simd::prelude::*;
 use fearless_simd::{Level, dispatch};
 
-use super::texts::{HEAD, TextProbe, TextSlice};
+use super::texts::{BytesProbe, HEAD, TextSlice};
 use super::words::{Verdict, bits_of};
 
 /// The maximum number of open texts of a word that are compared as a whole. More texts are all probed,
@@ -50,7 +50,7 @@ impl<'t, O: OffsetSizeTrait> Adjacent<'t, O> {
     ///
     /// Samples are taken by code for any processor. Code for newer processors would use gather instructions,
     /// which are much slower.
-    pub(super) fn each<L: TextProbe>(
+    pub(super) fn each<L: BytesProbe>(
         self,
         open: &[u64],
         (found, possible): (&mut [u64], &mut [u64]),
@@ -104,7 +104,7 @@ impl<'t, O: OffsetSizeTrait> Adjacent<'t, O> {
 /// Returns the samples whose verdict is `Yes`, and the samples whose verdict is `Maybe`.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "it is compiled once for each kind of processor, inside its caller")]
-fn verdicts<S: Simd>(simd: S, samples: &[u64; 64], look: &impl TextProbe) -> (u64, u64) {
+fn verdicts<S: Simd>(simd: S, samples: &[u64; 64], look: &impl BytesProbe) -> (u64, u64) {
     let mut verdicts = [0; 64];
     verdicts.iter_mut().zip(samples).for_each(|(verdict, sample)| *verdict = look.verdict(*sample) as u8);
     (bits_of(simd, &verdicts, Verdict::Yes as u8), bits_of(simd, &verdicts, Verdict::Maybe as u8))

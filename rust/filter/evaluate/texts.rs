@@ -61,7 +61,7 @@ pub(super) const HEAD: usize = 8;
 
 /// A probe of some bytes of texts. It has no branches, so that many texts are probed at once. It is inlined
 /// into its caller, because a call would prevent vectorization there.
-pub(super) trait TextProbe {
+pub(super) trait BytesProbe {
     /// True if the probe is worthwhile for texts of different lengths, whose positions are only known one by
     /// one.
     const IS_FOR_ANY_LENGTH: bool = true;
@@ -75,7 +75,7 @@ pub(super) trait TextProbe {
 
 /// Returns the eight bytes at `start`, the first in the lowest byte; `None` at the end of `bytes`.
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "see `TextProbe`")]
+#[allow(clippy::inline_always, reason = "see `BytesProbe`")]
 fn eight_at(bytes: &[u8], start: usize) -> Option<u64> {
     let eight = bytes.get(start..start + HEAD)?;
     Some(u64::from_le_bytes(eight.try_into().ok()?))
@@ -83,14 +83,14 @@ fn eight_at(bytes: &[u8], start: usize) -> Option<u64> {
 
 /// Returns a mask of the first `length` bytes of a word.
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "see `TextProbe`")]
+#[allow(clippy::inline_always, reason = "see `BytesProbe`")]
 fn mask_of(length: usize) -> u64 {
     if length >= HEAD { u64::MAX } else { (1 << (length * 8)) - 1 }
 }
 
 /// Returns the first eight bytes of a text, zero beyond its end.
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "see `TextProbe`")]
+#[allow(clippy::inline_always, reason = "see `BytesProbe`")]
 fn head_of((bytes, start, length): TextSlice<'_>) -> u64 {
     match eight_at(bytes, start) {
         Some(eight) => eight & mask_of(length),
@@ -100,7 +100,7 @@ fn head_of((bytes, start, length): TextSlice<'_>) -> u64 {
 
 /// Returns the last eight bytes of a text; the head if it has no more bytes.
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "see `TextProbe`")]
+#[allow(clippy::inline_always, reason = "see `BytesProbe`")]
 fn tail_of((bytes, start, length): TextSlice<'_>) -> u64 {
     let before = length.saturating_sub(HEAD);
     head_of((bytes, start + before, length - before))
@@ -152,8 +152,8 @@ impl ComparedText {
 /// the same prefix.
 pub(super) struct SameTail<'l>(pub(super) &'l ComparedText);
 
-#[allow(clippy::inline_always, reason = "see `TextProbe`")]
-impl TextProbe for SameTail<'_> {
+#[allow(clippy::inline_always, reason = "see `BytesProbe`")]
+impl BytesProbe for SameTail<'_> {
     const IS_FOR_ANY_LENGTH: bool = false;
 
     #[inline(always)]
@@ -170,8 +170,8 @@ impl TextProbe for SameTail<'_> {
 /// A probe for texts with a prefix.
 pub(super) struct SameHead<'l>(pub(super) &'l ComparedText);
 
-#[allow(clippy::inline_always, reason = "see `TextProbe`")]
-impl TextProbe for SameHead<'_> {
+#[allow(clippy::inline_always, reason = "see `BytesProbe`")]
+impl BytesProbe for SameHead<'_> {
     #[inline(always)]
     fn sample(&self, text: TextSlice<'_>) -> u64 {
         if text.2 >= self.0.bytes.len() { head_of(text) } else { !self.0.head }
@@ -217,8 +217,8 @@ impl TextRange {
     }
 }
 
-#[allow(clippy::inline_always, reason = "see `TextProbe`")]
-impl TextProbe for TextRange {
+#[allow(clippy::inline_always, reason = "see `BytesProbe`")]
+impl BytesProbe for TextRange {
     #[inline(always)]
     fn sample(&self, text: TextSlice<'_>) -> u64 {
         head_of(text).swap_bytes()
@@ -232,7 +232,7 @@ impl TextProbe for TextRange {
 
 /// Compares the beginning of a text with the beginnings of two bounds.
 #[inline(always)]
-#[allow(clippy::inline_always, clippy::needless_bitwise_bool, reason = "see `TextProbe`")]
+#[allow(clippy::inline_always, clippy::needless_bitwise_bool, reason = "see `BytesProbe`")]
 fn is_between(beginning: u64, [from, to]: [Option<u64>; 2]) -> Verdict {
     let is_edge = from.is_some_and(|from| beginning == from) | to.is_some_and(|to| beginning == to);
     let is_inside = from.is_none_or(|from| beginning > from) & to.is_none_or(|to| beginning < to);
@@ -309,8 +309,8 @@ impl TextSet {
 /// A probe for the texts of a set by their quick keys.
 pub(super) struct InFilter<'s>(pub(super) &'s KeyFilter);
 
-#[allow(clippy::inline_always, reason = "see `TextProbe`")]
-impl TextProbe for InFilter<'_> {
+#[allow(clippy::inline_always, reason = "see `BytesProbe`")]
+impl BytesProbe for InFilter<'_> {
     #[inline(always)]
     fn sample(&self, text: TextSlice<'_>) -> u64 {
         self.0.may_have(quick_key(text)).into()
@@ -324,7 +324,7 @@ impl TextProbe for InFilter<'_> {
 
 /// Returns a key from the first bytes, the last bytes and the length of a text.
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "see `TextProbe`")]
+#[allow(clippy::inline_always, reason = "see `BytesProbe`")]
 fn quick_key(text: TextSlice<'_>) -> u64 {
     let (head, tail) = (head_of(text), tail_of(text));
     let mixed =

@@ -17,4 +17,4 @@ pub(super) use plan::{rows, try_cheap_rows};
 pub(super) use resolve::SpanRows;
 pub use span_counter::SpanCounter;
 pub(super) use text_rows::TextRows;
-pub use verify::{Indexes, Verdict, Verifier};
+pub use verify::{Indexes, RowVerdicts, Verifier};

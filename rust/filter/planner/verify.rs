@@ -57,7 +57,7 @@ pub struct Verifier<'i>(RowPredicate<'i>);
 
 /// The verdict on some rows, by their positions in the request.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Verdict {
+pub struct RowVerdicts {
     /// The rows that match.
     pub matching: Bitmap,
     /// The rows that need a document check.
@@ -89,10 +89,10 @@ impl<'i> Verifier<'i> {
     }
 
     /// Decides `rows`, which ascend, by the indexes.
-    pub fn decide(&self, rows: &RowBlock<'_>) -> Verdict {
+    pub fn decide(&self, rows: &RowBlock<'_>) -> RowVerdicts {
         let TernaryMask { yes, no } = self.0.truths(rows);
         let open = Bitmap::all(0..rows.len()).without(&yes).without(&no);
-        Verdict { matching: yes, open }
+        RowVerdicts { matching: yes, open }
     }
 
     /// Returns `true` if the filter matches a row. `read` returns its trace, or `None` if its document is

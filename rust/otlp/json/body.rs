@@ -9,7 +9,7 @@ use serde::de::{Deserializer as _, Error as _, IgnoredAny, MapAccess, SeqAccess,
 use serde_json::value::RawValue;
 
 use super::super::check::{Validated, clip};
-use super::value::JsonObject;
+use super::value::ObjectMessage;
 use crate::error::{Error, Result};
 
 /// The whole body. Parsed parts are slices of this text.
@@ -22,7 +22,7 @@ impl<'a> JsonBody<'a> {
     /// Parses the object `part` as a message.
     pub(super) fn read<T: Deserialize<'a>>(self, part: &'a str) -> Validated<T> {
         let object = serde_json::from_str(part).map_err(|error| self.locate(part, &error));
-        object.map(|JsonObject(read)| read)
+        object.map(|ObjectMessage(read)| read)
     }
 
     /// Returns the member `name` of the object `part`; `None` if it is missing or null.

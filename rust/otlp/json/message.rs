@@ -12,7 +12,7 @@ use super::super::check::Validated;
 use super::super::limits::MAX_ATTRIBUTES;
 use super::super::proto;
 use super::body::JsonBody;
-use super::value::{Id, Integer, JsonObject};
+use super::value::{Id, Integer, ObjectMessage};
 
 /// A JSON message with a protobuf equivalent.
 pub(super) trait IntoProtobuf<'a> {
@@ -40,7 +40,7 @@ pub(super) struct Resource<'a> {
     #[serde(borrow)]
     attributes: Option<List<KeyValue<'a>>>,
     dropped_attributes_count: Option<Integer<u32>>,
-    entity_refs: Option<Vec<JsonObject<EntityRef>>>,
+    entity_refs: Option<Vec<ObjectMessage<EntityRef>>>,
 }
 
 #[derive(serde::Deserialize)]
@@ -84,7 +84,7 @@ pub(super) struct Span<'a> {
     #[serde(borrow)]
     links: Option<List<Link<'a>>>,
     dropped_links_count: Option<Integer<u32>>,
-    status: Option<JsonObject<Status>>,
+    status: Option<ObjectMessage<Status>>,
 }
 
 #[derive(serde::Deserialize)]
@@ -144,7 +144,7 @@ impl<'a> IntoProtobuf<'a> for Resource<'a> {
                 .entity_refs
                 .into_iter()
                 .flatten()
-                .map(|JsonObject(entity)| entity.into_protobuf())
+                .map(|ObjectMessage(entity)| entity.into_protobuf())
                 .collect(),
         })
     }
@@ -194,7 +194,7 @@ impl<'a> IntoProtobuf<'a> for Span<'a> {
             dropped_events_count: integer(self.dropped_events_count),
             links: each(self.links, |link| link.into_protobuf(body))?,
             dropped_links_count: integer(self.dropped_links_count),
-            status: self.status.map(|JsonObject(status)| proto::Status {
+            status: self.status.map(|ObjectMessage(status)| proto::Status {
                 message: status.message.unwrap_or_default(),
                 code: status.code.unwrap_or_default(),
             }),
@@ -284,7 +284,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
         let mut elements = Vec::new();
         while elements.len() <= MAX_ATTRIBUTES {
             let Some(element) = list.next_element()? else { return Ok(elements) };
-            let JsonObject(element) = element;
+            let ObjectMessage(element) = element;
             elements.push(element);
         }
         while list.next_element::<IgnoredAny>()?.is_some() {}

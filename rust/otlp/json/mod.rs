@@ -23,7 +23,7 @@ use super::{Origin, WireSpan, proto};
 use crate::error::Result;
 use body::{JsonBody, malformed};
 use message::IntoProtobuf;
-use value::JsonObject;
+use value::ObjectMessage;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -62,7 +62,7 @@ pub(super) fn walk(body: &[u8], mut visit: impl FnMut(Validated<WireSpan>) -> Re
     let text = std::str::from_utf8(body).map_err(|error| malformed(&error.to_string()))?;
     let body = JsonBody { text };
     let data: TracesData<'_> = body.read(text).map_err(|reason| malformed(&reason))?;
-    body.each(data.resource_spans, |JsonObject(group)| walk_resource(body, &group, &mut visit))
+    body.each(data.resource_spans, |ObjectMessage(group)| walk_resource(body, &group, &mut visit))
 }
 
 /// Calls `visit` with each log record of a JSON `LogsData`, in order. The argument is the record as protobuf,
@@ -112,7 +112,7 @@ fn walk_resource<'a>(
 ) -> Result<()> {
     let resource = encode_shared::<message::Resource<'a>>(body, group.resource, "resource");
     let resource_schema_url = group.schema_url.as_deref().unwrap_or_default();
-    body.each(group.scope_spans, |JsonObject(spans): JsonObject<ScopeSpans<'a>>| {
+    body.each(group.scope_spans, |ObjectMessage(spans): ObjectMessage<ScopeSpans<'a>>| {
         let scope = encode_shared::<message::Scope<'a>>(body, spans.scope, "scope");
         let scope_schema_url = spans.schema_url.as_deref().unwrap_or_default();
         // Created with the first span, because a scope without spans costs its sender only three bytes.

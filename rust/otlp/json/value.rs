@@ -24,7 +24,7 @@ pub(super) struct Integer<T>(pub(super) T);
 struct Double(f64);
 
 /// A message that is only parsed from an object. By default serde also accepts a list of the fields.
-pub(super) struct JsonObject<T>(pub(super) T);
+pub(super) struct ObjectMessage<T>(pub(super) T);
 
 /// Bytes, from base64 of either alphabet, padded or not.
 struct Base64(Bytes);
@@ -81,7 +81,7 @@ impl<'de> Deserialize<'de> for Double {
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for JsonObject<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for ObjectMessage<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(ObjectVisitor(PhantomData)).map(Self)
     }
@@ -143,7 +143,7 @@ struct JsonKeyValue {
 
 impl<'de> Deserialize<'de> for KeyValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let JsonObject(JsonKeyValue { key, value }) = JsonObject::deserialize(deserializer)?;
+        let ObjectMessage(JsonKeyValue { key, value }) = ObjectMessage::deserialize(deserializer)?;
         Ok(Self { key: key.unwrap_or_default(), value, key_strindex: 0 })
     }
 }

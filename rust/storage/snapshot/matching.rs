@@ -10,7 +10,7 @@ use roaring::RoaringBitmap;
 use super::part::{PartSource, RowKind, SnapshotPart};
 use super::read_ahead::ReadAhead;
 use crate::error::{Error, Result};
-use crate::filter::{Filter, Verdict, Verifier};
+use crate::filter::{Filter, RowVerdicts, Verifier};
 use crate::index::{Bits, LiveRows, Projection, RowBlock, RowSet};
 use crate::span_table::Bitmap;
 use crate::storage::segment::PartIndexes;
@@ -218,7 +218,7 @@ impl SnapshotPart {
             let found = rows.iter().zip(matches).filter_map(|(row, is_match)| is_match.then_some(*row));
             return Ok(found.collect());
         };
-        let Verdict { matching, open } = verifier.decide(&RowBlock::List(rows));
+        let RowVerdicts { matching, open } = verifier.decide(&RowBlock::List(rows));
         let rows_at = |positions: &Bitmap| positions.iter(0..rows.len()).map(|at| rows[at]).collect();
         let (mut found, open): (Vec<u32>, Vec<u32>) = (rows_at(&matching), rows_at(&open));
         let Some(segment) = self.segment() else { return Ok(found) };
@@ -300,7 +300,7 @@ fn decide(
     verifier: &Verifier<'_>,
     rows: &RowBlock<'_>,
     is_cancelled: &dyn Fn() -> bool,
-    mut visit: impl FnMut(&RowBlock<'_>, Verdict),
+    mut visit: impl FnMut(&RowBlock<'_>, RowVerdicts),
 ) -> Result<()> {
     /// The number of rows between two checks for cancellation: a few milliseconds.
     const INLINE_ROW_BUDGET: usize = 65_536;

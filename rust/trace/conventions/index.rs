@@ -14,7 +14,7 @@ pub struct AttributePositions {
     /// For each attribute, the rank of its name in the table and its position in the list.
     positions: [Option<(u16, usize)>; TABLE.len()],
     /// The attributes that require reading a value: attribute, rank, position in the list, part.
-    parts: Vec<(Attribute, u16, usize, ValuePart)>,
+    parts: Vec<(Attribute, u16, usize, AttributePart)>,
     /// The attributes that may determine the type: rank, position in the list.
     types: Vec<(u16, usize)>,
     /// True if an attribute belongs to agno.
@@ -27,12 +27,12 @@ pub(super) struct AttributeSource {
     /// The position in the list.
     pub(super) position: usize,
     /// The part of the value.
-    pub(super) part: ValuePart,
+    pub(super) part: AttributePart,
 }
 
 /// The part of a value that is an attribute.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum ValuePart {
+pub(super) enum AttributePart {
     /// The whole value.
     Whole,
     /// The member with this path in the JSON object.
@@ -77,10 +77,10 @@ impl AttributePositions {
                 }
             }
             Use::Member { attribute, rank, path } => {
-                self.parts.push((*attribute, *rank, position, ValuePart::Member(path)));
+                self.parts.push((*attribute, *rank, position, AttributePart::Member(path)));
             }
             Use::Sum { attribute, rank, others } => {
-                self.parts.push((*attribute, *rank, position, ValuePart::Sum(others)));
+                self.parts.push((*attribute, *rank, position, AttributePart::Sum(others)));
             }
             Use::Type { rank } => self.types.push((*rank, position)),
         }
@@ -105,7 +105,7 @@ impl AttributePositions {
             .take_while(move |(_, rank, ..)| is_before(*rank))
             .map(|(_, _, position, part)| AttributeSource { position: *position, part: *part });
         // Parts after the whole value are never reached, because the whole value exists.
-        parts.chain(whole.map(|(_, position)| AttributeSource { position, part: ValuePart::Whole }))
+        parts.chain(whole.map(|(_, position)| AttributeSource { position, part: AttributePart::Whole }))
     }
 
     /// Returns the type word of the span and the name of its line, from the first line that determines a
@@ -132,12 +132,12 @@ impl AttributePositions {
         self.sources(attribute).find_map(|source| {
             let value = attributes[source.position].value.as_ref()?.value.as_ref()?;
             match source.part {
-                ValuePart::Whole => Some((Some(source.position), Cow::Borrowed(value))),
-                ValuePart::Member(path) => {
+                AttributePart::Whole => Some((Some(source.position), Cow::Borrowed(value))),
+                AttributePart::Member(path) => {
                     let Value::StringValue(text) = value else { return None };
                     Some((None, Cow::Owned(JsonObject::of(text)?.value(path)?)))
                 }
-                ValuePart::Sum(others) => {
+                AttributePart::Sum(others) => {
                     let is_named = |key: &str| others.iter().any(|other| **other == *key);
                     let others = attributes.iter().filter(|other| is_named(&other.key));
                     let others = others.filter_map(|other| other.value.as_ref()?.value.as_ref());

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::index::{AttributePositions, ValuePart};
+use super::index::{AttributePart, AttributePositions};
 use super::member::JsonObject;
 use super::table::Attribute;
 use crate::otlp::span_ref::{AttributeRef, ValueRef};
@@ -32,11 +32,11 @@ impl<'r, 'a> AttributeReader<'r, 'a> {
         index.sources(attribute).find_map(|source| {
             let text = text_of(attributes[source.position].value);
             match source.part {
-                ValuePart::Whole => text,
-                ValuePart::Member(path) => {
+                AttributePart::Whole => text,
+                AttributePart::Member(path) => {
                     object_at(objects, source.position, &text?)?.text(path).map(Cow::Owned)
                 }
-                ValuePart::Sum(names) => {
+                AttributePart::Sum(names) => {
                     let is_named = |key: &[u8]| names.iter().any(|name| name.as_bytes() == key);
                     let others = attributes.iter().filter(|other| is_named(other.key));
                     let others = others.filter_map(|other| text_of(other.value)).map(|text| count_of(&text));
@@ -54,8 +54,11 @@ impl<'r, 'a> AttributeReader<'r, 'a> {
 
     /// Returns the name and text of the first source of `attribute`, if that is a whole value.
     pub fn whole_text(&self, attribute: Attribute) -> Option<(&'a [u8], &'a str)> {
-        let source =
-            self.index.sources(attribute).next().filter(|source| matches!(source.part, ValuePart::Whole))?;
+        let source = self
+            .index
+            .sources(attribute)
+            .next()
+            .filter(|source| matches!(source.part, AttributePart::Whole))?;
         let AttributeRef { key, value } = self.attributes[source.position];
         let ValueRef::Text(text) = value else { return None };
         Some((key, simdutf8::basic::from_utf8(text).ok()?))

@@ -17,9 +17,9 @@ from spanwise.components import Kind
 from spanwise.database import POSTGRESQL, Database, database_at
 from spanwise.errors import ConfigurationError
 from spanwise.fair_budget import FairBudget
+from spanwise.http.app_state import AppState
 from spanwise.http.application import build_application, build_otlp_application
 from spanwise.http.authorization import create_authorizer
-from spanwise.http.backend import Backend
 from spanwise.http.database_ids import DatabaseIds
 from spanwise.http.grpc.application import grpc_application
 from spanwise.http.middleware.cors import parse_origins
@@ -155,26 +155,26 @@ class Service:
         Raises:
             ConfigurationError: a setting is not usable, or authorization is on without a usable key.
         """
-        return build_application(self._backend, self._lifespan)
+        return build_application(self._app_state, self._lifespan)
 
     @cached_property
     def otlp_app(self) -> Application:
         """The ASGI application for OTLP over HTTP on its own port, without a lifespan."""
-        return build_otlp_application(self._backend)
+        return build_otlp_application(self._app_state)
 
     @cached_property
     def grpc_app(self) -> Application:
         """The ASGI application for OTLP over gRPC on its own port, without a lifespan. Requires HTTP/2 and trailers."""
-        return grpc_application(self._backend, self.settings.max_ingest_body_bytes)
+        return grpc_application(self._app_state, self.settings.max_ingest_body_bytes)
 
     @property
     def unknown_callers(self) -> ProcessorBudget:
         """The processor time budget for callers without a verified token."""
-        return self._backend.unknown_callers
+        return self._app_state.unknown_callers
 
     @cached_property
-    def _backend(self) -> Backend:
-        return Backend(
+    def _app_state(self) -> AppState:
+        return AppState(
             id=self.id,
             name=self.name,
             traces=self._traces,

@@ -33,7 +33,7 @@ class FairBudget:
     Attributes:
         capacity: the total amount.
         used: the amount that all callers hold together.
-        lock: protects all amounts, including the amounts of its holdings.
+        lock: protects all amounts, including the amounts of its leases.
     """
 
     def __init__(self, capacity: int, message: str, whole: int = 1) -> None:
@@ -50,7 +50,7 @@ class FairBudget:
         self._message = message
         self._whole = whole
         self._held: dict[str, int] = {}
-        self.lock = RLock()  # what is collected as garbage may release its holding while this thread is in here
+        self.lock = RLock()  # what is collected as garbage may release its lease while this thread is in here
 
     @property
     def largest_share(self) -> int:
@@ -76,22 +76,22 @@ class FairBudget:
         if not self.allows(current_caller.get()):
             raise UnavailableError(self._message)
 
-    def hold(self) -> Holding:
+    def hold(self) -> Lease:
         """Returns an empty lease for the current caller."""
-        return Holding(self, current_caller.get())
+        return Lease(self, current_caller.get())
 
-    def take(self, amount: int = 1) -> Holding:
+    def take(self, amount: int = 1) -> Lease:
         """Takes `amount` for the current caller until it is released.
 
         Raises:
             UnavailableError: the budget or the caller's share is used up.
         """
-        holding = self.hold()
-        holding.add(amount)
-        return holding
+        lease = self.hold()
+        lease.add(amount)
+        return lease
 
     def change(self, caller: str, amount: int, *, is_checked: bool) -> None:
-        """Changes the amount that a caller holds. Callers use a `Holding` instead.
+        """Changes the amount that a caller holds. Callers use a `Lease` instead.
 
         Raises:
             UnavailableError: `is_checked` is set, and the budget or the caller's share is used up.
@@ -109,7 +109,7 @@ class FairBudget:
     def drain(self, amount: int) -> None:
         """Releases up to `amount` from all callers, in proportion to the amounts they hold.
 
-        This is for budgets that refill with time, which have no `Holding`.
+        This is for budgets that refill with time, which have no `Lease`.
         """
         with self.lock:
             left = max(0, self.used - amount)
@@ -118,7 +118,7 @@ class FairBudget:
             self.used = sum(self._held.values())
 
 
-class Holding:
+class Lease:
     """A lease on a part of a budget. As a context manager, it is released at the end of the block.
 
     Attributes:

@@ -9,20 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spanwise.errors import UnavailableError
-from spanwise.fair_budget import SHARE_FACTOR, FairBudget, Holding
+from spanwise.fair_budget import SHARE_FACTOR, FairBudget, Lease
 
 CAPACITIES = st.integers(1, 10_000)
 CALLERS = st.integers(1, 12)
 
 
-def greedy(budget: FairBudget, caller: str, amount: int = 1) -> list[Holding]:
+def greedy(budget: FairBudget, caller: str, amount: int = 1) -> list[Lease]:
     """Takes amounts until the budget refuses."""
     taken = []
     with suppress(UnavailableError):
         while True:
-            holding = Holding(budget, caller)
-            holding.add(amount)
-            taken.append(holding)
+            lease = Lease(budget, caller)
+            lease.add(amount)
+            taken.append(lease)
     return taken
 
 
@@ -32,7 +32,7 @@ def in_turns(budget: FairBudget, callers: int) -> None:
     while wanting:
         for caller in sorted(wanting):
             try:
-                Holding(budget, caller).add(1)
+                Lease(budget, caller).add(1)
             except UnavailableError:
                 wanting.discard(caller)
 
@@ -57,7 +57,7 @@ def test_callers_that_all_want_everything_get_the_same(capacity: int, callers: i
 def test_there_is_room_for_one_more_caller_whatever_others_took(capacity: int, callers: int) -> None:
     budget = FairBudget(capacity, "full")
     in_turns(budget, callers)
-    Holding(budget, "late").add(1)
+    Lease(budget, "late").add(1)
     assert budget.held("late") == 1
 
 
@@ -66,19 +66,19 @@ def test_what_is_released_is_free_again_and_no_caller_is_remembered(
     capacity: int, steps: list[tuple[str, int, bool]]
 ) -> None:
     budget = FairBudget(capacity, "full", whole=50)
-    held: list[Holding] = []
+    held: list[Lease] = []
     for caller, amount, releases in steps:
-        holding = Holding(budget, caller)
+        lease = Lease(budget, caller)
         with suppress(UnavailableError):
-            holding.add(amount)
-        held.append(holding)
+            lease.add(amount)
+        held.append(lease)
         if releases:
             held.pop(0).release()
-        assert budget.used == sum(holding.amount for holding in held) <= capacity
+        assert budget.used == sum(lease.amount for lease in held) <= capacity
         for name in "abc":
             assert budget.held(name) == sum(each.amount for each in held if each.caller == name)
-    for holding in held:
-        holding.release()
+    for lease in held:
+        lease.release()
     assert budget.used == 0
     assert all(budget.allows(name, min(capacity, 50)) for name in "abc")
 
@@ -92,10 +92,10 @@ def test_one_whole_request_fits_an_unused_budget(capacity: int, whole: int) -> N
 
 def test_a_closed_holding_takes_no_more() -> None:
     budget = FairBudget(8, "x")
-    with budget.hold() as holding:
-        holding.add(2)
-    assert (holding.amount, budget.used) == (0, 0)
-    for take in (holding.add, holding.resize):
+    with budget.hold() as lease:
+        lease.add(2)
+    assert (lease.amount, budget.used) == (0, 0)
+    for take in (lease.add, lease.resize):
         with pytest.raises(UnavailableError, match="ended"):
             take(1)
     assert budget.used == 0
@@ -103,15 +103,15 @@ def test_a_closed_holding_takes_no_more() -> None:
 
 def test_what_is_in_use_already_is_counted_beyond_the_budget_and_the_message_is_said() -> None:
     budget = FairBudget(10, "too many widgets")
-    holding = budget.take(2)
-    holding.count(30)
-    assert (budget.used, holding.amount) == (32, 32)
+    lease = budget.take(2)
+    lease.count(30)
+    assert (budget.used, lease.amount) == (32, 32)
     with pytest.raises(UnavailableError, match="too many widgets"):
         budget.expect_available()
     with pytest.raises(UnavailableError, match="too many widgets"):
         budget.take()
-    holding.release()
-    holding.release()
+    lease.release()
+    lease.release()
     assert budget.used == 0
     with budget.take(3) as block:
         assert budget.used == block.amount == 3

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import Receive, Scope, Send
 
-    from spanwise.http.backend import Backend
+    from spanwise.http.app_state import AppState
     from spanwise.http.routing.responder import Endpoint
     from spanwise.http.routing.route import Route
 
@@ -49,26 +49,26 @@ Application: TypeAlias = ASGIApp
 Lifespan: TypeAlias = "Callable[[object], AbstractAsyncContextManager[None]]"
 
 
-def build_application(backend: Backend, lifespan: Lifespan) -> Application:
+def build_application(app_state: AppState, lifespan: Lifespan) -> Application:
     """Returns the application that serves the route table and the files of the user interface.
 
     Args:
-        backend: the parts of the service, which handlers work with.
+        app_state: the parts of the service, which handlers work with.
         lifespan: opens and closes the service.
 
     Raises:
         ConfigurationError: the user interface is damaged.
     """
-    return _application(backend, (*file_routes(read_files()), *TABLE), websocket_routes(backend), lifespan)
+    return _application(app_state, (*file_routes(read_files()), *TABLE), websocket_routes(app_state), lifespan)
 
 
-def build_otlp_application(backend: Backend) -> Application:
+def build_otlp_application(app_state: AppState) -> Application:
     """Returns the application of the port that OTLP exporters use by default: the OTLP routes and `/health`."""
-    return _application(backend, OTLP_TABLE, (), None)
+    return _application(app_state, OTLP_TABLE, (), None)
 
 
 def _application(
-    backend: Backend,
+    app_state: AppState,
     table: Sequence[Route],
     sockets: Sequence[routing.WebSocketRoute],
     lifespan: Lifespan | None,
@@ -76,10 +76,10 @@ def _application(
     application = Starlette(
         routes=[
             *map(_match_exactly, sockets),
-            *(_path_route(path, routes, backend) for path, routes in _routes_by_path(table).items()),
+            *(_path_route(path, routes, app_state) for path, routes in _routes_by_path(table).items()),
         ],
-        middleware=_middleware(backend, table),
-        exception_handlers={HTTPException: _routing_error_handler(backend)},
+        middleware=_middleware(app_state, table),
+        exception_handlers={HTTPException: _routing_error_handler(app_state)},
         lifespan=lifespan,
     )
     # Similar paths are not redirected.
@@ -87,35 +87,37 @@ def _application(
     return application
 
 
-def _middleware(backend: Backend, table: Sequence[Route]) -> list[Middleware]:
+def _middleware(app_state: AppState, table: Sequence[Route]) -> list[Middleware]:
     """Returns the middleware, outermost first."""
-    cors = [Middleware(Cors, origins=backend.cors_origins)] if backend.cors_origins else []
-    fixed = {(route.method, route.path): responder(route, backend) for route in table if "{" not in route.path}
+    cors = [Middleware(Cors, origins=app_state.cors_origins)] if app_state.cors_origins else []
+    fixed = {(route.method, route.path): responder(route, app_state) for route in table if "{" not in route.path}
     return [
         Middleware(LifespanState),
         Middleware(AppendedSlash),
         Middleware(RequestId),
-        Middleware(ChunkedSend, budget=backend.response_budget, public_budget=backend.public_response_budget),
+        Middleware(ChunkedSend, budget=app_state.response_budget, public_budget=app_state.public_response_budget),
         Middleware(Compression),
         *cors,
-        *_guard(backend, table),
+        *_guard(app_state, table),
         Middleware(FixedPaths, endpoints=fixed),
     ]
 
 
-def _guard(backend: Backend, table: Sequence[Route]) -> list[Middleware]:
+def _guard(app_state: AppState, table: Sequence[Route]) -> list[Middleware]:
     """Returns the middleware that rejects cross-site requests and limits the cost of unknown callers.
 
     It is empty when callers are `verified`: the surrounding program then authenticates every caller.
     """
-    if backend.authorizer.callers == "open":
-        allowed = {"hosts": backend.allowed_hosts, "origins": backend.cors_origins}
+    if app_state.authorizer.callers == "open":
+        allowed = {"hosts": app_state.allowed_hosts, "origins": app_state.cors_origins}
         return [Middleware(SameSite, **allowed, linked_paths=LINKED_PATHS)]
-    if backend.authorizer.callers == "verified":
+    if app_state.authorizer.callers == "verified":
         return []
     public = {route.path: route.reads_token for route in table if route.is_public}
     return [
-        Middleware(UnknownCallers, authorizer=backend.authorizer, budget=backend.unknown_callers, public_paths=public)
+        Middleware(
+            UnknownCallers, authorizer=app_state.authorizer, budget=app_state.unknown_callers, public_paths=public
+        )
     ]
 
 
@@ -149,9 +151,9 @@ def _routes_by_path(table: Sequence[Route]) -> dict[str, list[Route]]:
     return routes
 
 
-def _path_route(path: str, routes: list[Route], backend: Backend) -> routing.Route:
+def _path_route(path: str, routes: list[Route], app_state: AppState) -> routing.Route:
     """Returns one route for all methods of a path, so that a 405 response lists every allowed method."""
-    endpoints = {route.method: responder(route, backend) for route in routes}
+    endpoints = {route.method: responder(route, app_state) for route in routes}
 
     async def respond(request: Request) -> Response:
         return await endpoints["GET" if request.method == "HEAD" else request.method](request)
@@ -165,19 +167,19 @@ def _match_exactly(route: AnyRoute) -> AnyRoute:
     return route
 
 
-def _routing_error_handler(backend: Backend) -> Callable[[Request, Exception], Awaitable[Response]]:
+def _routing_error_handler(app_state: AppState) -> Callable[[Request, Exception], Awaitable[Response]]:
     async def respond(request: Request, error: Exception) -> Response:
         reported, headers = routing_error(request, error)
         if request.method == "POST" and media_type(request) == PROTOBUF:
-            backend.traces.exports.refused(
+            app_state.traces.exports.refused(
                 NotFoundError(f"there is no `{masked_request_text(request.scope['path']):.256}`"), sender_of(request)
             )
         try:
-            await backend.authorizer.authorize(request, None)
+            await app_state.authorizer.authorize(request, None)
         except Exception as rejection:  # noqa: BLE001  # every failure gets a response
             reported, headers = as_spanwise_error(request, rejection), {}
-        backend.metrics.add_error(reported)
-        backend.metrics.add(NO_ROUTE, reported.status, 0.0)
+        app_state.metrics.add_error(reported)
+        app_state.metrics.add(NO_ROUTE, reported.status, 0.0)
         response = json_error_response(request, reported)
         response.headers.update(headers)
         return response

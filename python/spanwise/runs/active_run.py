@@ -89,7 +89,7 @@ class ActiveRun:
         self._bytes = self._result_bytes = 0
         self._writer = writer
         self._budget = writer.budget
-        self._holding = writer.budget.hold()
+        self._lease = writer.budget.hold()
         self._changed = asyncio.Event()
         self._stop = asyncio.Event()
         self._accepts_events = True
@@ -119,7 +119,7 @@ class ActiveRun:
     def _emit(self, event: dict[str, Any]) -> None:
         if self._accepts_events:
             encoded = self.encode(event)
-            self._writer.add_event((self.run_id, encoded.index, encoded.name, encoded.body), self._holding)
+            self._writer.add_event((self.run_id, encoded.index, encoded.name, encoded.body), self._lease)
             self.publish(encoded)
 
     def encode(self, event: dict[str, Any]) -> RunEvent:
@@ -133,12 +133,12 @@ class ActiveRun:
         if self._keeps_events and not is_text_chunk(event.name):
             self.result_events.append(msgspec.Raw(event.body))
             self._result_bytes += size
-            self._holding.count(size)
+            self._lease.count(size)
         self.next_index = event.index + 1
         self._events.append(event)
         self._bytes += size
-        self._holding.count(size)
-        if self._holding.is_at_its_share:
+        self._lease.count(size)
+        if self._lease.is_at_its_share:
             self._trim(MAX_TAIL_EVENTS, MAX_TAIL_BYTES)
         else:
             self._trim(MAX_EVENTS, MAX_BYTES)
@@ -149,7 +149,7 @@ class ActiveRun:
         while len(self._events) > max_events or (self._bytes > max_bytes and len(self._events) > 1):
             size = len(self._events.popleft().body)
             self._bytes -= size
-            self._holding.count(-size)
+            self._lease.count(-size)
 
     def events_after(self, index: int, limit: int) -> Sequence[RunEvent] | None:
         """Returns a chunk of up to `limit` events with a greater index; None if the next event is not in memory."""
@@ -199,7 +199,7 @@ class ActiveRun:
 
     def __del__(self) -> None:
         """Releases its leases. A subscriber may keep the last events alive after the run has ended."""
-        self._holding.count(-(self._bytes + self._result_bytes))
+        self._lease.count(-(self._bytes + self._result_bytes))
 
     def _notify(self) -> None:
         changed, self._changed = self._changed, asyncio.Event()

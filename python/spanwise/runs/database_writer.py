@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
     from spanwise.database import Database, RunRecord
-    from spanwise.fair_budget import FairBudget, Holding
+    from spanwise.fair_budget import FairBudget, Lease
 
 Result = TypeVar("Result")
 StoredEvent: TypeAlias = tuple[str, int, str, bytes]
@@ -41,7 +41,7 @@ class QueuedEvent(NamedTuple):
     """An event that is not stored yet, and the lease of the run's caller on the budget."""
 
     event: StoredEvent
-    holding: Holding
+    lease: Lease
 
     @property
     def run_id(self) -> str:
@@ -223,17 +223,17 @@ class DatabaseWriter:
         except Exception as error:  # noqa: BLE001  # raised again in the caller
             return None, error
 
-    def add_event(self, event: StoredEvent, holding: Holding) -> None:
+    def add_event(self, event: StoredEvent, lease: Lease) -> None:
         """Queues an event to be stored, and counts its bytes until then.
 
         Args:
             event: the event.
-            holding: the lease of the run's caller on the budget.
+            lease: the lease of the run's caller on the budget.
         """
         size = len(event[3])
-        holding.count(size)
+        lease.count(size)
         self._pending_bytes += size
-        self._pending.append(QueuedEvent(event, holding))
+        self._pending.append(QueuedEvent(event, lease))
         if self._flushing is None or self._flushing.done():
             self._flushing = asyncio.create_task(self._flush())
 
@@ -311,7 +311,7 @@ def _size(queued: Iterable[QueuedEvent]) -> int:
 
 def _release(queued: Iterable[QueuedEvent]) -> None:
     for each in queued:
-        each.holding.count(-each.size)
+        each.lease.count(-each.size)
 
 
 def _by_run(queued: list[QueuedEvent]) -> list[list[QueuedEvent]]:

@@ -57,12 +57,12 @@ class RunEnd:
             self._earlier = writer.unstored_events(active.run_id)
         except StoreError:
             self._fail(LOST_EVENTS)
-        with writer.budget.hold() as holding:
+        with writer.budget.hold() as lease:
 
             def keep(failed: int) -> None:
                 if failed == 1:
                     try:
-                        holding.add(len(msgspec.json.encode(self.record.result)))
+                        lease.add(len(msgspec.json.encode(self.record.result)))
                     except UnavailableError:
                         self._fail(LOST_RESULT)
                 if failed == len(RETRY_SECONDS):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from spanwise.database import Database, RunRecord, SessionRunQuery
-    from spanwise.fair_budget import Holding
+    from spanwise.fair_budget import Lease
     from spanwise.runs.database_writer import DatabaseWriter
 
 PAGE_BYTES = 256 * 1024
@@ -41,11 +41,11 @@ class Page(NamedTuple, Generic[Encoded]):
     is_last: bool
 
 
-def reserve(holding: Holding, stored_bytes: int) -> None:
+def reserve(lease: Lease, stored_bytes: int) -> None:
     """Takes the memory for reading and sending rows. It may be called again with another size.
 
     Args:
-        holding: the caller's lease on the response budget.
+        lease: the caller's lease on the response budget.
         stored_bytes: the bytes of the rows in the database.
 
     Raises:
@@ -53,11 +53,11 @@ def reserve(holding: Holding, stored_bytes: int) -> None:
         UnavailableError: the budget, or the caller's share of it, is used up.
     """
     needed = MEMORY_FACTOR * stored_bytes
-    if needed > holding.largest_share:
+    if needed > lease.largest_share:
         raise PayloadTooLargeError(
             f"a row of {stored_bytes} bytes needs more memory than `response_buffer_bytes` allows a caller"
         )
-    holding.resize(max(needed, holding.amount))
+    lease.resize(max(needed, lease.amount))
 
 
 class RunPages(Generic[Encoded]):
@@ -67,19 +67,19 @@ class RunPages(Generic[Encoded]):
         is_done: True once the last page was read.
     """
 
-    def __init__(self, writer: DatabaseWriter, holding: Holding, encode: Callable[[RunRecord], Encoded]) -> None:
+    def __init__(self, writer: DatabaseWriter, lease: Lease, encode: Callable[[RunRecord], Encoded]) -> None:
         """Starts before the first run.
 
         Args:
             writer: gives access to the database.
-            holding: the caller's lease on the response budget, until the last page is sent.
+            lease: the caller's lease on the response budget, until the last page is sent.
             encode: returns a run as it is sent; called in the thread of the database.
         """
         self.is_done = False
         self._writer = writer
-        self._holding = holding
+        self._lease = lease
         self._encode = encode
-        self._page_bytes = min(PAGE_BYTES, holding.capacity // PAGES_OF_BUDGET)
+        self._page_bytes = min(PAGE_BYTES, lease.capacity // PAGES_OF_BUDGET)
         self._query: SessionRunQuery | None = None
         self._last = 0
 
@@ -98,7 +98,7 @@ class RunPages(Generic[Encoded]):
         def read(database: Database) -> tuple[SessionRunQuery, Page[Encoded]]:
             query = find(database)
             found = database.run_bytes(query)
-            reserve(self._holding, max(found.largest, min(found.total, self._page_bytes)))
+            reserve(self._lease, max(found.largest, min(found.total, self._page_bytes)))
             return query, self._read(database, query, 0)
 
         self._query, page = await self._writer.transact(read)
@@ -119,7 +119,7 @@ class RunPages(Generic[Encoded]):
         return page.runs
 
     def _read(self, database: Database, query: SessionRunQuery, after: int) -> Page[Encoded]:
-        """Returns the page after a run. It changes only the holding, because a transaction may be repeated."""
+        """Returns the page after a run. It changes only the lease, because a transaction may be repeated."""
         sizes = database.run_sizes(query, after, PAGE_RUNS)
         numbers: list[int] = []
         total = 0
@@ -128,6 +128,6 @@ class RunPages(Generic[Encoded]):
                 break
             numbers.append(number)
             total += size
-        reserve(self._holding, total)
+        reserve(self._lease, total)
         runs = [self._encode(each) for each in database.runs(numbers)] if numbers else []
         return Page(runs, numbers[-1] if numbers else after, len(numbers) == len(sizes) < PAGE_RUNS)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from spanwise.database import Database, SessionKey
-    from spanwise.fair_budget import Holding
+    from spanwise.fair_budget import Lease
     from spanwise.runs.active_run import ActiveRun
     from spanwise.runs.database_writer import DatabaseWriter
     from spanwise.runs.executor import Executor
@@ -52,12 +52,12 @@ class RunTasks:
         self._executing[run_id] = task
         task.add_done_callback(lambda done: self._remove(run_id, done))
 
-    def release_at_end(self, active: ActiveRun, *holdings: Holding) -> None:
+    def release_at_end(self, active: ActiveRun, *leases: Lease) -> None:
         """Releases the leases of a run that has just started once its task ends."""
 
         def release(_: asyncio.Task[None]) -> None:
-            for holding in holdings:
-                holding.release()
+            for lease in leases:
+                lease.release()
 
         self._executing[active.run_id].add_done_callback(release)
 

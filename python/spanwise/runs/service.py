@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from spanwise.components import Component, Kind
     from spanwise.database import Database, RunRecord, SessionKey, SessionRecord
-    from spanwise.fair_budget import Holding
+    from spanwise.fair_budget import Lease
     from spanwise.registry import Registry
     from spanwise.runs.active_run import RunEvent
     from spanwise.runs.request import ResumeRequest, RunRequest
@@ -161,7 +161,7 @@ class Runs:
             self._within_capacity(request, lambda inputs: self._start(component, request, inputs))
         )
 
-    async def _start(self, component: Component, request: RunRequest, inputs: Holding) -> ActiveRun:
+    async def _start(self, component: Component, request: RunRequest, inputs: Lease) -> ActiveRun:
         now = int(time.time())
         session_id = request.session_id or str(uuid4())
         identity = {"session.id": session_id, "user.id": request.user_id}
@@ -207,7 +207,7 @@ class Runs:
         return await self._tasks.shielded(resumed)
 
     async def _within_capacity(
-        self, request: RunRequest | ResumeRequest, begin: Callable[[Holding], Awaitable[ActiveRun]]
+        self, request: RunRequest | ResumeRequest, begin: Callable[[Lease], Awaitable[ActiveRun]]
     ) -> ActiveRun:
         """Takes a slot and the memory of the input, until the run that `begin` starts has ended.
 
@@ -231,7 +231,7 @@ class Runs:
         return active
 
     async def _resume(
-        self, component: Component, record: RunRecord, request: ResumeRequest, inputs: Holding
+        self, component: Component, record: RunRecord, request: ResumeRequest, inputs: Lease
     ) -> ActiveRun:
         self.expect_paused(record)
         paused = record.paused or {}

@@ -54,8 +54,8 @@ class Subscription:
             events = active.events_after(index, MAX_READ_EVENTS) if active is not None else None
             if events is None:
                 events = await self._stored_events(index)
-            with self._writer.budget.hold() as holding:
-                holding.count(_size(events))
+            with self._writer.budget.hold() as lease:
+                lease.count(_size(events))
                 for event in events:
                     yield event
                     index = event.index

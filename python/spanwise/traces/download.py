@@ -8,13 +8,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from spanwise.errors import UnavailableError
-from spanwise.traces.download_places import MAX_DOWNLOADS, DownloadPlaces
+from spanwise.traces.download_slots import MAX_DOWNLOADS, DownloadSlots
 from spanwise.traces.pools import Pool
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterator
 
-    from spanwise.traces.download_places import RunningDownload
+    from spanwise.traces.download_slots import RunningDownload
 
 FORMATS = {
     "parquet": "application/vnd.apache.parquet",
@@ -37,7 +37,7 @@ class Downloads:
     def __init__(self) -> None:
         """Creates the thread pool."""
         self.pool = Pool("export", _THREADS, MAX_DOWNLOADS)
-        self._places = DownloadPlaces()
+        self._places = DownloadSlots()
 
     async def run(self, begin: Callable[[], Iterator[bytes]]) -> AsyncGenerator[bytes, None]:
         """Returns the chunks of a download after the first one is ready.

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from spanwise._engine import Filter, IngestReport, LogIngestReport
     from spanwise.settings import Settings
-    from spanwise.traces.port import Store
     from spanwise.traces.shards.guarded import Counters
+    from spanwise.traces.store_protocol import Store
 
 Result = TypeVar("Result")
 PROGRESS_SECONDS = 2.0

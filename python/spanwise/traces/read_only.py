@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from spanwise._engine import CancellationToken, Filter, TraceStore
 from spanwise.traces.admin import expect_store
-from spanwise.traces.process_tables import set_process_tables
+from spanwise.traces.engine_globals import set_engine_globals
 from spanwise.traces.search.page import PageRequest, search_page
 from spanwise.traces.shards import LocalShard, open_shards
 from spanwise.traces.store_options import layout_of
@@ -15,7 +15,7 @@ from spanwise.traces.store_options import layout_of
 if TYPE_CHECKING:
     from spanwise.models import SearchRequest
     from spanwise.settings import Settings
-    from spanwise.traces.port import Download, Store
+    from spanwise.traces.store_protocol import Download, Store
 
 
 def export_traces(settings: Settings, source: bytes, form: str) -> Download:
@@ -62,7 +62,7 @@ def find_trace(settings: Settings, trace_id: str) -> bytes | None:
 
 def _open_read_only(settings: Settings) -> Store:
     expect_store(settings)
-    set_process_tables(settings)
+    set_engine_globals(settings)
     url = settings.trace_store
     if (layout := layout_of(url)) is None:
         return TraceStore.open_read_only(url)

@@ -13,10 +13,10 @@ from spanwise.errors import ConfigurationError, SpanwiseError
 from spanwise.fair_budget import FairBudget, current_caller
 from spanwise.metrics import STORE_GAUGES, Counter, Gauge
 from spanwise.traces.download import Downloads
+from spanwise.traces.engine_globals import set_engine_globals
 from spanwise.traces.export_log import ExportLog, name_and_size
 from spanwise.traces.lazy_store import LazyStore
 from spanwise.traces.pools import Pool
-from spanwise.traces.process_tables import set_process_tables
 from spanwise.traces.search.pool import SearchPool
 from spanwise.traces.shards.metrics import shard_counters, shard_gauges
 from spanwise.traces.tail import Tails
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from spanwise._engine import IngestReport, LogIngestReport, MetricDropReport
     from spanwise.metrics import Family
     from spanwise.settings import Settings
-    from spanwise.traces.port import Store
+    from spanwise.traces.store_protocol import Store
 
 DELETION_THREADS = 2
 """Concurrent deletions. More would only wait, because the store executes one at a time."""
@@ -58,7 +58,7 @@ class Traces:
         self._stores = {db_id: LazyStore(source, settings) for db_id, source in sources.items()}
         self._first = next(iter(self._stores))
         set_page_memory_limit(settings.page_buffer_bytes)
-        set_process_tables(settings)
+        set_engine_globals(settings)
         self.exports = ExportLog()
         self._searches = SearchPool(settings)
         counting_bytes = settings.counting_buffer_bytes

@@ -17,15 +17,15 @@ from spanwise._engine import TraceStore
 from spanwise.errors import ConfigurationError, StoreError
 from spanwise.settings import is_bucket
 from spanwise.settings.budgets import HEAD_MEMORY_FACTOR, max_index_bytes, max_segment_traces, max_segments
-from spanwise.traces.process_tables import set_process_tables
+from spanwise.traces.engine_globals import set_engine_globals
 from spanwise.traces.shards import LocalShard, guard_store, newest_layout, open_layout, open_shards
 from spanwise.traces.shards.cluster.opening import ray_opener
 
 if TYPE_CHECKING:
     from spanwise._engine import Progress
     from spanwise.settings import Settings
-    from spanwise.traces.port import Store
     from spanwise.traces.shards import Layout
+    from spanwise.traces.store_protocol import Store
 
 _log = logging.getLogger(__name__)
 _WAL = "wal"
@@ -85,7 +85,7 @@ def open_store(url: str, settings: Settings, *, existing: bool = False, progress
         if folder.is_relative_to(settings.data_dir):
             # Files in the folder have modes of their own, but any user who may write to the folder can replace them.
             _warn_if_open(Path(settings.data_dir), 0o022)
-    set_process_tables(settings)
+    set_engine_globals(settings)
     layout = layout_of(url, new_shards=1 if existing else settings.shards)
     # A command that has a store to itself needs no other processes.
     in_cluster = bool(settings.cluster) and not existing
@@ -176,7 +176,7 @@ def follow_store(url: str, settings: Settings) -> Store:
         StoreError: another reader uses the cache, the store is damaged, the storage failed, or a sharded store does not
             exist yet.
     """
-    set_process_tables(settings)
+    set_engine_globals(settings)
     layout = layout_of(url)
     shards = 1 if layout is None else len(layout.shards)
 

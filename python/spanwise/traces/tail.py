@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
     from spanwise._engine import Filter
-    from spanwise.fair_budget import Holding
-    from spanwise.traces.port import Store, Tail
+    from spanwise.fair_budget import Lease
+    from spanwise.traces.store_protocol import Store, Tail
 
 Result = TypeVar("Result")
 
@@ -81,7 +81,7 @@ class _Stream:
 class TailConnection:
     """One connection that sends a tail. Always close it."""
 
-    def __init__(self, tails: Tails, place: Holding) -> None:
+    def __init__(self, tails: Tails, place: Lease) -> None:
         """Holds a slot, without a stream yet."""
         self._tails = tails
         self._place = place

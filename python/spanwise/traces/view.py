@@ -112,9 +112,9 @@ class View:
         """
         store = self._store.opened()
         check_fields(request)
-        holding = self._counting.hold()
+        lease = self._counting.hold()
         return await self._searches.run(
-            lambda cancel: facets_body(store, self._compile(request.filter), request, cancel, holding)
+            lambda cancel: facets_body(store, self._compile(request.filter), request, cancel, lease)
         )
 
     async def attributes(self, source: Raw, prefix: str, limit: int) -> bytes:

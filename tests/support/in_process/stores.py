@@ -12,7 +12,7 @@ from support.clients.otlp import export_request
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spanwise.traces.port import Store
+    from spanwise.traces.store_protocol import Store
 
 EVERYTHING = Filter.compile(b"{}")
 

@@ -16,7 +16,7 @@ from spanwise.http.server import MAX_HEADER_BYTES
 from spanwise.http.websocket import protocol
 from spanwise.settings import TABLE
 from spanwise.strict_json import MAX_DEPTH
-from spanwise.traces.download_places import MAX_DOWNLOADS, MAX_WAITING, UNUSED_SECONDS, WAIT_SECONDS
+from spanwise.traces.download_slots import MAX_DOWNLOADS, MAX_WAITING, UNUSED_SECONDS, WAIT_SECONDS
 from spanwise.traces.service import DELETION_THREADS, MAX_WAITING_DELETIONS
 from spanwise.traces.tail import HELD_SECONDS, MAX_HELD, MAX_TAILS
 from support.paths import ROOT, SOURCES

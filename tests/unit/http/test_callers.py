@@ -226,7 +226,7 @@ def test_the_log_names_the_mode(tmp_path: Path, caplog: pytest.LogCaptureFixture
         options = {"data_dir": str(tmp_path), "jwt_verification_key": signing_key().public_text}
         service = Service(callers=callers, settings=options)
         await service.open()
-        shown: dict[str, Any] = dict(service._backend.settings)  # noqa: SLF001  # the values of `/settings`
+        shown: dict[str, Any] = dict(service._app_state.settings)  # noqa: SLF001  # the values of `/settings`
         await service.close()
         return shown
 

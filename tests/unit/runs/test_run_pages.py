@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from spanwise.fair_budget import Holding
+    from spanwise.fair_budget import Lease
 
 SESSION = SessionRecord(
     session_id="s",
@@ -38,12 +38,12 @@ QUERY = SessionRunQuery(session=SessionKey("ann", "s"))
 class Watched(SqliteDatabase):
     """A database that checks the charge of every read."""
 
-    holding: Holding
+    lease: Lease
     reads = 0
 
     def runs(self, numbers: Sequence[int]) -> list[RunRecord]:
         sizes = dict(self.run_sizes(QUERY, 0, 10_000))
-        assert MEMORY_FACTOR * sum(sizes[number] for number in numbers) <= self.holding.amount
+        assert MEMORY_FACTOR * sum(sizes[number] for number in numbers) <= self.lease.amount
         self.reads += 1
         return super().runs(numbers)
 
@@ -65,7 +65,7 @@ def run(number: int, size: int) -> RunRecord:
 
 async def opened(folder: Path, sizes: Sequence[int], budget: FairBudget) -> tuple[Watched, DatabaseWriter]:
     database = Watched(folder / "runs.db")
-    database.holding = budget.hold()
+    database.lease = budget.hold()
     writer = DatabaseWriter(lambda: database, budget)
     await writer.open()
     with database.together():
@@ -101,7 +101,7 @@ def test_pages_are_all_runs_once(
     async def scene() -> tuple[list[list[str]], int]:
         budget = FairBudget(capacity, "too many bytes")
         database, writer = await opened(tmp_path, sizes, budget)
-        reader = RunPages(writer, database.holding, lambda record: record.run_id)
+        reader = RunPages(writer, database.lease, lambda record: record.run_id)
         found: list[list[str]] = []
         while not reader.is_done:
             # A failed transaction in the same batch makes all others start again.
@@ -110,7 +110,7 @@ def test_pages_are_all_runs_once(
             page, *_ = await asyncio.gather(reading, *failing, return_exceptions=True)
             assert isinstance(page, list), page
             found.append(page)
-        database.holding.release()
+        database.lease.release()
         assert budget.used == 0
         await writer.close()
         return found, database.reads
@@ -134,11 +134,11 @@ def test_a_reader_that_leaves_before_its_page_is_read_holds_nothing(tmp_path: Pa
         blocking = asyncio.ensure_future(writer.transact(block))
         await asyncio.to_thread(is_begun.wait)
         reading = asyncio.ensure_future(
-            RunPages(writer, database.holding, lambda record: record.run_id).first(lambda _: QUERY)
+            RunPages(writer, database.lease, lambda record: record.run_id).first(lambda _: QUERY)
         )
         await asyncio.sleep(0)
         reading.cancel()
-        database.holding.close()
+        database.lease.close()
         may_go_on.set()
         await blocking
         await writer.close()
@@ -156,7 +156,7 @@ def test_a_run_that_does_not_fit_is_not_read(tmp_path: Path, held: int, error: t
         others = budget.hold()
         others.count(held)
         with pytest.raises(error):
-            await RunPages(writer, database.holding, lambda record: record.run_id).first(lambda _: QUERY)
+            await RunPages(writer, database.lease, lambda record: record.run_id).first(lambda _: QUERY)
         assert (database.reads, budget.used) == (0, held)
         await writer.close()
 

@@ -30,13 +30,13 @@ from spanwise.runs.identity import effective
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from spanwise.http.backend import Backend
+    from spanwise.http.app_state import AppState
     from spanwise.runs.approvals import Row
 
 _resolution = msgspec.json.Decoder(ApprovalResolution)
 
 
-async def list_approvals(request: Request, _body: bytes, backend: Backend) -> Response:
+async def list_approvals(request: Request, _body: bytes, app_state: AppState) -> Response:
     """`GET /approvals`: a page of approvals, newest first."""
     started = time.perf_counter()
     query = decode_query(request, ApprovalListQuery)
@@ -48,7 +48,7 @@ async def list_approvals(request: Request, _body: bytes, backend: Backend) -> Re
         limit=query.limit,
     )
     names_another_user = owner is not None and given.get("user_id", owner) != owner
-    rows, count = ([], 0) if names_another_user else await backend.approvals.page(listing)
+    rows, count = ([], 0) if names_another_user else await app_state.approvals.page(listing)
     meta = PaginationInfo(
         page=query.page,
         limit=query.limit,
@@ -59,28 +59,28 @@ async def list_approvals(request: Request, _body: bytes, backend: Backend) -> Re
     return json_response({"data": [_described(row) for row in rows], "meta": meta})
 
 
-async def count_approvals(request: Request, _body: bytes, backend: Backend) -> Response:
+async def count_approvals(request: Request, _body: bytes, app_state: AppState) -> Response:
     """`GET /approvals/count`: the number of pending approvals."""
     owner = owner_of(request)
     user_id = decode_query(request, ApprovalUserQuery).user_id or owner
     if owner not in (None, user_id):
         return json_response(ApprovalCount(0))
-    return json_response(ApprovalCount(await backend.approvals.pending_count(user_id)))
+    return json_response(ApprovalCount(await app_state.approvals.pending_count(user_id)))
 
 
-async def show_approval(request: Request, _body: bytes, backend: Backend) -> Response:
+async def show_approval(request: Request, _body: bytes, app_state: AppState) -> Response:
     """`GET /approvals/{approval_id}`: one approval."""
-    return json_response(_described(await backend.approvals.one(_approval_id(request), owner_of(request))))
+    return json_response(_described(await app_state.approvals.one(_approval_id(request), owner_of(request))))
 
 
-async def show_status(request: Request, _body: bytes, backend: Backend) -> Response:
+async def show_status(request: Request, _body: bytes, app_state: AppState) -> Response:
     """`GET /approvals/{approval_id}/status`: whether one approval is decided."""
-    row = await backend.approvals.one(_approval_id(request), owner_of(request))
+    row = await app_state.approvals.one(_approval_id(request), owner_of(request))
     decided = {name: row.get(name) for name in ("resolved_at", "resolved_by")}
     return json_response(ApprovalState(row["id"], row["status"], row["run_id"], **decided))
 
 
-async def resolve_approval(request: Request, body: bytes, backend: Backend) -> Response:
+async def resolve_approval(request: Request, body: bytes, app_state: AppState) -> Response:
     """`POST /approvals/{approval_id}/resolve`: decides an approval, so that its run can continue."""
     given = decode_json(request, body, _resolution)
     decision = Decision(
@@ -88,12 +88,14 @@ async def resolve_approval(request: Request, body: bytes, backend: Backend) -> R
         resolved_by=effective("resolved_by", request.state.user_id, given.resolved_by),
         resolution_data=given.resolution_data,
     )
-    return json_response(_described(await backend.approvals.decide(_approval_id(request), owner_of(request), decision)))
+    return json_response(
+        _described(await app_state.approvals.decide(_approval_id(request), owner_of(request), decision))
+    )
 
 
-async def delete_approval(request: Request, _body: bytes, backend: Backend) -> Response:
+async def delete_approval(request: Request, _body: bytes, app_state: AppState) -> Response:
     """`DELETE /approvals/{approval_id}`: deletes an approval. Its run is unchanged."""
-    await backend.approvals.delete(_approval_id(request), owner_of(request))
+    await app_state.approvals.delete(_approval_id(request), owner_of(request))
     return Response(status_code=204)
 
 

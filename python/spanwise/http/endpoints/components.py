@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from spanwise.components import Kind
-    from spanwise.http.backend import Backend
+    from spanwise.http.app_state import AppState
     from spanwise.http.routing.route import Handler
 
 
 def list_components(kind: Kind) -> Handler:
     """Returns the handler of `GET /agents` and its equivalents, which lists the components that the caller may read."""
 
-    async def handle(request: Request, _body: bytes, backend: Backend) -> Response:
+    async def handle(request: Request, _body: bytes, app_state: AppState) -> Response:
         visible = request.state.identity.visible_ids(Need.of(f"{kind}s:read"))
-        entries = [entry for entry in backend.registry.entries(kind) if visible is None or entry.id in visible]
+        entries = [entry for entry in app_state.registry.entries(kind) if visible is None or entry.id in visible]
         return json_response([describe_component(entry) for entry in entries])
 
     return handle
@@ -32,7 +32,7 @@ def list_components(kind: Kind) -> Handler:
 def show_component(kind: Kind) -> Handler:
     """Returns the handler of `GET /agents/{id}` and its equivalents."""
 
-    async def handle(request: Request, _body: bytes, backend: Backend) -> Response:
-        return json_response(describe_component(backend.registry.entry(kind, component_id_of(request))))
+    async def handle(request: Request, _body: bytes, app_state: AppState) -> Response:
+        return json_response(describe_component(app_state.registry.entry(kind, component_id_of(request))))
 
     return handle

@@ -25,21 +25,21 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from spanwise.http.backend import Backend
+    from spanwise.http.app_state import AppState
     from spanwise.http.database_ids import DatabaseIds
     from spanwise.registry import Entry
 
 
-async def show_config(_request: Request, _body: bytes, backend: Backend) -> Response:
+async def show_config(_request: Request, _body: bytes, app_state: AppState) -> Response:
     """`GET /config`."""
-    hosted = {kind: [_summary(kind, entry) for entry in backend.registry.entries(kind)] for kind in Kind}
-    databases = backend.databases
+    hosted = {kind: [_summary(kind, entry) for entry in app_state.registry.entries(kind)] for kind in Kind}
+    databases = app_state.databases
     # `available_models` is omitted: agno clients before version 3 reject objects in it, and later ones reject strings.
     # All of them accept its absence.
     return json_response(
         Config(
-            os_id=backend.id,
-            name=backend.name,
+            os_id=app_state.id,
+            name=app_state.name,
             os_database=SESSIONS_DATABASE_ID,
             databases=[*databases.all],
             session=_domain("Sessions", databases.sessions, databases),
@@ -52,19 +52,19 @@ async def show_config(_request: Request, _body: bytes, backend: Backend) -> Resp
     )
 
 
-async def list_settings(_request: Request, _body: bytes, backend: Backend) -> Response:
+async def list_settings(_request: Request, _body: bytes, app_state: AppState) -> Response:
     """`GET /settings`: the settings in effect, without secrets, in the order of the documentation."""
     return json_response(
         [
             SettingValue(name=name, value=value, default=TABLE[name].default, description=TABLE[name].description)
-            for name, value in backend.settings.items()
+            for name, value in app_state.settings.items()
         ]
     )
 
 
-async def list_models(_request: Request, _body: bytes, backend: Backend) -> Response:
+async def list_models(_request: Request, _body: bytes, app_state: AppState) -> Response:
     """`GET /models`: the models of agents, teams, their members and workflow steps, without duplicates."""
-    return json_response(_models(backend))
+    return json_response(_models(app_state))
 
 
 def _domain(name: str, ids: Iterable[str], databases: DatabaseIds) -> DatabasesConfig:
@@ -82,9 +82,9 @@ def _summary(kind: Kind, entry: Entry) -> HostedSummary:
     return HostedSummary(**members, model=_model(described.get("model")))
 
 
-def _models(backend: Backend) -> list[Model]:
+def _models(app_state: AppState) -> list[Model]:
     found: dict[Model, None] = {}
-    waiting = [describe_component(entry) for entry in backend.registry]
+    waiting = [describe_component(entry) for entry in app_state.registry]
     for described in waiting:
         waiting += [each for name in ("members", "steps", "else_steps") for each in described.get(name, ())]
         waiting += [described[name] for name in ("agent", "team") if name in described]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from spanwise.http.backend import Backend
+    from spanwise.http.app_state import AppState
 
 _SWAGGER_START = """
 window.onload = () => SwaggerUIBundle({
@@ -37,20 +37,20 @@ _LOGO = "https://cdn.redoc.ly/redoc/logo-mini.svg"
 _NO_REDIRECT = "This service signs in with bearer tokens; nothing is redirected here."
 
 
-async def show_swagger_ui(request: Request, _body: bytes, backend: Backend) -> Response:
+async def show_swagger_ui(request: Request, _body: bytes, app_state: AppState) -> Response:
     """`GET /docs`."""
     folder: Path = swagger_ui.static_path
-    backend.public_response_budget.admit()
+    app_state.public_response_budget.admit()
     return _page(request, _render(folder / "swagger-ui-bundle.js", folder / "swagger-ui.css", _SWAGGER_START))
 
 
-async def show_redoc(request: Request, _body: bytes, backend: Backend) -> Response:
+async def show_redoc(request: Request, _body: bytes, app_state: AppState) -> Response:
     """`GET /redoc`."""
-    backend.public_response_budget.admit()
+    app_state.public_response_budget.admit()
     return _page(request, redoc_page())
 
 
-async def show_oauth2_redirect(_request: Request, _body: bytes, _backend: Backend) -> Response:
+async def show_oauth2_redirect(_request: Request, _body: bytes, _app_state: AppState) -> Response:
     """`GET /docs/oauth2-redirect`: clients know this path, but no sign-in flow of this service uses it."""
     return Response(f"<!DOCTYPE html><title>Sign in</title><p>{_NO_REDIRECT}</p>", media_type=HTML)
 

@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from spanwise.http.backend import Backend
+    from spanwise.http.app_state import AppState
 
 _INSTANTIATED_AT = datetime.now(UTC).isoformat().replace("+00:00", "Z")
 
 
-async def show_health(request: Request, _body: bytes, backend: Backend) -> Response:
+async def show_health(request: Request, _body: bytes, app_state: AppState) -> Response:
     """`GET /health`: liveness; with `?ready=true`, readiness of every part of the service."""
-    if decode_query(request, HealthQuery).ready == "true" and (reason := await backend.not_ready()) is not None:
+    if decode_query(request, HealthQuery).ready == "true" and (reason := await app_state.not_ready()) is not None:
         raise UnavailableError(f"not ready: {reason}")
-    as_of = backend.traces.as_of() if backend.is_reader else None
+    as_of = app_state.traces.as_of() if app_state.is_reader else None
     health = Health(
         status="ok",
         instantiated_at=_INSTANTIATED_AT,

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from spanwise.http.backend import Backend
+    from spanwise.http.app_state import AppState
 
 
-async def show_overview(request: Request, _body: bytes, backend: Backend) -> Response:
+async def show_overview(request: Request, _body: bytes, app_state: AppState) -> Response:
     """`GET /`: the service's name for programs, and a redirect to the user interface for browsers.
 
     The redirect is relative because a proxy may have stripped a path prefix.
@@ -31,25 +31,25 @@ async def show_overview(request: Request, _body: bytes, backend: Backend) -> Res
     if weight_of_media_type(accepted, HTML) > weight_of_media_type(accepted, JSON):
         response = RedirectResponse("ui", status_code=307)
     else:
-        response = json_response(Overview(backend.name, backend.id, API_VERSION, __version__))
+        response = json_response(Overview(app_state.name, app_state.id, API_VERSION, __version__))
     response.headers["Vary"] = "Accept"
     return response
 
 
-async def show_info(request: Request, _body: bytes, backend: Backend) -> Response:
+async def show_info(request: Request, _body: bytes, app_state: AppState) -> Response:
     """`GET /info`: how to authenticate, and the number of hosted components without their names."""
     return json_response(
         Info(
-            os_id=backend.id,
-            name=backend.name,
+            os_id=app_state.id,
+            name=app_state.name,
             agno_version=API_VERSION,
-            agent_count=backend.registry.count(Kind.AGENT),
-            team_count=backend.registry.count(Kind.TEAM),
-            workflow_count=backend.registry.count(Kind.WORKFLOW),
+            agent_count=app_state.registry.count(Kind.AGENT),
+            team_count=app_state.registry.count(Kind.TEAM),
+            workflow_count=app_state.registry.count(Kind.WORKFLOW),
             mcp=ToolServer(),
-            auth_mode="jwt" if backend.authorizer.callers == "tokens" else "none",
-            callers=backend.authorizer.callers,
-            authenticated=await backend.authorizer.is_authenticated(request),
-            capabilities=["search"] if backend.is_reader else ["search", "ingest", "delete", "runs"],
+            auth_mode="jwt" if app_state.authorizer.callers == "tokens" else "none",
+            callers=app_state.authorizer.callers,
+            authenticated=await app_state.authorizer.is_authenticated(request),
+            capabilities=["search"] if app_state.is_reader else ["search", "ingest", "delete", "runs"],
         )
     )

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from spanwise.http.backend import Backend
+    from spanwise.http.app_state import AppState
 
 
-async def show_document(request: Request, _body: bytes, backend: Backend) -> Response:
+async def show_document(request: Request, _body: bytes, app_state: AppState) -> Response:
     """`GET /openapi.json`. Only authenticated callers see the input schemas of factories."""
-    backend.public_response_budget.admit()
-    is_authenticated = await backend.authorizer.is_authenticated(request)
-    body = await asyncio.to_thread(backend.openapi if is_authenticated else backend.public_openapi)
+    app_state.public_response_budget.admit()
+    is_authenticated = await app_state.authorizer.is_authenticated(request)
+    body = await asyncio.to_thread(app_state.openapi if is_authenticated else app_state.public_openapi)
     return static_response(request, body, JSON)

@@ -15,20 +15,20 @@ from spanwise.models import StoreQuery
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from spanwise.http.backend import Backend
+    from spanwise.http.app_state import AppState
 
 
-async def ingest_logs(request: Request, body: bytes, backend: Backend) -> Response:
+async def ingest_logs(request: Request, body: bytes, app_state: AppState) -> Response:
     """`POST /v1/logs`: stores the span data in log records, even if the client disconnects before the response."""
-    store_id = backend.databases.trace_store(decode_query(request, StoreQuery).db_id or None)
-    report = await backend.traces.ingest_logs(body, *_encoding_of(request), store_id)
+    store_id = app_state.databases.trace_store(decode_query(request, StoreQuery).db_id or None)
+    report = await app_state.traces.ingest_logs(body, *_encoding_of(request), store_id)
     return Response(report.response, media_type=report.content_type)
 
 
-async def drop_metrics(request: Request, body: bytes, backend: Backend) -> Response:
+async def drop_metrics(request: Request, body: bytes, app_state: AppState) -> Response:
     """`POST /v1/metrics`: accepts metrics and stores nothing."""
-    backend.databases.trace_store(decode_query(request, StoreQuery).db_id or None)
-    report = await backend.traces.drop_metrics(body, *_encoding_of(request))
+    app_state.databases.trace_store(decode_query(request, StoreQuery).db_id or None)
+    report = await app_state.traces.drop_metrics(body, *_encoding_of(request))
     return Response(report.response, media_type=report.content_type)
 
 

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from spanwise.database import Database, RunRecord, SessionKey
-    from spanwise.fair_budget import Holding
-    from spanwise.http.backend import Backend
+    from spanwise.fair_budget import Lease
+    from spanwise.http.app_state import AppState
     from spanwise.http.responses.event_stream import StreamSlot
     from spanwise.http.routing.route import Handler
     from spanwise.http.schemas.run_forms import RunForm
@@ -48,15 +48,15 @@ ANSWER_FIELDS = {Kind.AGENT: "tools", Kind.TEAM: "requirements", Kind.WORKFLOW: 
 def create_run(kind: Kind) -> Handler:
     """Returns the handler of `POST /agents/{id}/runs` and its equivalents."""
 
-    async def handle(request: Request, body: bytes, backend: Backend) -> Response:
-        entry = backend.registry.entry(kind, component_id_of(request))
+    async def handle(request: Request, body: bytes, app_state: AppState) -> Response:
+        entry = app_state.registry.entry(kind, component_id_of(request))
         form = convert_fields(await decode_form(request, body), CreateForm)
         factory_input = parse_input(form.factory_input)
         launch = LaunchRequest.of(entry, request.state.identity, request, form, factory_input)
         objects = {name: parse_input(getattr(form, name), name) or {} for name in OBJECT_FIELDS}
-        with _stream_slot(form, backend) as slot:
-            run = await backend.launcher.start(launch, form.message, objects, stream=form.stream)
-            return await _respond(run, kind, form, backend, slot)
+        with _stream_slot(form, app_state) as slot:
+            run = await app_state.launcher.start(launch, form.message, objects, stream=form.stream)
+            return await _respond(run, kind, form, app_state, slot)
 
     return handle
 
@@ -64,21 +64,21 @@ def create_run(kind: Kind) -> Handler:
 def continue_run(kind: Kind) -> Handler:
     """Returns the handler of `POST /agents/{id}/runs/{run_id}/continue` and its equivalents."""
 
-    async def handle(request: Request, body: bytes, backend: Backend) -> Response:
-        entry = backend.registry.entry(kind, component_id_of(request))
+    async def handle(request: Request, body: bytes, app_state: AppState) -> Response:
+        entry = app_state.registry.entry(kind, component_id_of(request))
         fields = await decode_form(request, body)
         reject_fields(fields, OBJECT_FIELDS)
         form = convert_fields(fields, ContinueForm)
         answers = decode_answers(getattr(form, ANSWER_FIELDS[kind]), ANSWER_FIELDS[kind])
-        with backend.response_budget.hold() as holding:
-            record = await _record(request, kind, form.session_id, backend, holding)
-            backend.runs.expect_paused(record)
+        with app_state.response_budget.hold() as lease:
+            record = await _record(request, kind, form.session_id, app_state, lease)
+            app_state.runs.expect_paused(record)
             factory_input = parse_input(form.factory_input) if kind is Kind.WORKFLOW else None
             launch = LaunchRequest.of(entry, request.state.identity, request, form, factory_input)
-            with _stream_slot(form, backend) as slot:
-                run = await backend.launcher.resume(launch, record, answers, stream=form.stream)
-                holding.release()  # the run itself is charged from here on
-                return await _respond(run, kind, form, backend, slot)
+            with _stream_slot(form, app_state) as slot:
+                run = await app_state.launcher.resume(launch, record, answers, stream=form.stream)
+                lease.release()  # the run itself is charged from here on
+                return await _respond(run, kind, form, app_state, slot)
 
     return handle
 
@@ -86,14 +86,14 @@ def continue_run(kind: Kind) -> Handler:
 def cancel_run(kind: Kind) -> Handler:
     """Returns the handler of `POST /agents/{id}/runs/{run_id}/cancel` and its equivalents. It calls no factory."""
 
-    async def handle(request: Request, body: bytes, backend: Backend) -> Response:
+    async def handle(request: Request, body: bytes, app_state: AppState) -> Response:
         component_id = component_id_of(request)
-        backend.registry.entry(kind, component_id)
+        app_state.registry.entry(kind, component_id)
         form = convert_fields(await decode_form(request, body), CancelForm)
         query = decode_query(request, CancelQuery)
-        with backend.response_budget.hold() as holding:
-            await _record(request, kind, form.session_id or query.session_id or None, backend, holding)
-            await backend.runs.cancel(kind, component_id, request.path_params["run_id"], owner_of(request))
+        with app_state.response_budget.hold() as lease:
+            await _record(request, kind, form.session_id or query.session_id or None, app_state, lease)
+            await app_state.runs.cancel(kind, component_id, request.path_params["run_id"], owner_of(request))
         return json_response({})
 
     return handle
@@ -102,9 +102,9 @@ def cancel_run(kind: Kind) -> Handler:
 def list_runs(kind: Kind) -> Handler:
     """Returns the handler of `GET /agents/{id}/runs` and its equivalents: the component's runs in one session."""
 
-    async def handle(request: Request, _body: bytes, backend: Backend) -> Response:
+    async def handle(request: Request, _body: bytes, app_state: AppState) -> Response:
         query = decode_query(request, RunListQuery)
-        await _call_workflow_factory(request, kind, query, backend)
+        await _call_workflow_factory(request, kind, query, app_state)
         user_id = None if query.user_id is msgspec.UNSET else query.user_id
         address = SessionAddress(query.session_id, owner_of(request), user_id)
 
@@ -116,10 +116,10 @@ def list_runs(kind: Kind) -> Handler:
                 raise NotFoundError("Session not found")
             return msgspec.structs.replace(own, statuses=(query.status,) if query.status else ())
 
-        async def build(holding: Holding) -> Response:
-            return RunList(*await backend.runs.sessions.runs(address, select, holding, _encode_run)).response()
+        async def build(lease: Lease) -> Response:
+            return RunList(*await app_state.runs.sessions.runs(address, select, lease, _encode_run)).response()
 
-        return await held(backend.response_budget, build)
+        return await held(app_state.response_budget, build)
 
     return handle
 
@@ -127,14 +127,14 @@ def list_runs(kind: Kind) -> Handler:
 def show_run(kind: Kind) -> Handler:
     """Returns the handler of `GET /agents/{id}/runs/{run_id}` and its equivalents."""
 
-    async def handle(request: Request, _body: bytes, backend: Backend) -> Response:
+    async def handle(request: Request, _body: bytes, app_state: AppState) -> Response:
         query = decode_query(request, RunQuery)
-        await _call_workflow_factory(request, kind, query, backend)
+        await _call_workflow_factory(request, kind, query, app_state)
 
-        async def build(holding: Holding) -> Response:
-            return json_response(describe_run(await _record(request, kind, query.session_id or None, backend, holding)))
+        async def build(lease: Lease) -> Response:
+            return json_response(describe_run(await _record(request, kind, query.session_id or None, app_state, lease)))
 
-        return await held(backend.response_budget, build)
+        return await held(app_state.response_budget, build)
 
     return handle
 
@@ -145,14 +145,14 @@ def resume_stream(kind: Kind) -> Handler:
     It streams the events after the last one that the client has, from memory or from the database. It calls no factory.
     """
 
-    async def handle(request: Request, body: bytes, backend: Backend) -> Response:
-        backend.registry.entry(kind, component_id_of(request))
+    async def handle(request: Request, body: bytes, app_state: AppState) -> Response:
+        app_state.registry.entry(kind, component_id_of(request))
         form = convert_fields(await decode_form(request, body), ResumeForm)
         after = last_event_index(request, form.last_event_index)
-        with backend.response_budget.hold() as holding:
-            run_id = (await _record(request, kind, form.session_id, backend, holding)).run_id
-        with backend.streams.acquire() as slot:
-            return slot.respond(backend.runs.resubscribe(run_id, after))
+        with app_state.response_budget.hold() as lease:
+            run_id = (await _record(request, kind, form.session_id, app_state, lease)).run_id
+        with app_state.streams.acquire() as slot:
+            return slot.respond(app_state.runs.resubscribe(run_id, after))
 
     return handle
 
@@ -161,16 +161,16 @@ def _encode_run(record: RunRecord) -> bytes:
     return msgspec.json.encode(describe_run(record))
 
 
-def _stream_slot(form: RunForm, backend: Backend) -> AbstractContextManager[StreamSlot | None]:
+def _stream_slot(form: RunForm, app_state: AppState) -> AbstractContextManager[StreamSlot | None]:
     """Returns the slot of the stream that a form requests; None if it requests no stream."""
-    return backend.streams.acquire() if form.stream else nullcontext()
+    return app_state.streams.acquire() if form.stream else nullcontext()
 
 
-async def _respond(run: ActiveRun, kind: Kind, form: RunForm, backend: Backend, slot: StreamSlot | None) -> Response:
+async def _respond(run: ActiveRun, kind: Kind, form: RunForm, app_state: AppState, slot: StreamSlot | None) -> Response:
     """Returns the response to a form that started or continued a run: a stream, an acknowledgement, or the result."""
     headers = {"X-Run-ID": run.run_id}
     if slot is not None:
-        entries = backend.runs.subscribe(run)
+        entries = app_state.runs.subscribe(run)
         return slot.respond(entries if form.stream_events else content_only(entries, kind), headers)
     if form.background:
         acknowledgement = {"run_id": run.run_id, "session_id": run.session_id, "status": "PENDING"}
@@ -187,25 +187,23 @@ async def _respond(run: ActiveRun, kind: Kind, form: RunForm, backend: Backend, 
     return json_response(run.result, headers=headers)
 
 
-async def _record(
-    request: Request, kind: Kind, session_id: str | None, backend: Backend, holding: Holding
-) -> RunRecord:
-    """Returns the run in the path of a request. `holding` takes its memory first."""
+async def _record(request: Request, kind: Kind, session_id: str | None, app_state: AppState, lease: Lease) -> RunRecord:
+    """Returns the run in the path of a request. `lease` takes its memory first."""
     run_id = request.path_params["run_id"]
-    await backend.runs.sessions.reserve_run(run_id, owner_of(request), holding)
-    record = await backend.runs.record(kind, component_id_of(request), run_id, owner_of(request))
+    await app_state.runs.sessions.reserve_run(run_id, owner_of(request), lease)
+    record = await app_state.runs.record(kind, component_id_of(request), run_id, owner_of(request))
     if session_id and record.session_id != session_id:
         raise NotFoundError("Run not found")
     return record
 
 
 async def _call_workflow_factory(
-    request: Request, kind: Kind, query: RunQuery | RunListQuery, backend: Backend
+    request: Request, kind: Kind, query: RunQuery | RunListQuery, app_state: AppState
 ) -> None:
     """Calls the factory of a workflow, which may reject the caller. The query holds the factory's input."""
-    entry = backend.registry.entry(kind, component_id_of(request))
+    entry = app_state.registry.entry(kind, component_id_of(request))
     if kind is Kind.WORKFLOW and isinstance(entry, Factory):
         factory_input = parse_input(query.factory_input or None)
         claimed = ContinueForm(user_id=query.user_id or None, session_id=query.session_id or None)
         launch = LaunchRequest.of(entry, request.state.identity, request, claimed, factory_input)
-        await backend.launcher.resolve(launch)
+        await app_state.launcher.resolve(launch)

@@ -51,8 +51,8 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from spanwise.database import Database, RunRecord, SessionKey, SessionRecord
-    from spanwise.fair_budget import Holding
-    from spanwise.http.backend import Backend
+    from spanwise.fair_budget import Lease
+    from spanwise.http.app_state import AppState
     from spanwise.runs.run_pages import RunPages
 
 MAX_SECONDS = 253_402_300_799
@@ -65,11 +65,11 @@ _deletion_request = msgspec.json.Decoder(SessionsDeletion)
 _update_request = msgspec.json.Decoder(SessionUpdate)
 
 
-async def list_sessions(request: Request, _body: bytes, backend: Backend) -> Response:
+async def list_sessions(request: Request, _body: bytes, app_state: AppState) -> Response:
     """`GET /sessions`: a page of sessions, newest first unless the query says otherwise."""
     started = time.perf_counter()
     query = decode_query(request, SessionListQuery)
-    _expect_database(request, query, backend)
+    _expect_database(request, query, app_state)
     owner = owner_of(request)
     listing = SessionPageQuery(
         user_id=owner or query.user_id or None,
@@ -83,8 +83,8 @@ async def list_sessions(request: Request, _body: bytes, backend: Backend) -> Res
     )
     names_another_user = owner is not None and query.user_id not in (msgspec.UNSET, "", owner)
 
-    async def build(holding: Holding) -> Response:
-        found, count = ([], 0) if names_another_user else await backend.runs.sessions.page(listing, holding)
+    async def build(lease: Lease) -> Response:
+        found, count = ([], 0) if names_another_user else await app_state.runs.sessions.page(listing, lease)
         meta = PaginationInfo(
             page=query.page,
             limit=query.limit,
@@ -94,13 +94,13 @@ async def list_sessions(request: Request, _body: bytes, backend: Backend) -> Res
         )
         return json_response(SessionList([Session(**_members(each)) for each in found], meta))
 
-    return await held(backend.response_budget, build)
+    return await held(app_state.response_budget, build)
 
 
-async def create_session(request: Request, body: bytes, backend: Backend) -> Response:
+async def create_session(request: Request, body: bytes, app_state: AppState) -> Response:
     """`POST /sessions`: creates a session without a run."""
     query = decode_query(request, SessionCreationQuery)
-    _expect_database(request, query, backend)
+    _expect_database(request, query, app_state)
     given = decode_json(request, body, _create_request)
     new = NewSession(
         kind=Kind(query.type),
@@ -112,86 +112,88 @@ async def create_session(request: Request, body: bytes, backend: Backend) -> Res
         state=given.session_state,
         metadata=given.metadata,
     )
-    added = await backend.runs.sessions.add(new)
-    return await held(backend.response_budget, lambda holding: _detail_of(request, added, backend, holding, 201))
+    added = await app_state.runs.sessions.add(new)
+    return await held(app_state.response_budget, lambda lease: _detail_of(request, added, app_state, lease, 201))
 
 
-async def show_session(request: Request, _body: bytes, backend: Backend) -> Response:
+async def show_session(request: Request, _body: bytes, app_state: AppState) -> Response:
     """`GET /sessions/{session_id}`: one session with its messages."""
 
-    async def build(holding: Holding) -> Response:
-        session = await _session_of(request, SessionQuery, backend, holding)
-        return await _detail_of(request, session, backend, holding)
+    async def build(lease: Lease) -> Response:
+        session = await _session_of(request, SessionQuery, app_state, lease)
+        return await _detail_of(request, session, app_state, lease)
 
-    return await held(backend.response_budget, build)
+    return await held(app_state.response_budget, build)
 
 
-async def rename_session(request: Request, body: bytes, backend: Backend) -> Response:
+async def rename_session(request: Request, body: bytes, app_state: AppState) -> Response:
     """`POST /sessions/{session_id}/rename`: renames a session."""
-    return await _change(request, SessionChange(name=decode_json(request, body, _rename_request).session_name), backend)
+    return await _change(
+        request, SessionChange(name=decode_json(request, body, _rename_request).session_name), app_state
+    )
 
 
-async def update_session(request: Request, body: bytes, backend: Backend) -> Response:
+async def update_session(request: Request, body: bytes, app_state: AppState) -> Response:
     """`PATCH /sessions/{session_id}`: changes the given members of a session."""
     given = decode_json(request, body, _update_request)
     change = SessionChange(name=given.session_name, state=given.session_state, metadata=given.metadata)
-    return await _change(request, change, backend)
+    return await _change(request, change, app_state)
 
 
-async def delete_session(request: Request, _body: bytes, backend: Backend) -> Response:
+async def delete_session(request: Request, _body: bytes, app_state: AppState) -> Response:
     """`DELETE /sessions/{session_id}`: deletes a session with its runs and events, but not its traces."""
-    session = await _session_of(request, SessionQuery, backend)
-    await backend.runs.sessions.delete(_address(request, session))
+    session = await _session_of(request, SessionQuery, app_state)
+    await app_state.runs.sessions.delete(_address(request, session))
     return Response(status_code=204)
 
 
-async def delete_sessions(request: Request, body: bytes, backend: Backend) -> Response:
+async def delete_sessions(request: Request, body: bytes, app_state: AppState) -> Response:
     """`DELETE /sessions`: deletes several sessions in order. Sessions of other users are skipped."""
     query = decode_query(request, SessionsDeletionQuery)
-    _expect_database(request, query, backend)
+    _expect_database(request, query, app_state)
     given = decode_json(request, body, _deletion_request)
     if len(given.session_ids) != len(given.session_types):
         raise BadRequestError("expected as many `session_types` as `session_ids`")
     user_id = None if query.user_id is msgspec.UNSET else query.user_id
     addresses = [SessionAddress(each, owner_of(request), user_id) for each in given.session_ids]
-    await backend.runs.sessions.delete_all(addresses)
+    await app_state.runs.sessions.delete_all(addresses)
     return Response(status_code=204)
 
 
-async def list_session_runs(request: Request, _body: bytes, backend: Backend) -> Response:
+async def list_session_runs(request: Request, _body: bytes, app_state: AppState) -> Response:
     """`GET /sessions/{session_id}/runs`: the runs of a session, oldest first."""
-    return await _list_runs(request, backend, lambda record: msgspec.json.encode(_describe_run(record)))
+    return await _list_runs(request, app_state, lambda record: msgspec.json.encode(_describe_run(record)))
 
 
-async def list_run_previews(request: Request, _body: bytes, backend: Backend) -> Response:
+async def list_run_previews(request: Request, _body: bytes, app_state: AppState) -> Response:
     """`GET /sessions/{session_id}/run-previews`: summaries of the runs of a session, oldest first."""
-    return await _list_runs(request, backend, lambda record: msgspec.json.encode(_preview(record)))
+    return await _list_runs(request, app_state, lambda record: msgspec.json.encode(_preview(record)))
 
 
-async def show_session_run(request: Request, _body: bytes, backend: Backend) -> Response:
+async def show_session_run(request: Request, _body: bytes, app_state: AppState) -> Response:
     """`GET /sessions/{session_id}/runs/{run_id}`: one run of a session."""
 
-    async def build(holding: Holding) -> Response:
-        session = await _session_of(request, SessionQuery, backend, holding)
+    async def build(lease: Lease) -> Response:
+        session = await _session_of(request, SessionQuery, app_state, lease)
         address = _address(request, session)
-        found = await backend.runs.sessions.run(address, request.path_params["run_id"], holding)
+        found = await app_state.runs.sessions.run(address, request.path_params["run_id"], lease)
         return json_response(_describe_run(found))
 
-    return await held(backend.response_budget, build)
+    return await held(app_state.response_budget, build)
 
 
-async def _change(request: Request, change: SessionChange, backend: Backend) -> Response:
-    async def build(holding: Holding) -> Response:
-        session = await _session_of(request, SessionQuery, backend, holding)
+async def _change(request: Request, change: SessionChange, app_state: AppState) -> Response:
+    async def build(lease: Lease) -> Response:
+        session = await _session_of(request, SessionQuery, app_state, lease)
         address = _address(request, session)
-        pages, first = await backend.runs.sessions.runs(address, _all_runs, holding, _messages_and_metrics)
+        pages, first = await app_state.runs.sessions.runs(address, _all_runs, lease, _messages_and_metrics)
         # Reserve the memory of the response first: a 413 or 503 changes nothing.
-        return _Detail(await backend.runs.sessions.change(address, change), pages, first).response()
+        return _Detail(await app_state.runs.sessions.change(address, change), pages, first).response()
 
-    return await held(backend.response_budget, build)
+    return await held(app_state.response_budget, build)
 
 
-async def _list_runs(request: Request, backend: Backend, encode: Callable[[RunRecord], bytes]) -> Response:
+async def _list_runs(request: Request, app_state: AppState, encode: Callable[[RunRecord], bytes]) -> Response:
     """Returns the session's runs that match the query, oldest first."""
     query = decode_query(request, SessionRunsQuery)
 
@@ -203,34 +205,34 @@ async def _list_runs(request: Request, backend: Backend, encode: Callable[[RunRe
             created_before=None if query.created_before is msgspec.UNSET else query.created_before,
         )
 
-    async def build(holding: Holding) -> Response:
-        session = await _session_of(request, SessionRunsQuery, backend, holding)
+    async def build(lease: Lease) -> Response:
+        session = await _session_of(request, SessionRunsQuery, app_state, lease)
         return RunList(
-            *await backend.runs.sessions.runs(_address(request, session), select, holding, encode)
+            *await app_state.runs.sessions.runs(_address(request, session), select, lease, encode)
         ).response()
 
-    return await held(backend.response_budget, build)
+    return await held(app_state.response_budget, build)
 
 
 async def _session_of(
-    request: Request, shape: type[SessionQuery], backend: Backend, holding: Holding | None = None
+    request: Request, shape: type[SessionQuery], app_state: AppState, lease: Lease | None = None
 ) -> SessionRecord:
     """Returns the session in the path of a request. One that does not match the query is reported as not found."""
     query = decode_query(request, shape)
-    _expect_database(request, query, backend)
+    _expect_database(request, query, app_state)
     session_id = request.path_params["session_id"]
     user_id = None if query.user_id is msgspec.UNSET else query.user_id
-    found = await backend.runs.sessions.one(SessionAddress(session_id, owner_of(request), user_id), holding)
+    found = await app_state.runs.sessions.one(SessionAddress(session_id, owner_of(request), user_id), lease)
     if query.type not in (msgspec.UNSET, found.kind):
         raise NotFoundError(f"Session with id '{session_id}' not found")
     return found
 
 
 async def _detail_of(
-    request: Request, session: SessionRecord, backend: Backend, holding: Holding, status: int = 200
+    request: Request, session: SessionRecord, app_state: AppState, lease: Lease, status: int = 200
 ) -> Response:
     address = _address(request, session)
-    pages, first = await backend.runs.sessions.runs(address, _all_runs, holding, _messages_and_metrics)
+    pages, first = await app_state.runs.sessions.runs(address, _all_runs, lease, _messages_and_metrics)
     return _Detail(session, pages, first).response(status)
 
 
@@ -326,9 +328,9 @@ def _describe_run(record: RunRecord) -> dict[str, Any]:
 
 
 def _expect_database(
-    request: Request, query: SessionQuery | SessionCreationQuery | SessionsDeletionQuery, backend: Backend
+    request: Request, query: SessionQuery | SessionCreationQuery | SessionsDeletionQuery, app_state: AppState
 ) -> None:
-    backend.databases.expect_sessions(query.db_id or None)
+    app_state.databases.expect_sessions(query.db_id or None)
     if "table" in request.query_params:
         raise ValidationError("Unexpected parameter, sessions are in one table - at `table`")
 

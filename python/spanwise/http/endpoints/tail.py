@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from spanwise.http.backend import Backend
+    from spanwise.http.app_state import AppState
     from spanwise.traces.tail import TailConnection, TailEvent
 
 CHECK_SECONDS = 20.0
@@ -41,17 +41,17 @@ MIN_CHECK_SECONDS = 1.0
 _tail_request = msgspec.json.Decoder(TailRequest)
 
 
-async def tail_traces(request: Request, body: bytes, backend: Backend) -> Response:
+async def tail_traces(request: Request, body: bytes, app_state: AppState) -> Response:
     """`POST /traces/tail`: the matching traces from now on, or after `Last-Event-ID`."""
     tail = decode_json(request, body, _tail_request)
     query = decode_query(request, StoreQuery)
-    view = backend.traces.view(backend.databases.trace_store(query.db_id or None), owner_of(request))
+    view = app_state.traces.view(app_state.databases.trace_store(query.db_id or None), owner_of(request))
     connection = await view.tail(tail.filter, request.headers.get("last-event-id"))
-    return EventStreamResponse(_frames(request, backend, connection), connection.close)
+    return EventStreamResponse(_frames(request, app_state, connection), connection.close)
 
 
-async def _frames(request: Request, backend: Backend, connection: TailConnection) -> AsyncGenerator[bytes, None]:
-    watching = asyncio.create_task(_watch_token(request, backend, connection))
+async def _frames(request: Request, app_state: AppState, connection: TailConnection) -> AsyncGenerator[bytes, None]:
+    watching = asyncio.create_task(_watch_token(request, app_state, connection))
     try:
         async with aclosing(connection.events()) as batches:
             async for events in batches:
@@ -65,16 +65,16 @@ def _frame(event: TailEvent) -> bytes:
     return b"%sevent: %s\ndata: %s\n\n" % (position.encode(), event.name.encode(), escape_line_ends(event.body))
 
 
-async def _watch_token(request: Request, backend: Backend, connection: TailConnection) -> None:
+async def _watch_token(request: Request, app_state: AppState, connection: TailConnection) -> None:
     """Ends a stream once its token is no longer valid. A stream of an unverified caller does not expire."""
-    if backend.authorizer.callers != "tokens":
+    if app_state.authorizer.callers != "tokens":
         return
     expires_at = float(request.state.identity.claims.get("exp", math.inf))
     audited = AuditedRequest(request.method, "/traces/tail", None, request.state.request_id)
     while True:
         await asyncio.sleep(min(CHECK_SECONDS, max(MIN_CHECK_SECONDS, expires_at - time.time())))
         try:
-            await backend.authorizer.authenticate(request, request.headers.getlist("authorization"), audited)
+            await app_state.authorizer.authenticate(request, request.headers.getlist("authorization"), audited)
         except ExpiredTokenError:
             connection.end("token_expired")
             return

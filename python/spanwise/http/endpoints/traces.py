@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from spanwise.http.backend import Backend
+    from spanwise.http.app_state import AppState
     from spanwise.traces.view import View
 
 Result = TypeVar("Result")
@@ -55,60 +55,60 @@ _facets_request = msgspec.json.Decoder(FacetsRequest)
 _delete_request = msgspec.json.Decoder(DeleteRequest)
 
 
-async def search_traces(request: Request, body: bytes, backend: Backend) -> Response:
+async def search_traces(request: Request, body: bytes, app_state: AppState) -> Response:
     """`POST /traces/search`."""
     search = decode_json(request, body, _search_request)
-    view = _view(request, backend, decode_query(request, StoreQuery))
+    view = _view(request, app_state, decode_query(request, StoreQuery))
     return await respond_as_of(request, view, view.search(search))
 
 
-async def search_spans(request: Request, body: bytes, backend: Backend) -> Response:
+async def search_spans(request: Request, body: bytes, app_state: AppState) -> Response:
     """`POST /spans/search`."""
     search = decode_json(request, body, _span_search_request)
-    view = _view(request, backend, decode_query(request, StoreQuery))
+    view = _view(request, app_state, decode_query(request, StoreQuery))
     return await respond_as_of(request, view, view.search_spans(search))
 
 
-async def aggregate_traces(request: Request, body: bytes, backend: Backend) -> Response:
+async def aggregate_traces(request: Request, body: bytes, app_state: AppState) -> Response:
     """`POST /traces/aggregate`."""
     aggregation = decode_json(request, body, _aggregate_request)
-    view = _view(request, backend, decode_query(request, StoreQuery))
+    view = _view(request, app_state, decode_query(request, StoreQuery))
     return await respond_as_of(request, view, view.aggregate(aggregation))
 
 
-async def count_facets(request: Request, body: bytes, backend: Backend) -> Response:
+async def count_facets(request: Request, body: bytes, app_state: AppState) -> Response:
     """`POST /traces/facets`."""
     facets = decode_json(request, body, _facets_request)
-    view = _view(request, backend, decode_query(request, StoreQuery))
+    view = _view(request, app_state, decode_query(request, StoreQuery))
     return await respond_as_of(request, view, view.facets(facets))
 
 
-async def count_attributes(request: Request, _body: bytes, backend: Backend) -> Response:
+async def count_attributes(request: Request, _body: bytes, app_state: AppState) -> Response:
     """`GET /traces/attributes`: the attribute keys, for completion while typing."""
     query = decode_query(request, AttributesQuery)
     source = Raw((query.filter or "null").encode())
-    view = _view(request, backend, query)
+    view = _view(request, app_state, query)
     return await respond_as_of(request, view, view.attributes(source, query.prefix, query.limit))
 
 
-async def list_traces(request: Request, _body: bytes, backend: Backend) -> Response:
+async def list_traces(request: Request, _body: bytes, app_state: AppState) -> Response:
     """`GET /traces`: a page of traces without outputs, errors and span trees."""
     query = decode_query(request, TracesQuery)
-    view = _view(request, backend, query)
+    view = _view(request, app_state, query)
     return await respond_as_of(request, view, view.list_traces(query))
 
 
-async def list_sessions(request: Request, _body: bytes, backend: Backend) -> Response:
+async def list_sessions(request: Request, _body: bytes, app_state: AppState) -> Response:
     """`GET /trace_session_stats`: a page of sessions."""
     query = decode_query(request, SessionsQuery)
-    view = _view(request, backend, query)
+    view = _view(request, app_state, query)
     return await respond_as_of(request, view, view.list_sessions(query))
 
 
-async def show_trace(request: Request, _body: bytes, backend: Backend) -> Response:
+async def show_trace(request: Request, _body: bytes, app_state: AppState) -> Response:
     """`GET /traces/{trace_id}`: one trace; with `?span_id=` one span of it; with `?path=` one value of that span."""
     query = decode_query(request, TraceQuery)
-    view = _view(request, backend, query)
+    view = _view(request, app_state, query)
     return await respond_as_of(request, view, _shown(view, request.path_params["trace_id"], query))
 
 
@@ -133,41 +133,41 @@ def _shown(view: View, trace_id: str, query: TraceQuery) -> Awaitable[bytes]:
     return view.value(trace_id, query.span_id, ValueRange(query.path, query.from_ or 0, max_bytes))
 
 
-async def show_filter_schema(_request: Request, _body: bytes, _backend: Backend) -> Response:
+async def show_filter_schema(_request: Request, _body: bytes, _app_state: AppState) -> Response:
     """`GET /traces/filter-schema`."""
     return Response(filter_schema(), media_type=JSON)
 
 
-async def delete_traces(request: Request, body: bytes, backend: Backend) -> Response:
+async def delete_traces(request: Request, body: bytes, app_state: AppState) -> Response:
     """`POST /traces/delete`: deletes the caller's traces that match a filter."""
     deletion = decode_json(request, body, _delete_request)
     if bytes(deletion.filter) == b"null":
         raise ValidationError("Expected `object`, got `null` - at `$.filter`")
-    view = _view(request, backend, decode_query(request, StoreQuery))
+    view = _view(request, app_state, decode_query(request, StoreQuery))
     return json_response(Deleted(await view.delete(deletion.filter, dry_run=deletion.dry_run)))
 
 
-async def download_traces(request: Request, _body: bytes, backend: Backend) -> Response:
+async def download_traces(request: Request, _body: bytes, app_state: AppState) -> Response:
     """`GET /traces/export`: the caller's traces that match a filter, as a file streamed while it is produced."""
     query = decode_query(request, ExportQuery)
     source = Raw((query.filter or "null").encode())
-    view = _view(request, backend, query)
+    view = _view(request, app_state, query)
     headers = {"Content-Disposition": f'attachment; filename="traces.{query.format}"', **as_of_header(view)}
     chunks = await view.export(source, query.format)
     return StreamingResponse(chunks, media_type=FORMATS[query.format], headers=headers)
 
 
-async def ingest_traces(request: Request, body: bytes, backend: Backend) -> Response:
+async def ingest_traces(request: Request, body: bytes, app_state: AppState) -> Response:
     """`POST /v1/traces`: stores the spans of an OTLP request, even if the client disconnects before the response."""
     content_type = request.headers.get("content-type", "")
     content_encoding = request.headers.get("content-encoding")
-    store_id = backend.databases.trace_store(decode_query(request, StoreQuery).db_id or None)
-    report = await backend.traces.ingest(body, content_type, content_encoding, store_id)
+    store_id = app_state.databases.trace_store(decode_query(request, StoreQuery).db_id or None)
+    report = await app_state.traces.ingest(body, content_type, content_encoding, store_id)
     return Response(report.response, media_type=report.content_type)
 
 
-def _view(request: Request, backend: Backend, query: StoreQuery) -> View:
-    return backend.traces.view(backend.databases.trace_store(query.db_id or None), owner_of(request))
+def _view(request: Request, app_state: AppState, query: StoreQuery) -> View:
+    return app_state.traces.view(app_state.databases.trace_store(query.db_id or None), owner_of(request))
 
 
 async def respond_as_of(request: Request, view: View, work: Awaitable[bytes]) -> Response:

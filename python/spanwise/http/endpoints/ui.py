@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from spanwise.http.backend import Backend
+    from spanwise.http.app_state import AppState
     from spanwise.http.routing.route import Handler
 
 POLICY = (
@@ -32,13 +32,13 @@ _IMMUTABLE = {"Cache-Control": "public, max-age=31536000, immutable"}
 """For files whose names contain a hash of their contents."""
 
 
-async def show_page(request: Request, _body: bytes, backend: Backend) -> Response:
+async def show_page(request: Request, _body: bytes, app_state: AppState) -> Response:
     """`GET /ui`."""
-    backend.public_response_budget.admit()
+    app_state.public_response_budget.admit()
     return static_response(request, read_files()[PAGE], HTML, _PAGE_HEADERS)
 
 
-async def redirect_to_page(_request: Request, _body: bytes, _backend: Backend) -> Response:
+async def redirect_to_page(_request: Request, _body: bytes, _app_state: AppState) -> Response:
     """`GET /ui/`. The redirect is relative because a proxy may have stripped a path prefix."""
     return RedirectResponse("../ui", status_code=307)
 
@@ -52,8 +52,8 @@ def file_handler(content: bytes, media_type: str, *, is_immutable: bool) -> Hand
         is_immutable: True if the content at this path never changes.
     """
 
-    async def show_file(request: Request, _body: bytes, backend: Backend) -> Response:
-        backend.public_response_budget.admit()
+    async def show_file(request: Request, _body: bytes, app_state: AppState) -> Response:
+        app_state.public_response_budget.admit()
         return static_response(request, content, media_type, _IMMUTABLE if is_immutable else None)
 
     return show_file

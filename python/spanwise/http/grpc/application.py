@@ -22,35 +22,35 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from spanwise.http.backend import Backend
+    from spanwise.http.app_state import AppState
 
 _PROTOBUF_SUFFIX = "+proto"
 
 
-def grpc_application(backend: Backend, max_message_bytes: int) -> ASGIApp:
+def grpc_application(app_state: AppState, max_message_bytes: int) -> ASGIApp:
     """Returns the application that serves OTLP over gRPC.
 
     It needs no protection from cross-site requests. Browsers use HTTP/2 only over TLS, and send a preflight request
     before a request of this content type.
 
     Args:
-        backend: the parts of the service.
+        app_state: the parts of the service.
         max_message_bytes: the size limit of a message, as sent.
     """
-    calls: ASGIApp = _Calls(backend, max_message_bytes)
-    if backend.authorizer.callers == "tokens":
+    calls: ASGIApp = _Calls(app_state, max_message_bytes)
+    if app_state.authorizer.callers == "tokens":
         public = {route.path: route.reads_token for route in ROUTES if route.is_public}
-        calls = UnknownCallers(calls, backend.authorizer, backend.unknown_callers, public, grpc_error_response)
+        calls = UnknownCallers(calls, app_state.authorizer, app_state.unknown_callers, public, grpc_error_response)
     return RequestId(calls)
 
 
 class _Calls:
     """Dispatches calls to the methods in the table."""
 
-    def __init__(self, backend: Backend, max_message_bytes: int) -> None:
-        self._backend = backend
+    def __init__(self, app_state: AppState, max_message_bytes: int) -> None:
+        self._app_state = app_state
         self._methods = {
-            route.path: (responder(route, backend), max_message_bytes if route.body else MAX_MESSAGE_BYTES)
+            route.path: (responder(route, app_state), max_message_bytes if route.body else MAX_MESSAGE_BYTES)
             for route in ROUTES
         }
 
@@ -77,10 +77,10 @@ class _Calls:
         """Returns the response to a call of an unknown method. Only authenticated callers learn that it is unknown."""
         error: Exception = MethodNotAllowedError(f"there is no method `{request.scope['path']:.256}`")
         try:
-            await self._backend.authorizer.authorize(request, None)
+            await self._app_state.authorizer.authorize(request, None)
         except Exception as rejection:  # noqa: BLE001  # every failure gets a response
             error = rejection
         reported = as_spanwise_error(request, error)
-        self._backend.metrics.add_error(reported)
-        self._backend.metrics.add(NO_ROUTE, reported.status, 0.0)
+        self._app_state.metrics.add_error(reported)
+        self._app_state.metrics.add(NO_ROUTE, reported.status, 0.0)
         return grpc_error_response(request, reported)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from spanwise.http.backend import Backend
+    from spanwise.http.app_state import AppState
     from spanwise.http.routing.route import Handler
 
 SERVICE = "grpc.health.v1.Health"
@@ -36,11 +36,11 @@ def check_health(services: Collection[str]) -> Handler:
         services: the service names that a probe may request, in addition to the empty name.
     """
 
-    async def check(request: Request, _body: bytes, backend: Backend) -> Response:
+    async def check(request: Request, _body: bytes, app_state: AppState) -> Response:
         name = _service_in(await _read(request))
         if name and name not in services:
             raise NotFoundError(f"no service is named `{name}`")
-        return GrpcResponse(_SERVING if await backend.not_ready() is None else _NOT_SERVING)
+        return GrpcResponse(_SERVING if await app_state.not_ready() is None else _NOT_SERVING)
 
     return check
 

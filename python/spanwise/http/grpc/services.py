@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from spanwise.http.backend import Backend
+    from spanwise.http.app_state import AppState
     from spanwise.http.routing.route import Handler
 
 
@@ -54,9 +54,9 @@ _EXPORTS: dict[str, Ingest] = {
 
 
 def _export(ingest: Ingest) -> Handler:
-    async def export(request: Request, body: bytes, backend: Backend) -> Response:
-        store_id = backend.databases.trace_store(request.headers.get(DB_ID) or None)
-        report = await ingest(backend.traces, body, PROTOBUF, encoding_of(request), store_id)
+    async def export(request: Request, body: bytes, app_state: AppState) -> Response:
+        store_id = app_state.databases.trace_store(request.headers.get(DB_ID) or None)
+        report = await ingest(app_state.traces, body, PROTOBUF, encoding_of(request), store_id)
         return GrpcResponse(report.response)
 
     return export

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from spanwise.fair_budget import Holding
+    from spanwise.fair_budget import Lease
     from spanwise.settings import Settings
 
 LINGER_SECONDS = 0.25
@@ -66,7 +66,7 @@ class BodyReader:
         with self._bytes.hold() as held:
             yield b"".join(await self._read_or_linger(request, held))
 
-    async def _read_or_linger(self, request: Request, held: Holding) -> list[bytes]:
+    async def _read_or_linger(self, request: Request, held: Lease) -> list[bytes]:
         try:
             self._expect_within_limit(_announced_bytes(request))
             return await self._read_in_time(request, held)
@@ -74,7 +74,7 @@ class BodyReader:
             await self._discard(request)
             raise
 
-    async def _read_in_time(self, request: Request, held: Holding) -> list[bytes]:
+    async def _read_in_time(self, request: Request, held: Lease) -> list[bytes]:
         try:
             async with asyncio.timeout(0 if self._is_closed else self._deadline_seconds) as arriving:
                 self._arriving.add(arriving)
@@ -86,7 +86,7 @@ class BodyReader:
         finally:
             self._arriving.discard(arriving)
 
-    async def _read(self, request: Request, held: Holding) -> list[bytes]:
+    async def _read(self, request: Request, held: Lease) -> list[bytes]:
         chunks: list[bytes] = []
         arrived = 0
         more = True

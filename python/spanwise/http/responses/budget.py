@@ -11,7 +11,7 @@ from spanwise.fair_budget import FairBudget
 if TYPE_CHECKING:
     from starlette.types import Message, Send
 
-    from spanwise.fair_budget import Holding
+    from spanwise.fair_budget import Lease
 
 CHUNK_BYTES = 64 * 1024
 PUBLIC_RESPONSE_BYTES = 4 * 1024 * 1024
@@ -59,8 +59,8 @@ class ResponseBudget:
         """
         self._bytes.expect_available()
 
-    def hold(self) -> Holding:
-        """Returns a holding of the current caller, with which it is charged before its response exists."""
+    def hold(self) -> Lease:
+        """Returns a lease of the current caller, with which it is charged before its response exists."""
         return self._bytes.hold()
 
     async def send(self, send: Send, message: Message) -> bool:
@@ -74,8 +74,8 @@ class ResponseBudget:
         if not has_more and len(body) <= CHUNK_BYTES:
             await send(message)
             return True
-        holding = self._bytes.hold()
-        holding.count(min(len(body), CHUNK_BYTES) if self._is_shared else len(body))
+        lease = self._bytes.hold()
+        lease.count(min(len(body), CHUNK_BYTES) if self._is_shared else len(body))
         try:
             for start in range(0, max(len(body), 1), CHUNK_BYTES):
                 end = start + CHUNK_BYTES
@@ -86,5 +86,5 @@ class ResponseBudget:
             _log.warning("a response was abandoned: its client read nothing for %g s", self.deadline_seconds)
             return False
         finally:
-            holding.release()
+            lease.release()
         return True

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import Receive, Scope, Send
 
-    from spanwise.fair_budget import Holding
+    from spanwise.fair_budget import Lease
     from spanwise.runs import RunEvent
 
 HEARTBEAT_SECONDS = 15.0
@@ -60,7 +60,7 @@ class StreamLimit:
 class StreamSlot:
     """The slot of one stream. It is released after the response, or at the end of its block without a response."""
 
-    def __init__(self, place: Holding) -> None:
+    def __init__(self, place: Lease) -> None:
         """Takes a slot that is already counted."""
         self._place = place
         self._has_response = False

@@ -14,28 +14,28 @@ if TYPE_CHECKING:
 
     from starlette.types import Receive, Scope, Send
 
-    from spanwise.fair_budget import Holding
+    from spanwise.fair_budget import Lease
     from spanwise.http.responses.budget import ResponseBudget
 
 
 class HeldResponse(Response):
     """A response that releases a lease after another response was sent, even after an error."""
 
-    def __init__(self, response: Response, holding: Holding) -> None:
+    def __init__(self, response: Response, lease: Lease) -> None:
         """Wraps a response."""
         super().__init__(status_code=response.status_code)
         self._response = response
-        self._holding = holding
+        self._lease = lease
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Sends the response."""
         try:
             await self._response(scope, receive, send)
         finally:
-            self._holding.close()
+            self._lease.close()
 
 
-async def held(budget: ResponseBudget, build: Callable[[Holding], Awaitable[Response]]) -> Response:
+async def held(budget: ResponseBudget, build: Callable[[Lease], Awaitable[Response]]) -> Response:
     """Returns the response of `build`. The memory that `build` takes is released once the response is sent.
 
     Args:
@@ -45,13 +45,13 @@ async def held(budget: ResponseBudget, build: Callable[[Holding], Awaitable[Resp
     Raises:
         Exception: the error of `build`.
     """
-    holding = budget.hold()
+    lease = budget.hold()
     try:
-        response = await build(holding)
+        response = await build(lease)
     except BaseException:  # a client that disconnects cancels this
-        holding.close()
+        lease.close()
         raise
-    return HeldResponse(response, holding)
+    return HeldResponse(response, lease)
 
 
 class RunList(Generic[Encoded]):

@@ -17,42 +17,42 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from spanwise.http.backend import Backend
+    from spanwise.http.app_state import AppState
     from spanwise.http.routing.route import Route
 
 Endpoint: TypeAlias = "Callable[[Request], Awaitable[Response]]"
 
 
-def responder(route: Route, backend: Backend) -> Endpoint:
+def responder(route: Route, app_state: AppState) -> Endpoint:
     """Returns the function that responds to the requests of one route. It never raises an error of a request.
 
     It authorizes the caller, reads the body within its limits, runs the handler, and counts the request.
     """
-    reader = backend.body_readers.get(route.body or "")
-    reject = reader_rejection(route, backend.writer_url) if backend.is_reader else None
+    reader = app_state.body_readers.get(route.body or "")
+    reject = reader_rejection(route, app_state.writer_url) if app_state.is_reader else None
 
     async def respond(request: Request) -> Response:
         started = time.perf_counter()
         try:
-            await backend.authorizer.authorize(request, route)
+            await app_state.authorizer.authorize(request, route)
             current_caller.set(caller_key(request, getattr(request.state, "identity", None)))
             request.state.is_public = route.is_public
             if reject is not None:
                 reject()
             if not route.is_public:  # browsers and mail programs add parameters to links of public pages
-                backend.unknown_parameters.check(request, route.path, route.operation)
-                backend.response_budget.admit()
+                app_state.unknown_parameters.check(request, route.path, route.operation)
+                app_state.response_budget.admit()
             async with reader.body(request) if reader else nullcontext(b"") as body:
-                response = await route.handler(request, body, backend)
+                response = await route.handler(request, body, app_state)
         except Exception as error:  # noqa: BLE001  # every failure gets a response
-            response = _error_response(request, route, backend, error)
-        backend.metrics.add((route.method, route.path), response.status_code, time.perf_counter() - started)
+            response = _error_response(request, route, app_state, error)
+        app_state.metrics.add((route.method, route.path), response.status_code, time.perf_counter() - started)
         return response
 
     return respond
 
 
-def _error_response(request: Request, route: Route, backend: Backend, error: Exception) -> Response:
+def _error_response(request: Request, route: Route, app_state: AppState, error: Exception) -> Response:
     """Returns the response to a failed request.
 
     This is a separate function because a local variable with the error would form a cycle with the traceback. That
@@ -60,6 +60,6 @@ def _error_response(request: Request, route: Route, backend: Backend, error: Exc
     """
     reported = as_spanwise_error(request, error)
     if route.operation.is_otlp:
-        backend.traces.exports.refused(reported, sender_of(request))
-    backend.metrics.add_error(reported)
+        app_state.traces.exports.refused(reported, sender_of(request))
+    app_state.metrics.add_error(reported)
     return route.write_error(request, reported)

@@ -11,11 +11,11 @@ from starlette.responses import Response
 
 from spanwise.auth.scopes import Need
 from spanwise.errors import SpanwiseError
-from spanwise.http.backend import Backend
+from spanwise.http.app_state import AppState
 from spanwise.http.openapi.operation import Operation
 from spanwise.http.responses.errors import json_error_response
 
-Handler: TypeAlias = Callable[[Request, bytes, Backend], Awaitable[Response]]
+Handler: TypeAlias = Callable[[Request, bytes, AppState], Awaitable[Response]]
 """Responds to a request, given its body."""
 
 ErrorWriter: TypeAlias = Callable[[Request, SpanwiseError], Response]

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from spanwise.auth.identity import Identity
     from spanwise.database import RunRecord
-    from spanwise.fair_budget import Holding
+    from spanwise.fair_budget import Lease
     from spanwise.http.websocket.protocol import ActionMessage, Message
     from spanwise.http.websocket.session import Action, SocketSession
     from spanwise.runs import RunEvent
@@ -47,41 +47,41 @@ async def start(session: SocketSession, received: Message) -> None:
     identity = _require_scope(session, workflow_id)
     launch = _launch_request(session, identity, workflow_id, message)
     objects = {name: _object(message, name) or {} for name in OBJECT_FIELDS}
-    run = await session.backend.launcher.start(launch, message.message, objects, stream=True)
-    await _follow(session, run.run_id, session.backend.runs.subscribe(run), all_events=message.stream_events)
+    run = await session.app_state.launcher.start(launch, message.message, objects, stream=True)
+    await _follow(session, run.run_id, session.app_state.runs.subscribe(run), all_events=message.stream_events)
 
 
 async def resume(session: SocketSession, received: Message) -> None:
     """Continues a paused run and sends its events."""
     reject_fields(received, OBJECT_FIELDS)
     message = convert_message(received, ContinueMessage)
-    with session.backend.response_budget.hold() as holding:
-        record, identity = await _record(session, message, message.run_id, holding)
-        session.backend.runs.expect_paused(record)
+    with session.app_state.response_budget.hold() as lease:
+        record, identity = await _record(session, message, message.run_id, lease)
+        session.app_state.runs.expect_paused(record)
         launch = _launch_request(session, identity, record.component_id, message)
-        run = await session.backend.launcher.resume(launch, record, message.step_requirements, stream=True)
-    await _follow(session, run.run_id, session.backend.runs.subscribe(run), all_events=message.stream_events)
+        run = await session.app_state.launcher.resume(launch, record, message.step_requirements, stream=True)
+    await _follow(session, run.run_id, session.app_state.runs.subscribe(run), all_events=message.stream_events)
 
 
 async def reconnect(session: SocketSession, received: Message) -> None:
     """Sends the events of a run that the client lacks, then later ones. It calls no factory."""
     message = convert_message(received, ReconnectMessage)
     try:
-        with session.backend.response_budget.hold() as holding:
-            await _record(session, message, message.run_id, holding)
+        with session.app_state.response_budget.hold() as lease:
+            await _record(session, message, message.run_id, lease)
     except NotFoundError as error:
         raise NotFoundError(f"Run {message.run_id[:64]} not found in buffer or database") from error
     after = -1 if message.last_event_index is None else max(-1, message.last_event_index)
-    entries = session.backend.runs.resubscribe(message.run_id, after)
+    entries = session.app_state.runs.resubscribe(message.run_id, after)
     await _follow(session, message.run_id, entries, all_events=True)
 
 
 async def cancel(session: SocketSession, received: Message) -> None:
     """Cancels a run, and confirms it once the cancellation is durable. It calls no factory."""
     message = convert_message(received, CancelMessage)
-    with session.backend.response_budget.hold() as holding:
-        record, identity = await _record(session, message, message.run_id, holding)
-        await session.backend.runs.cancel(Kind.WORKFLOW, record.component_id, record.run_id, identity.owner_filter)
+    with session.app_state.response_budget.hold() as lease:
+        record, identity = await _record(session, message, message.run_id, lease)
+        await session.app_state.runs.cancel(Kind.WORKFLOW, record.component_id, record.run_id, identity.owner_filter)
     await session.send_event("cancelled", run_id=record.run_id, workflow_id=record.component_id)
 
 
@@ -97,7 +97,7 @@ ACTIONS: Mapping[str, Action] = {
 def _launch_request(
     session: SocketSession, identity: Identity, workflow_id: str, message: StartMessage | ContinueMessage
 ) -> LaunchRequest:
-    entry = session.backend.registry.entry(Kind.WORKFLOW, workflow_id)
+    entry = session.app_state.registry.entry(Kind.WORKFLOW, workflow_id)
     connection = HTTPConnection(session.websocket.scope)
     return LaunchRequest.of(entry, identity, connection, message, _object(message, "factory_input"))
 
@@ -113,18 +113,18 @@ async def _follow(
 
 
 async def _record(
-    session: SocketSession, message: ActionMessage, run_id: str, holding: Holding
+    session: SocketSession, message: ActionMessage, run_id: str, lease: Lease
 ) -> tuple[RunRecord, Identity]:
-    """Returns a run that the caller may access, and the caller. `holding` takes the memory of the run first."""
+    """Returns a run that the caller may access, and the caller. `lease` takes the memory of the run first."""
     workflow_id = _workflow_id(session, message)
     if workflow_id is not None:
         _require_scope(session, workflow_id)
     owner = _identity(session).owner_filter
-    await session.backend.runs.sessions.reserve_run(run_id, owner, holding)
-    record = await session.backend.runs.record(Kind.WORKFLOW, workflow_id, run_id, owner)
+    await session.app_state.runs.sessions.reserve_run(run_id, owner, lease)
+    record = await session.app_state.runs.record(Kind.WORKFLOW, workflow_id, run_id, owner)
     if message.session_id and record.session_id != message.session_id:
         raise NotFoundError("Run not found")
-    session.backend.registry.entry(Kind.WORKFLOW, record.component_id)
+    session.app_state.registry.entry(Kind.WORKFLOW, record.component_id)
     return record, _require_scope(session, record.component_id) if workflow_id is None else _identity(session)
 
 
@@ -143,7 +143,7 @@ def _require_scope(session: SocketSession, workflow_id: str) -> Identity:
         ForbiddenError: the caller lacks the scope.
     """
     identity = _identity(session)
-    session.backend.authorizer.require(identity, RUN, session.audited(workflow_id))
+    session.app_state.authorizer.require(identity, RUN, session.audited(workflow_id))
     return identity
 
 

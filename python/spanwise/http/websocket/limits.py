@@ -22,7 +22,7 @@ from spanwise.http.websocket.protocol import (
 )
 
 if TYPE_CHECKING:
-    from spanwise.fair_budget import Holding
+    from spanwise.fair_budget import Lease
 
 
 class LimitedSocket(Protocol):
@@ -172,15 +172,15 @@ class MessageRate:
 class Place:
     """The slot of one socket among the sockets of known callers."""
 
-    def __init__(self, holding: Holding, per_user: Counter[str], user_id: str | None) -> None:
+    def __init__(self, lease: Lease, per_user: Counter[str], user_id: str | None) -> None:
         """Holds a slot that is already counted."""
-        self._holding = holding
+        self._lease = lease
         self._per_user = per_user
         self._user_id = user_id
 
     def release(self) -> None:
         """Releases the slot. Call it once."""
-        self._holding.release()
+        self._lease.release()
         if self._user_id is not None:
             self._per_user[self._user_id] -= 1
             if not self._per_user[self._user_id]:

@@ -17,7 +17,7 @@ from starlette.websockets import WebSocketDisconnect
 from spanwise.auth.claims import ExpiredTokenError
 from spanwise.auth.processor_budget import ProcessorMeter
 from spanwise.errors import BadRequestError, UnauthenticatedError, UnavailableError, ValidationError
-from spanwise.fair_budget import Holding, current_caller
+from spanwise.fair_budget import Lease, current_caller
 from spanwise.http.authorization import AuditedRequest
 from spanwise.http.requests.caller import address_of, caller_key
 from spanwise.http.responses.errors import as_spanwise_error
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from starlette.websockets import WebSocket
 
     from spanwise.auth.identity import Identity
-    from spanwise.http.backend import Backend
+    from spanwise.http.app_state import AppState
     from spanwise.http.websocket.limits import Place
     from spanwise.http.websocket.protocol import Message
     from spanwise.runs import RunEvent
@@ -65,24 +65,24 @@ class SocketSession:
 
     Attributes:
         websocket: the socket.
-        backend: the parts of the service.
+        app_state: the parts of the service.
         route: the path of its route.
         identity: the caller; None until it has authenticated.
         user_id: the user whose quota the socket counts against.
         address: the address of its client.
     """
 
-    def __init__(self, websocket: WebSocket, route: str, backend: Backend, actions: Mapping[str, Action]) -> None:
+    def __init__(self, websocket: WebSocket, route: str, app_state: AppState, actions: Mapping[str, Action]) -> None:
         """Prepares to serve a socket that is not accepted yet.
 
         Args:
             websocket: the socket.
             route: the path of its route.
-            backend: the parts of the service.
+            app_state: the parts of the service.
             actions: the actions that messages may request, by name.
         """
         self.websocket = websocket
-        self.backend = backend
+        self.app_state = app_state
         self.route = route
         self._actions = actions
         self.identity: Identity | None = None
@@ -90,8 +90,8 @@ class SocketSession:
         self.address = address_of(websocket)
         self._place: Place | None = None
         self._wire = wire_of(websocket.scope)
-        self._buffered = Holding(backend.sockets.buffered_bytes, "")
-        self._meter = ProcessorMeter(backend.unknown_callers, caller_key(websocket, None))
+        self._buffered = Lease(app_state.sockets.buffered_bytes, "")
+        self._meter = ProcessorMeter(app_state.unknown_callers, caller_key(websocket, None))
         if self._wire is not None:
             self._wire.meter = self._meter
         self._authorization: list[str] = websocket.headers.getlist("authorization")
@@ -112,20 +112,20 @@ class SocketSession:
         """
         current_caller.set(caller_key(self.websocket, identity))
         if self.identity is None or identity.user_id != self.user_id:
-            place = self.backend.sockets.place(identity.user_id)
+            place = self.app_state.sockets.place(identity.user_id)
             self._cancel_actions()
             self._release_place()
             self._place = place
-            self.backend.sockets.recognize(self)
+            self.app_state.sockets.recognize(self)
             self._bound_messages(MAX_MESSAGE_BYTES)
-            self._meter.move(self.backend.sockets.processor, current_caller.get())
+            self._meter.move(self.app_state.sockets.processor, current_caller.get())
         self.identity, self.user_id = identity, identity.user_id
         self._failed_authentications = 0
 
     def leave(self) -> None:
         """Releases the socket's slots."""
         self._release_place()
-        self.backend.sockets.leave(self)
+        self.app_state.sockets.leave(self)
 
     def _unset_identity(self) -> None:
         """Resets the caller to unknown."""
@@ -133,8 +133,8 @@ class SocketSession:
         self._release_place()
         self.identity, self.user_id, self._unauthenticated_since = None, None, time.monotonic()
         self._bound_messages(MAX_UNKNOWN_MESSAGE_BYTES)
-        self._meter.move(self.backend.unknown_callers, caller_key(self.websocket, None))
-        self.backend.sockets.forget(self)
+        self._meter.move(self.app_state.unknown_callers, caller_key(self.websocket, None))
+        self.app_state.sockets.forget(self)
 
     def _release_place(self) -> None:
         self._buffered.release()
@@ -146,7 +146,7 @@ class SocketSession:
         """Limits the client's messages. Messages of a known caller count against its share of the memory."""
         if self._wire is None:
             return
-        self._buffered = Holding(self.backend.sockets.buffered_bytes, current_caller.get())
+        self._buffered = Lease(self.app_state.sockets.buffered_bytes, current_caller.get())
         is_known = max_bytes > MAX_UNKNOWN_MESSAGE_BYTES
         self._wire.max_message_bytes = max_bytes
         self._wire.on_buffered = self._buffered.resize if is_known else lambda _: None
@@ -208,7 +208,7 @@ class SocketSession:
         await self._send(entry.body.decode())
 
     async def _send(self, text: str) -> None:
-        deadline = self.backend.response_budget.deadline_seconds
+        deadline = self.app_state.response_budget.deadline_seconds
         try:
             async with self._send_lock, asyncio.timeout(deadline):
                 await self.websocket.send_text(text)
@@ -239,7 +239,7 @@ class SocketSession:
 
     async def _handle_unknown(self, text: str) -> None:
         """Handles a message of an unknown caller within the processor budget of unknown callers."""
-        budget, caller = self.backend.unknown_callers, caller_key(self.websocket, None)
+        budget, caller = self.app_state.unknown_callers, caller_key(self.websocket, None)
         try:
             await budget.admit(caller, len(text))
         except UnavailableError as error:
@@ -299,7 +299,7 @@ class SocketSession:
             UnauthenticatedError: the token is invalid.
             UnavailableError: the share is used up.
         """
-        authorizer, budget = self.backend.authorizer, self.backend.unknown_callers
+        authorizer, budget = self.app_state.authorizer, self.app_state.unknown_callers
         if self.identity is None or authorizer.knows(authorization):  # messages of unknown callers are already measured
             return await authorizer.authenticate(self.websocket, authorization, self.audited(None))
         caller = caller_key(self.websocket, None)
@@ -348,7 +348,7 @@ class SocketSession:
     async def send_error(self, error: Exception, **members: object) -> None:
         """Reports an error to the client. The cause of an internal error appears only in the log."""
         reported = as_spanwise_error(self.websocket, error)
-        self.backend.metrics.add_error(reported)
+        self.app_state.metrics.add_error(reported)
         await self.send_event("error", error=str(reported), error_code=reported.error_code, **members)
 
     def set_followed_run(self, run_id: str) -> None:
@@ -382,7 +382,7 @@ class SocketSession:
 
     async def _check_token(self, identity: Identity, now: float) -> None:
         """Verifies the token again when it expires, and periodically, because its key may have been revoked."""
-        if self.backend.authorizer.callers != "tokens":
+        if self.app_state.authorizer.callers != "tokens":
             return  # the surrounding program verifies the caller, if at all
         expires_at: float = identity.claims.get("exp", float("inf"))
         if self._authorization and (now - self._token_checked_at >= PING_SECONDS or time.time() >= expires_at):
@@ -391,7 +391,7 @@ class SocketSession:
 
     async def _verify_token(self, identity: Identity) -> None:
         try:
-            await self.backend.authorizer.authenticate(self.websocket, self._authorization, self.audited(None))
+            await self.app_state.authorizer.authenticate(self.websocket, self._authorization, self.audited(None))
         except UnauthenticatedError as error:
             if self.identity is not identity:
                 return  # the client has sent another token in the meantime

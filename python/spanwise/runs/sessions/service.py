@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from spanwise.database import Database, KeptSession, RunRecord, SessionKey, SessionPageQuery, SessionRunQuery
-    from spanwise.fair_budget import Holding
+    from spanwise.fair_budget import Lease
     from spanwise.runs.database_writer import DatabaseWriter
     from spanwise.runs.run_pages import Encoded
     from spanwise.runs.sessions.component_databases import ComponentDatabases
@@ -94,12 +94,12 @@ class Sessions:
         self._components = components
         self._deleting: set[SessionKey] = set()
 
-    async def page(self, query: SessionPageQuery, holding: Holding) -> tuple[list[SessionRecord], int]:
+    async def page(self, query: SessionPageQuery, lease: Lease) -> tuple[list[SessionRecord], int]:
         """Returns one page of sessions, and their number on all pages.
 
         Args:
             query: selects the sessions.
-            holding: the caller's lease on the response budget.
+            lease: the caller's lease on the response budget.
 
         Raises:
             PayloadTooLargeError: a session needs more memory than a caller may hold.
@@ -109,17 +109,17 @@ class Sessions:
 
         def read(database: Database) -> tuple[list[SessionRecord], int]:
             found = database.session_bytes(query)
-            reserve(holding, found.total + found.largest)
+            reserve(lease, found.total + found.largest)
             return database.sessions(query)
 
         return await self._writer.transact(read)
 
-    async def one(self, address: SessionAddress, holding: Holding | None = None) -> SessionRecord:
+    async def one(self, address: SessionAddress, lease: Lease | None = None) -> SessionRecord:
         """Returns one session.
 
         Args:
             address: the session.
-            holding: the caller's lease on the response budget. A session that is sent is charged to it.
+            lease: the caller's lease on the response budget. A session that is sent is charged to it.
 
         Raises:
             NotFoundError: the session does not exist, or the caller may not access it.
@@ -130,8 +130,8 @@ class Sessions:
         await self._runs.opened()
 
         def read(database: Database) -> SessionRecord:
-            if holding is not None:
-                reserve(holding, 2 * database.session_bytes(address.session_id, address.owner).largest)
+            if lease is not None:
+                reserve(lease, 2 * database.session_bytes(address.session_id, address.owner).largest)
             return _expect_session(database, address)
 
         return await self._writer.transact(read)
@@ -140,7 +140,7 @@ class Sessions:
         self,
         address: SessionAddress,
         select: Callable[[Database, SessionKey], SessionRunQuery],
-        holding: Holding,
+        lease: Lease,
         encode: Callable[[RunRecord], Encoded],
     ) -> tuple[RunPages[Encoded], list[Encoded]]:
         """Returns the runs of a session that a caller may see, oldest first, and its first page.
@@ -148,7 +148,7 @@ class Sessions:
         Args:
             address: the session.
             select: returns the query for its runs; called within a transaction.
-            holding: the caller's lease on the response budget.
+            lease: the caller's lease on the response budget.
             encode: returns a run as it is sent; called in the thread of the database.
 
         Raises:
@@ -166,16 +166,16 @@ class Sessions:
             query = select(database, found.key)
             return query if address.owner is None else msgspec.structs.replace(query, user_id=address.owner)
 
-        pages = RunPages(self._writer, holding, encode)
+        pages = RunPages(self._writer, lease, encode)
         return pages, await pages.first(find)
 
-    async def reserve_run(self, run_id: str, owner: str | None, holding: Holding) -> None:
+    async def reserve_run(self, run_id: str, owner: str | None, lease: Lease) -> None:
         """Takes the memory to read, decode and send one run; a no-op if the run does not exist.
 
         Args:
             run_id: the run.
             owner: the only user whose runs the caller may see; None for everyone's.
-            holding: the caller's lease on the response budget.
+            lease: the caller's lease on the response budget.
 
         Raises:
             PayloadTooLargeError: the run needs more memory than a caller may hold.
@@ -185,17 +185,17 @@ class Sessions:
 
         def take(database: Database) -> None:
             # Runs of other users do not count, so a rejection reveals nothing about them.
-            reserve(holding, 2 * database.run_bytes(run_id, owner).total)
+            reserve(lease, 2 * database.run_bytes(run_id, owner).total)
 
         await self._writer.transact(take)
 
-    async def run(self, address: SessionAddress, run_id: str, holding: Holding) -> RunRecord:
+    async def run(self, address: SessionAddress, run_id: str, lease: Lease) -> RunRecord:
         """Returns one run of a session.
 
         Args:
             address: the session.
             run_id: the run.
-            holding: the caller's lease on the response budget.
+            lease: the caller's lease on the response budget.
 
         Raises:
             NotFoundError: the session has no such run, or the caller may not access it.
@@ -203,8 +203,8 @@ class Sessions:
             PayloadTooLargeError: the run needs more memory than a caller may hold.
             UnavailableError: the budget is used up, or the database is not open.
         """
-        session = await self.one(address, holding)
-        await self.reserve_run(run_id, address.owner, holding)
+        session = await self.one(address, lease)
+        await self.reserve_run(run_id, address.owner, lease)
         found = await self._writer.transact(lambda database: database.run(run_id))
         if found is None or found.session_key != session.key or not is_visible_to(address.owner, found.user_id):
             raise NotFoundError("Run not found")

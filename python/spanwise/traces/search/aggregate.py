@@ -19,8 +19,8 @@ from spanwise.traces.search.page import expect_object_or_null
 if TYPE_CHECKING:
     from spanwise._engine import CancellationToken
     from spanwise.aggregate_models import AggregateRequest
-    from spanwise.fair_budget import Holding
-    from spanwise.traces.port import Store
+    from spanwise.fair_budget import Lease
+    from spanwise.traces.store_protocol import Store
 
 _encoder = msgspec.json.Encoder()
 
@@ -44,7 +44,7 @@ def compile_aggregation(request: AggregateRequest) -> Aggregation:
 
 
 def aggregate_body(
-    store: Store, compiled: Aggregation, memory: Holding, cancel: CancellationToken, started: float
+    store: Store, compiled: Aggregation, memory: Lease, cancel: CancellationToken, started: float
 ) -> bytes:
     """Returns the JSON body of an aggregation: `{"data": {...}, "meta": {...}}`.
 

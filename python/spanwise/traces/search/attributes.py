@@ -17,7 +17,7 @@ from spanwise.models import StoreQuery, Text
 
 if TYPE_CHECKING:
     from spanwise._engine import CancellationToken, Filter
-    from spanwise.traces.port import Store
+    from spanwise.traces.store_protocol import Store
 
 _encoder = msgspec.json.Encoder()
 

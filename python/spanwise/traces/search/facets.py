@@ -19,8 +19,8 @@ from spanwise.filter_models import FilterSchema
 
 if TYPE_CHECKING:
     from spanwise._engine import CancellationToken, Filter
-    from spanwise.fair_budget import Holding
-    from spanwise.traces.port import Store
+    from spanwise.fair_budget import Lease
+    from spanwise.traces.store_protocol import Store
 
 FACET_FIELDS = tuple(
     field.key
@@ -127,7 +127,7 @@ def _check(key: str, place: str) -> None:
 
 
 def facets_body(
-    store: Store, compiled: Filter, request: FacetsRequest, cancel: CancellationToken, holding: Holding
+    store: Store, compiled: Filter, request: FacetsRequest, cancel: CancellationToken, lease: Lease
 ) -> bytes:
     """Returns the JSON body of counted facets: `{"data": {...}, "meta": {...}}`.
 
@@ -136,7 +136,7 @@ def facets_body(
         compiled: the filter, already restricted to the caller's traces.
         request: the facets to count, validated by `check_fields`.
         cancel: cancels the count from another thread.
-        holding: takes the memory for counting from the caller's share.
+        lease: takes the memory for counting from the caller's share.
 
     Raises:
         PayloadTooLargeError: counting needs more memory than the budget of all callers.
@@ -146,10 +146,10 @@ def facets_body(
     started = time.perf_counter()
     prefix = None if isinstance(request.prefix, UnsetType) else (request.prefix.field, request.prefix.text)
     plan = store.plan_facets(compiled, request.fields, request.limit, prefix, request.exclude_own)
-    if plan.bytes > holding.capacity:
+    if plan.bytes > lease.capacity:
         raise PayloadTooLargeError("these facets take more memory than `counting_buffer_bytes`, expected fewer fields")
-    with holding:
-        holding.add(plan.bytes)
+    with lease:
+        lease.add(plan.bytes)
         facets = plan.run(cancel)
     meta = FacetsInfo(
         search_time_ms=round((time.perf_counter() - started) * 1000, 3),

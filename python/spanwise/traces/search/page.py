@@ -22,7 +22,7 @@ from spanwise.strict_json import quote_hint
 if TYPE_CHECKING:
     from spanwise._engine import CancellationToken, Page
     from spanwise.models import SearchRequest
-    from spanwise.traces.port import Store
+    from spanwise.traces.store_protocol import Store
 
 MAX_PAGE = 2**48
 """No store has a page beyond this one. Greater page numbers are clamped to it, because both find no trace."""

@@ -16,8 +16,8 @@ from spanwise.traces.shards.shard import Shard, ShardLostError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from spanwise.traces.port import Download
     from spanwise.traces.shards.shard import Ask, Call, Event, Outcome, Part, Run, Waiting
+    from spanwise.traces.store_protocol import Download
 
 Result = TypeVar("Result")
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spanwise._engine import Tail, TraceStore
-    from spanwise.traces.port import Download
     from spanwise.traces.shards.shard import Ask, Call, Event, Outcome, Part, Run, Waiting
+    from spanwise.traces.store_protocol import Download
 
 MAX_PINS = 256
 """Searches whose state is kept at the same time."""

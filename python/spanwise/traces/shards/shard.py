@@ -11,7 +11,7 @@ from spanwise.errors import UnavailableError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from spanwise.traces.port import Download
+    from spanwise.traces.store_protocol import Download
 
 Result = TypeVar("Result")
 Result_co = TypeVar("Result_co", covariant=True)

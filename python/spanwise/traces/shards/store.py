@@ -35,10 +35,10 @@ if TYPE_CHECKING:
         SpanFilter,
         SplitRequest,
     )
-    from spanwise.traces.port import Download
     from spanwise.traces.shards.guarded import Counters
     from spanwise.traces.shards.layout import Layout
     from spanwise.traces.shards.shard import Outcome, Shard
+    from spanwise.traces.store_protocol import Download
 
 Result = TypeVar("Result")
 

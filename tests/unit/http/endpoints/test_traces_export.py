@@ -14,9 +14,9 @@ import pytest
 from spanwise import AuthorizationConfig, Filter, Service, TraceStore
 from spanwise.errors import UnavailableError
 from spanwise.fair_budget import current_caller
-from spanwise.traces import download_places
+from spanwise.traces import download_slots
 from spanwise.traces.download import FORMATS, Downloads
-from spanwise.traces.download_places import MAX_DOWNLOADS
+from spanwise.traces.download_slots import MAX_DOWNLOADS
 from support.clients.tokens import as_admin, as_caller, signing_key
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def test_an_export_that_lost_its_place_fails_when_its_reader_asks_for_more(
     store: TraceStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario() -> None:
-        monkeypatch.setattr(download_places, "UNUSED_SECONDS", 0.0)
+        monkeypatch.setattr(download_slots, "UNUSED_SECONDS", 0.0)
         downloads = Downloads()
 
         async def begin(caller: str) -> AsyncGenerator[bytes, None]:

@@ -11,7 +11,7 @@ import pytest
 from spanwise import Filter, TraceStore
 from spanwise._engine import RequestSplitter
 from spanwise.errors import ConfigurationError, StaleLayoutError, StoreLockedError, UnavailableError
-from spanwise.traces.process_tables import ProcessTables
+from spanwise.traces.engine_globals import EngineGlobals
 from spanwise.traces.shards import Ask
 from spanwise.traces.shards.cluster import actor
 from spanwise.traces.shards.cluster.actor import NotOpenError, ShardActor, ShardPlan
@@ -24,7 +24,7 @@ ASK = Ask(1, 1, Filter.compile(b"{}").to_query(), 30.0)
 
 
 def plan_of(folder: Path) -> ShardPlan:
-    return ShardPlan(str(folder), 1, b"{}", ProcessTables((), None), 256 << 20, None)
+    return ShardPlan(str(folder), 1, b"{}", EngineGlobals((), None), 256 << 20, None)
 
 
 def wait_until_open(shard: ShardActor) -> None:

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from spanwise.traces.process_tables import ProcessTables
+from spanwise.traces.engine_globals import EngineGlobals
 from spanwise.traces.shards.cluster.actor import ShardPlan
 from spanwise.traces.shards.shard import ShardLostError
 from support.services.cluster import with_ray
@@ -40,7 +40,7 @@ def test_notices_that_are_refused_are_left_out_and_questions_are_lost(monkeypatc
     actor = FullActor(PendingCallsLimitExceeded("more than 256 calls wait"))
     monkeypatch.setattr(ray_shard, "start_process", lambda *_: actor)
     monkeypatch.setattr(ray_shard, "ray", SimpleNamespace(get=lambda *_, **__: None))
-    plan = ShardPlan("place", 1, b"{}", ProcessTables((), None), 1 << 20, None)
+    plan = ShardPlan("place", 1, b"{}", EngineGlobals((), None), 1 << 20, None)
     shard = ray_shard.RayShard(plan, "shard `0`", lambda: None, Placing("store", 0))
     shard.end([1, 2])
     shard.close_tails([3])

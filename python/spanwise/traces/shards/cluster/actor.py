@@ -15,10 +15,10 @@ from msgspec import Struct
 
 from spanwise._engine import TraceStore, set_page_memory_limit
 from spanwise.errors import SpanwiseError, StoreLockedError, UnavailableError
-from spanwise.traces.port import Download
-from spanwise.traces.process_tables import ProcessTables
+from spanwise.traces.engine_globals import EngineGlobals
 from spanwise.traces.shards.local import LocalShard
 from spanwise.traces.shards.shard import Ask, Part
+from spanwise.traces.store_protocol import Download
 
 if TYPE_CHECKING:
     from spanwise.traces.shards.cluster.batches import Outcomes
@@ -54,7 +54,7 @@ class ShardPlan(Struct, frozen=True):
     place: str
     layout: int
     options: bytes
-    tables: ProcessTables
+    tables: EngineGlobals
     page_bytes: int
     threads: int | None
     follows: bool = False

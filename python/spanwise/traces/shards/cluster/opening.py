@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from spanwise.settings import absolute
-from spanwise.traces.process_tables import ProcessTables
+from spanwise.traces.engine_globals import EngineGlobals
 from spanwise.traces.shards.cluster.actor import ShardPlan
 from spanwise.traces.shards.cluster.runtime import LOCAL, RUNTIME
 from spanwise.traces.shards.guarded import GuardedShard
@@ -52,7 +52,7 @@ def ray_opener(
     """
     count = len(layout.shards)
     numbers = {place: number for number, place in enumerate(layout.places(url))}
-    tables = ProcessTables.of(settings)
+    tables = EngineGlobals.of(settings)
     is_local = settings.cluster == LOCAL
     threads = math.ceil((os.cpu_count() or 1) / count) if is_local else None
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from spanwise.settings import Settings
 
 
-class ProcessTables(Struct, frozen=True):
+class EngineGlobals(Struct, frozen=True):
     """The tables of a process.
 
     Attributes:
@@ -26,7 +26,7 @@ class ProcessTables(Struct, frozen=True):
     prices: bytes | None
 
     @classmethod
-    def of(cls, settings: Settings) -> ProcessTables:
+    def of(cls, settings: Settings) -> EngineGlobals:
         """Returns the tables that the settings name.
 
         Raises:
@@ -44,13 +44,13 @@ class ProcessTables(Struct, frozen=True):
         set_prices(self.prices)
 
 
-def set_process_tables(settings: Settings) -> None:
+def set_engine_globals(settings: Settings) -> None:
     """Sets the conventions and prices of the settings in the engine.
 
     Raises:
         ConfigurationError: a table is invalid, its file cannot be read, or this process already uses different ones.
     """
-    ProcessTables.of(settings).apply()
+    EngineGlobals.of(settings).apply()
 
 
 def _prices(name: str) -> bytes | None:

@@ -13,21 +13,21 @@ from hypothesis import strategies as st
 
 from spanwise.errors import UnavailableError
 from spanwise.fair_budget import current_caller
-from spanwise.traces import download_places
-from spanwise.traces.download_places import MAX_DOWNLOADS, MAX_WAITING, DownloadPlaces
+from spanwise.traces import download_slots
+from spanwise.traces.download_slots import MAX_DOWNLOADS, MAX_WAITING, DownloadSlots
 
 if TYPE_CHECKING:
-    from spanwise.traces.download_places import RunningDownload
+    from spanwise.traces.download_slots import RunningDownload
 
 
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A reader is slow from its first chunk on, and waits end early."""
-    monkeypatch.setattr(download_places, "UNUSED_SECONDS", 0.0)
-    monkeypatch.setattr(download_places, "WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(download_slots, "UNUSED_SECONDS", 0.0)
+    monkeypatch.setattr(download_slots, "WAIT_SECONDS", 0.0)
 
 
-async def begin(places: DownloadPlaces, opened: AsyncExitStack, caller: str, waits_since: float) -> RunningDownload:
+async def begin(places: DownloadSlots, opened: AsyncExitStack, caller: str, waits_since: float) -> RunningDownload:
     """Starts a download whose reader got its last chunk at `waits_since`."""
     current_caller.set(caller)
     running = await opened.enter_async_context(places.place())
@@ -35,7 +35,7 @@ async def begin(places: DownloadPlaces, opened: AsyncExitStack, caller: str, wai
     return running
 
 
-async def fill(places: DownloadPlaces, opened: AsyncExitStack, waits_since: float) -> list[RunningDownload]:
+async def fill(places: DownloadSlots, opened: AsyncExitStack, waits_since: float) -> list[RunningDownload]:
     """Takes six slots for one caller, and one each for two others."""
     greedy = [await begin(places, opened, "greedy", waits_since) for _ in range(6)]
     return [*greedy, *[await begin(places, opened, caller, waits_since) for caller in ("other", "another")]]
@@ -45,7 +45,7 @@ async def fill(places: DownloadPlaces, opened: AsyncExitStack, waits_since: floa
 def test_whoever_has_fewest_gets_places_of_whoever_has_most() -> None:
     async def scenario() -> None:
         async with AsyncExitStack() as opened:
-            places = DownloadPlaces()
+            places = DownloadSlots()
             running = await fill(places, opened, 0.0)
             for number in range(5):
                 await begin(places, opened, f"late {number}", 0.0)
@@ -61,7 +61,7 @@ def test_whoever_has_fewest_gets_places_of_whoever_has_most() -> None:
 def test_one_whose_reader_waits_for_a_chunk_is_cut_last() -> None:
     async def scenario() -> None:
         async with AsyncExitStack() as opened:
-            places = DownloadPlaces()
+            places = DownloadSlots()
             running = await fill(places, opened, float("inf"))
             running[3].waits_since = 0.0
             for number in range(2):
@@ -76,7 +76,7 @@ def test_one_whose_reader_waits_for_a_chunk_is_cut_last() -> None:
 def test_a_caller_with_half_of_the_places_is_rejected_at_once() -> None:
     async def scenario() -> None:
         async with AsyncExitStack() as opened:
-            places = DownloadPlaces()
+            places = DownloadSlots()
             await fill(places, opened, 0.0)
             with pytest.raises(UnavailableError, match="more than 8 exports at once"):
                 await begin(places, opened, "greedy", 0.0)
@@ -86,11 +86,11 @@ def test_a_caller_with_half_of_the_places_is_rejected_at_once() -> None:
 
 def test_a_slow_reader_is_cut_once_somebody_has_waited(monkeypatch: pytest.MonkeyPatch) -> None:
     """A reader that takes a chunk now and then would otherwise keep its slots forever."""
-    monkeypatch.setattr(download_places, "UNUSED_SECONDS", 0.5)
+    monkeypatch.setattr(download_slots, "UNUSED_SECONDS", 0.5)
 
     async def scenario() -> None:
         async with AsyncExitStack() as opened:
-            places = DownloadPlaces()
+            places = DownloadSlots()
             running = await fill(places, opened, 0.0)
 
             async def read_on() -> None:
@@ -110,7 +110,7 @@ def test_a_slow_reader_is_cut_once_somebody_has_waited(monkeypatch: pytest.Monke
 
 def test_places_that_become_free_go_to_those_who_have_fewest_and_then_to_those_who_came_first() -> None:
     async def scenario() -> list[str]:
-        places = DownloadPlaces()
+        places = DownloadSlots()
         served = []
         free = asyncio.Event()
 
@@ -138,7 +138,7 @@ def test_places_that_become_free_go_to_those_who_have_fewest_and_then_to_those_w
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.booleans(), st.integers(0, 3)), max_size=60))
 def test_nothing_is_held_in_the_end_and_never_too_many_at_once(steps: list[tuple[str, bool, int]]) -> None:
     async def scenario() -> None:
-        places = DownloadPlaces()
+        places = DownloadSlots()
         running = 0
 
         async def download(caller: str, rounds: int) -> None:
@@ -169,7 +169,7 @@ def test_nothing_is_held_in_the_end_and_never_too_many_at_once(steps: list[tuple
 def test_few_may_wait() -> None:
     async def scenario() -> Counter[str]:
         async with AsyncExitStack() as opened:
-            places = DownloadPlaces()
+            places = DownloadSlots()
             await fill(places, opened, float("inf"))
             tasks = [
                 asyncio.create_task(begin(places, opened, f"caller {number}", 0.0)) for number in range(2 * MAX_WAITING)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Backend:
+class AppState:
     """The parts of one service.
 
     Attributes:

@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from spanwise.errors import UnavailableError
-from spanwise.fair_budget import FairBudget, Holding, current_caller
+from spanwise.fair_budget import FairBudget, Lease, current_caller
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator
@@ -41,7 +41,7 @@ class RunningDownload:
         is_cut: True if it lost its slot.
     """
 
-    def __init__(self, place: Holding) -> None:
+    def __init__(self, place: Lease) -> None:
         """Holds a slot that is already counted."""
         self.place = place
         self.export: Iterator[bytes] | None = None
@@ -60,10 +60,10 @@ class _Waiting(NamedTuple):
 
     caller: str
     since: float
-    place: asyncio.Future[Holding]
+    place: asyncio.Future[Lease]
 
 
-class DownloadPlaces:
+class DownloadSlots:
     """Divides the download slots among callers. Used on one event loop."""
 
     def __init__(self) -> None:
@@ -91,7 +91,7 @@ class DownloadPlaces:
             running.place.release()
             self._serve_those_who_wait()
 
-    async def _take(self) -> Holding:
+    async def _take(self) -> Lease:
         caller = current_caller.get()
         may_wait = self._places.held(caller) < MAX_DOWNLOADS // 2
         if not self._waiting or not may_wait:
@@ -112,7 +112,7 @@ class DownloadPlaces:
             finally:
                 self._waiting.remove(waiting)
 
-    async def _wait(self, waiting: _Waiting) -> Holding:
+    async def _wait(self, waiting: _Waiting) -> Lease:
         """Returns a slot as soon as one is free.
 
         Raises:
@@ -133,7 +133,7 @@ class DownloadPlaces:
         unserved = [each for each in self._waiting if not each.place.done()]
         for waiting in sorted(unserved, key=lambda each: (self._places.held(each.caller), each.since)):
             if self._places.allows(waiting.caller):
-                place = Holding(self._places, waiting.caller)
+                place = Lease(self._places, waiting.caller)
                 place.add(1)
                 waiting.place.set_result(place)
 

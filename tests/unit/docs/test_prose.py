@@ -11,17 +11,17 @@ from support.prose import PATTERNS, Count, Pattern, count_areas
 # Patterns per 1,000 words; 1.0 is the goal. `later` holds code that will be rewritten. A ceiling only ever falls.
 CEILINGS = {
     ".ci": 1.0,
-    ".github": 4.5,
+    ".github": 1.0,
     "CHANGELOG": 1.0,
-    "benches": 4.6,
-    "deploy": 26.4,
+    "benches": 1.0,
+    "deploy": 1.0,
     "docs": 1.0,
     "docs/decisions": 1.0,
     "later": 14.6,
-    "python": 6.6,
-    "root": 14.6,
-    "rust": 10.9,
-    "tests": 10.9,
+    "python": 1.0,
+    "root": 2.6,
+    "rust": 1.0,
+    "tests": 1.0,
     "ui": 1.0,
 }
 

@@ -159,7 +159,7 @@ ui-check: $(UI_PACKAGES) ## Lint, types and unit tests of the user interface, an
 	cd ui && npm run build -- --outDir $(abspath $(UI_SCRATCH)) --emptyOutDir
 	diff --recursive --brief python/spanwise/ui/dist $(UI_SCRATCH)
 
-oldest-agno: agno-$(OLDEST_AGNO) ## Tests of what concerns agno with the oldest supported agno
+oldest-agno: agno-$(OLDEST_AGNO) ## Tests of the agno adapter with the oldest supported agno
 
 agno-%: $(RELEASE)
 	test -d target/$@ || $(BIN)/python -m pip install --quiet --no-deps --target target/$@ agno==$*

@@ -111,7 +111,7 @@ impl fmt::Display for Error {
                 write!(f, "`{object}` is damaged at byte {offset}: {message}")
             }
             Self::Storage { object, message } => write!(f, "`{object}`: {message}"),
-            Self::PinLost => f.write_str("a shard does not keep the state of the search any more"),
+            Self::PinLost => f.write_str("a shard lost the state of the search; retry"),
             Self::Cancelled => f.write_str("the request was cancelled"),
             Self::Closed => f.write_str("the store is closed"),
         }

@@ -276,7 +276,7 @@ class Service:
         _log.info("callers: %s: %s", callers, _MEANINGS[callers])
         if self._has_own_server and callers == "verified":
             _log.warning(
-                "callers: verified: no program surrounds this service, so every route that is not public responds with "
+                "callers: verified: no program mounts this service, so every route that is not public responds with "
                 "401; set `callers` to `open` or `tokens`"
             )
 

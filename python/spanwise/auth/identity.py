@@ -68,7 +68,7 @@ class Identity:
     def __post_init__(self) -> None:
         """Rejects an isolated caller without a user id, which might otherwise see all data."""
         if not self.user_id and not self.is_admin:
-            raise ValueError("a caller that is not an admin must have a user id")
+            raise ValueError("a caller without the admin scope must have a user id")
 
     @classmethod
     def of(cls, token: VerifiedToken, config: AuthorizationConfig) -> Identity:

@@ -56,7 +56,9 @@ class JwksFile:
         if not self._keys:
             if not is_empty_jwks(self._text):
                 raise ConfigurationError(f"{self._origin} contains no signature key")
-            _log.warning("%s contains no key, so it verifies no token; it is read again when it changes", self._origin)
+            _log.warning(
+                "%s contains no keys, so every token is rejected; it is reloaded when it changes", self._origin
+            )
 
     def keys(self) -> tuple[VerificationKey, ...]:
         """Returns the keys. The tuple stays the same object until the file changes."""

@@ -83,7 +83,7 @@ def status(data_dir: str | None, address: str, db_id: str | None, *, as_json: bo
     if as_json:
         click.echo(msgspec.json.encode({"shards": states, "fronts": fronts}))
     elif all(state.state == "down" for state in states) and not fronts:
-        raise ConfigurationError("no shard of the store runs there: `spanwise cluster up` starts them")
+        raise ConfigurationError("no shard of the store is running; start them with `spanwise cluster up`")
     else:
         for line in (*map(_sentence, states), *map(_sentence_of_front, fronts)):
             click.echo(line)

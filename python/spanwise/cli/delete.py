@@ -61,5 +61,5 @@ def _ask(count: int, store: str) -> None:
     """
     everything = f"all {count:,} traces" if count > 1 else "the only trace"
     if not sys.stdin.isatty():
-        raise click.ClickException(f"this deletes {everything} of `{store}`: `--yes` says that it shall")
+        raise click.ClickException(f"this deletes {everything} of `{store}`: pass `--yes` to confirm")
     click.confirm(f"Delete {everything} of `{store}`?", abort=True, err=True)

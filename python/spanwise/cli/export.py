@@ -79,4 +79,4 @@ def _written(path: Path) -> Iterator[BinaryIO]:
         with open_output(path) as file:
             yield file
     except OSError as error:
-        raise ConfigurationError(f"cannot write `{path}`: {error.strerror}; `-o` names another file") from error
+        raise ConfigurationError(f"cannot write `{path}`: {error.strerror}; choose another file with `-o`") from error

@@ -67,7 +67,5 @@ def _stored(folder: str | None, trace_id: str) -> bytes:
     body = find_trace(settings, trace_id)
     if body is None:
         searched = " ".join(filter(None, ["spanwise search", folder]))
-        raise click.ClickException(
-            f"there is no trace `{trace_id}` in `{settings.trace_store}`; `{searched}` lists them"
-        )
+        raise click.ClickException(f"`{settings.trace_store}` has no trace `{trace_id}`; list traces with `{searched}`")
     return body

@@ -98,7 +98,9 @@ def mint(
     try:
         text = key.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"cannot read the key file `{key}`; `spanwise token keygen` makes one") from error
+        raise ConfigurationError(
+            f"cannot read the key file `{key}`; create one with `spanwise token keygen`"
+        ) from error
     now = int(time.time())
     names = {"session_id": "session_id", "audience": "aud", "issuer": "iss"}
     given = further | {names[option]: value for option, value in optional.items() if value is not None}
@@ -118,7 +120,7 @@ def _further_claims(texts: tuple[str, ...]) -> dict[str, Any]:
         if not (name and is_claim):
             raise ConfigurationError(f"expected --claim NAME=VALUE, got `{text}`")
         if name in _OPTION_OF_CLAIM:
-            raise ConfigurationError(f"`--claim {name}=...` has an option of its own: `{_OPTION_OF_CLAIM[name]}`")
+            raise ConfigurationError(f"`--claim {name}=...` has its own option: `{_OPTION_OF_CLAIM[name]}`")
         try:
             claims[name] = json.loads(value)
         except ValueError:

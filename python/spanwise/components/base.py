@@ -56,7 +56,7 @@ class Pause:
         try:
             msgspec.json.encode((self.requirements, state))
         except (TypeError, ValueError, RecursionError) as error:
-            raise ValueError(f"a pause holds what JSON cannot: {error}") from error
+            raise ValueError(f"a pause contains values that JSON cannot represent: {error}") from error
 
 
 @dataclass(frozen=True, kw_only=True)

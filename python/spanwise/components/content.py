@@ -38,4 +38,4 @@ def _json_text(content: object) -> str:
     try:
         return msgspec.json.encode(content).decode()
     except (TypeError, ValueError, RecursionError) as error:
-        raise ComponentError(f"a component returned what JSON cannot hold: {error}") from error
+        raise ComponentError(f"a component returned a value that JSON cannot represent: {error}") from error

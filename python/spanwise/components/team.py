@@ -66,7 +66,7 @@ class Team(Described):
         super().__init__(**described)
         self.members = {member.id: member for member in map(as_component, members)}
         if not self.members or len(self.members) < len(members) or "" in self.members:
-            raise ConfigurationError(f"team `{self.id}`: expected one member or more, each with an id of its own")
+            raise ConfigurationError(f"team `{self.id}`: expected one member or more, each with a unique id")
         for member in self.members.values():
             if member.kind is Kind.WORKFLOW:
                 raise ConfigurationError(f"team `{self.id}`: expected agents and teams as members, got `{member.id}`")
@@ -281,7 +281,7 @@ class Coordinate:
             run = await _run_member(team, call, team.member(member_id), message)
             responses.append(run.response)
             if run.paused is not None:
-                raise ComponentError(f"member `{member_id}` paused, which a coordinating team cannot")
+                raise ComponentError(f"member `{member_id}` paused; a coordinating team does not support pauses")
             return run.outcome.text or ""
 
         async def on_text(piece: str) -> None:

@@ -88,6 +88,6 @@ def _exit_later(seconds: float, number: int) -> threading.Timer:
 
 
 def _exit_now(number: int) -> None:
-    _log.warning("ended before all was finished; what was acknowledged is durable")
+    _log.warning("stopped before all work was finished; acknowledged data is durable")
     logging.shutdown()
     os._exit(SIGNAL_EXIT_CODE + number)

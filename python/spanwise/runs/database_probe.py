@@ -54,7 +54,7 @@ class DatabaseProbe:
         except UnavailableError as error:
             return str(error)
         except Exception as error:  # noqa: BLE001  # the program's database has its own errors
-            _log.exception("the database of runs takes no writes")
+            _log.exception("the database of runs is read-only")
             return f"the database of runs failed ({type(error).__name__}): the log has the cause"
         finally:
             self._ended_at = self._clock()

@@ -21,5 +21,5 @@ def effective(name: str, verified: str | None, given: str | None) -> str | None:
     if not verified:
         return given or None
     if given and given != verified:
-        _log.warning("the form's %s differs from the verified one, which is used", name)
+        _log.warning("the %s of the form differs from the verified one; the verified one is used", name)
     return verified

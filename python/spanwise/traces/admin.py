@@ -213,5 +213,5 @@ def divided_layout(url: str) -> Layout:
     """
     layout = layout_of(url)
     if layout is None:
-        raise ConfigurationError(f"there is no store with shards at `{url}`: `--shards` makes one when it is created")
+        raise ConfigurationError(f"`{url}` has no store with shards; create one with `--shards`")
     return layout

@@ -73,5 +73,5 @@ class Downloads:
 
 def _next_chunk(running: RunningDownload) -> bytes | None:
     if running.is_cut or running.export is None:
-        raise UnavailableError("the export lost its place to a caller that had fewer")
+        raise UnavailableError("export cancelled: its slot went to a caller with fewer exports; retry")
     return next(running.export, None)

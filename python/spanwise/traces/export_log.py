@@ -77,10 +77,7 @@ class ExportLog:
             return True
         if not report.accepted_spans and not report.rejected_spans and "empty" not in self._said:
             self._said.add("empty")
-            _log.warning(
-                "an export held no spans, so nothing was stored: its program ended no span, or sampled it away; this "
-                "is said once"
-            )
+            _log.warning("an export contained no spans: the program ended none or sampled them away (logged once)")
         return False
 
     def show_first(self, shown: str) -> None:
@@ -91,7 +88,7 @@ class ExportLog:
         """Logs once that data of a kind is accepted and dropped."""
         if what not in self._said:
             self._said.add(what)
-            _log.warning("%s are accepted and dropped; this is said once", what)
+            _log.warning("%s are accepted and dropped (logged once)", what)
 
     def refused(self, error: SpanwiseError, sender: str) -> None:
         """Logs an export that was refused as a whole, with the reason and the remedy.

@@ -132,7 +132,7 @@ class LazyStore:
         except UnavailableError as error:
             # The engine's message may name files, so it is logged and not sent to the client.
             _log.warning("the trace store was not changed: %s", error)
-            raise UnavailableError("the trace store accepts no writes now; nothing was stored") from error
+            raise UnavailableError("the trace store rejects writes; nothing was stored") from error
 
     def stats(self) -> bytes:
         """Returns the store's statistics as a JSON object; empty if it is closed or does not respond. Blocks."""

@@ -221,7 +221,9 @@ def _index_kinds(settings: Settings) -> list[str]:
 def _log_quarantined(store: Store) -> None:
     stats = _stats(store)
     for each in stats.quarantined:
-        _log.error("`%s` is quarantined, its %d traces are in no result: %s", each.segment, each.traces, each.error)
+        _log.error(
+            "`%s` is quarantined; its %d traces are missing from results: %s", each.segment, each.traces, each.error
+        )
     for wal in stats.quarantined_wal:
         last = f" to `{wal.last_object}`" if wal.last_object else ""
         lost = "an unknown number" if wal.lost_requests is None else wal.lost_requests
@@ -234,7 +236,7 @@ def _log_quarantined(store: Store) -> None:
 def _warn_if_open(folder: Path, unwanted: int) -> None:
     """Logs a warning if a folder exists and its mode has any of the `unwanted` bits."""
     if folder.is_dir() and (mode := stat.S_IMODE(folder.stat().st_mode)) & unwanted:
-        _log.warning("other users may use the data folder `%s`: its mode is %04o, expected 0700", folder, mode)
+        _log.warning("other users can access the data folder `%s`: its mode is %04o, expected 0700", folder, mode)
 
 
 def not_ready(store: Store, url: str | None, settings: Settings) -> str | None:

@@ -187,7 +187,7 @@ class _Feed:
         polled, has_deferred, errors = await self._pool.run(lambda: self.engine.poll(readers), is_admitted=True)
         self._is_due |= has_deferred
         for error in errors:
-            _log.error("a tail found damage: %s", error)
+            _log.error("a tail read damaged data: %s", error)
         for (connection, waiter), events in zip(waiters, polled, strict=True):
             # A connection that has ended loses these events. A client that resumes sends its position and gets them
             # again.

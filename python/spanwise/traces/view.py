@@ -202,7 +202,7 @@ class View:
             try:
                 return store.trace(trace_id, compiled, detail)
             except StoreDamagedError as error:
-                _log.error("a request for a trace found damage: %s", error)
+                _log.error("a request for a trace read damaged data: %s", error)
                 return store.damaged_trace(trace_id, compiled, detail)
 
         found = await self._searches.run(read)
@@ -242,7 +242,7 @@ class View:
         try:
             return await self._searches.run(lambda _: read())
         except StoreDamagedError as error:
-            _log.error("a request for a span found damage: %s", error)
+            _log.error("a request for a span read damaged data: %s", error)
             raise RecordDamagedError(f"the stored spans of trace `{trace_id}` are damaged") from error
 
     async def export(self, source: Raw, form: str) -> AsyncGenerator[bytes, None]:

@@ -392,5 +392,5 @@ pub(super) fn decode<M: Message + Default>(bytes: &[u8]) -> Result<M> {
 
 /// Returns the error of an answer to another question.
 pub(in crate::search) fn unexpected() -> Error {
-    Error::Busy("a shard answered another question than it was asked".into())
+    Error::Busy("a shard returned the wrong response type".into())
 }

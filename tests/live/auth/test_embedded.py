@@ -153,5 +153,5 @@ def test_every_port_of_an_own_server_rejects_callers_without_a_user(tmp_path: Pa
             pass
         assert rejected.value.response.status_code == 401
         texts = [event["message"] for event in service.events()]
-        assert any(text.startswith("callers: verified: no program surrounds") for text in texts)
+        assert any(text.startswith("callers: verified: no program mounts") for text in texts)
         assert service.stop() == 0

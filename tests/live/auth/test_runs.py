@@ -56,7 +56,7 @@ def test_a_listing_shows_the_components_of_the_scopes(guarded: RunningService) -
 def test_the_verified_identity_wins_and_a_difference_is_logged(guarded: RunningService) -> None:
     response = run_as(guarded, "ann", "agents/weather", user_id="bob", session_id="s-ann").json()
     assert (response["user_id"], response["content"]) == ("ann", "x: sunny, for ann")
-    assert "the form's user_id differs from the verified one" in guarded.log.read_text()
+    assert "the user_id of the form differs from the verified one" in guarded.log.read_text()
     trace = guarded.http.get(f"/traces/{response['metadata']['trace_id']}", headers=as_caller("ann", *RUNNING)).json()
     assert (trace["user_id"], trace["session_id"]) == ("ann", "s-ann")
 

@@ -145,7 +145,7 @@ def test_the_verified_identity_wins(guarded: RunningService) -> None:
         url = f"/workflows/told/runs/{last['run_id']}"
         found = guarded.http.get(url, headers=as_caller("winner", *RUNNING)).json()
         assert (found["user_id"], found["session_id"]) == ("winner", "s-winner")
-    assert "the form's user_id differs from the verified one" in guarded.log.read_text()
+    assert "the user_id of the form differs from the verified one" in guarded.log.read_text()
 
 
 def test_a_caller_touches_only_its_own_runs(guarded: RunningService) -> None:

@@ -53,7 +53,7 @@ def expect_refusal(response: httpx.Response) -> None:
 
 def expect_no_write(response: httpx.Response) -> None:
     assert response.status_code == 503, response.text
-    assert response.json()["message"] == "the trace store accepts no writes now; nothing was stored"
+    assert response.json()["message"] == "the trace store rejects writes; nothing was stored"
     assert "Retry-After" in response.headers
 
 

@@ -73,8 +73,8 @@ MISTAKES = [
     Mistake("import data empty.jsonl", "found no spans in empty.jsonl; `spanwise import --help` lists the formats"),
     Mistake("import data nowhere.jsonl", "cannot read `nowhere.jsonl`: No such file or directory"),
     Mistake("import empty.jsonl data", "expected FOLDER, the data folder to import into, got the file `empty.jsonl`"),
-    Mistake("delete data", "expected FILTER, the traces it is about as JSON; '{}' are all"),
-    Mistake("delete data {}", "this deletes the only trace of `data/traces`: `--yes` says that it shall"),
+    Mistake("delete data", "missing FILTER (JSON); use '{}' to match every trace"),
+    Mistake("delete data {}", "this deletes the only trace of `data/traces`: pass `--yes` to confirm"),
     Mistake(f"delete {ERRORS} data", f"expected FOLDER before FILTER: `spanwise delete data '{ERRORS}'`"),
     Mistake("search data status=ERROR", "expected FILTER as JSON, such as '{}', got `status=ERROR`"),
     Mistake('search data {"op":"XX","key":"name"}', "unknown operator `XX`"),
@@ -86,16 +86,17 @@ MISTAKES = [
     Mistake("check nowhere", "expected traces in `nowhere/traces`, found no such folder"),
     Mistake("backup nowhere copy", "expected traces in `nowhere/traces`, found no such folder"),
     Mistake("backup data data", "expected an empty folder, found something in `data/traces`"),
-    Mistake("show data 0123", "there is no trace `0123` in `data/traces`; `spanwise search data` lists them"),
-    Mistake("show 0123", "`spanwise serve` starts one, `--url` names another; expected traces in"),
-    Mistake("tail", "`spanwise serve` starts one, `--url` names another"),
+    Mistake("show data 0123", "`data/traces` has no trace `0123`; list traces with `spanwise search data`"),
+    Mistake("show 0123", "start one with `spanwise serve`, or pass `--url`; expected traces in"),
+    Mistake("tail", "start one with `spanwise serve`, or pass `--url`"),
     Mistake("tail --url localhost:7777", "got `localhost:7777`: try `--url http://localhost:7777`"),
     Mistake("ui --url localhost:7777", "got `localhost:7777`: try `--url http://localhost:7777`"),
     Mistake(
-        "token mint --key nowhere --sub me", "cannot read the key file `nowhere`; `spanwise token keygen` makes one"
+        "token mint --key nowhere --sub me",
+        "cannot read the key file `nowhere`; create one with `spanwise token keygen`",
     ),
     Mistake("token mint --key nowhere --sub me --claim level", "expected --claim NAME=VALUE, got `level`"),
-    Mistake("token mint --key nowhere --sub me --claim exp=1", "has an option of its own: `--minutes`"),
+    Mistake("token mint --key nowhere --sub me --claim exp=1", "has its own option: `--minutes`"),
 ]
 
 

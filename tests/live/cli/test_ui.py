@@ -91,7 +91,9 @@ def test_it_says_that_no_service_answers(browser: Browser) -> None:
     url = f"http://127.0.0.1:{free_port()}"
     done = ui(browser, "--url", url, **DESKTOP)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == f"Error: no service answers at {url}/ui: Connection refused; `spanwise serve` starts one\n"
+    assert (
+        done.stderr == f"Error: no service responds at {url}/ui: Connection refused; start one with `spanwise serve`\n"
+    )
     assert browser.opened == []
 
 
@@ -100,7 +102,7 @@ def test_it_names_what_is_no_address(browser: Browser, url: str) -> None:
     done = ui(browser, "--url", url, **DESKTOP)
     assert done.returncode == 1
     said = (
-        "no service answers at http:/ui: " if url == "http://" else "expected an address like `http://127.0.0.1:7777`"
+        "no service responds at http:/ui: " if url == "http://" else "expected an address like `http://127.0.0.1:7777`"
     )
     assert done.stderr.startswith(f"Error: {said}")
     assert len(done.stderr.splitlines()) == 1
@@ -109,7 +111,7 @@ def test_it_names_what_is_no_address(browser: Browser, url: str) -> None:
 def test_it_says_that_something_else_answers(browser: Browser, served: RunningService) -> None:
     done = ui(browser, "--url", f"{served.url}/docs", **DESKTOP)
     assert done.returncode == 1
-    assert done.stderr == f"Error: what answers at {served.url}/docs/ui has no user interface: 404\n"
+    assert done.stderr == f"Error: {served.url}/docs/ui has no user interface: it responded with 404\n"
     done = ui(browser, "--url", f"{served.url}/openapi.json?", **DESKTOP)
     assert "expected text/html, got application/json" in done.stderr
     assert browser.opened == []

@@ -135,7 +135,7 @@ def test_what_cannot_be_closed_after_a_second_signal_is_cut_and_nothing_is_lost(
         last = service.events()[-1]
         assert (last["level"], last["message"]) == (
             "warning",
-            "ended before all was finished; what was acknowledged is durable",
+            "stopped before all work was finished; acknowledged data is durable",
         )
     with start_hosted(tmp_path, module="support.apps.deaf") as service:
         assert "a" * 32 in service.trace_ids()

@@ -101,7 +101,7 @@ def test_unknown_parameters_are_ignored_where_agnos_clients_ask_and_logged_once(
         assert captured.http.get("/traces?is_admin=true&tenant=x&table=agno_traces").json()["data"] == plain
     said = [event["message"] for event in captured.events() if "query parameter" in event["message"]]
     assert said == [
-        f"the query parameter `{name}` of /traces is unknown and ignored; this is said once"
+        f"the query parameter `{name}` of /traces is unknown and ignored (logged once)"
         for name in ("is_admin", "tenant")
     ]
 

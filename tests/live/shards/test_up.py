@@ -199,10 +199,10 @@ def test_mistakes_are_one_line(head: RayHead, tmp_path: Path) -> None:
         flags = ("--data-dir", str(tmp_path / "data"), "--shards", "2")
         mistakes = {
             ("up", "--cluster", nobody, *flags): f"there is no Ray cluster at `{nobody}`: ",
-            ("up", "--cluster", "local", *flags): "`local` is a Ray that ends with its service: ",
+            ("up", "--cluster", "local", *flags): "`local` starts a Ray that ends with the service; ",
             ("status", str(tmp_path), "--address", head.address): "there is no store with shards at ",
             ("down", str(tmp_path / "data"), "--address", nobody): f"there is no Ray cluster at `{nobody}`: ",
-            ("status", str(tmp_path / "data"), "--address", head.address): "no shard of the store runs there: ",
+            ("status", str(tmp_path / "data"), "--address", head.address): "no shard of the store is running; ",
         }
         for arguments, message in mistakes.items():
             said = spanwise(head, *arguments)

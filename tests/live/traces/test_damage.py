@@ -93,7 +93,7 @@ def test_a_damaged_segment_is_rejected_and_with_recover_set_aside_for_all_to_see
         data_dir.with_suffix(".log").unlink()
         with RunningService(data_dir, *flags) as service:
             assert service.trace_ids() == [f"{1:032x}"]
-            assert f"`segments/{damaged.parent.name}` is quarantined, its 1 traces" in service.log.read_text()
+            assert f"`segments/{damaged.parent.name}` is quarantined; its 1 traces" in service.log.read_text()
             assert service.stop() == 0
     assert json.loads(run("check", data_dir, "--json").stdout)["aside"][0]["traces"] == 1
     assert damaged.exists()

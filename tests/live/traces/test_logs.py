@@ -102,8 +102,8 @@ def test_what_belongs_to_no_span_is_dropped_counted_and_said_once(tmp_path: Path
         assert counted['spanwise_ingest_metrics_total{outcome="dropped"}'] == 4
         said = [event["message"] for event in service.events() if "accepted and dropped" in event["message"]]
         assert sorted(said) == [
-            "log records that carry no content of a span are accepted and dropped; this is said once",
-            "metrics are accepted and dropped; this is said once",
+            "log records that carry no content of a span are accepted and dropped (logged once)",
+            "metrics are accepted and dropped (logged once)",
         ]
         assert service.trace_ids() == []
 

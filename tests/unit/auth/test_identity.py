@@ -81,9 +81,9 @@ def test_another_admin_scope_replaces_the_default() -> None:
 
 @pytest.mark.parametrize("user_id", [None, ""])
 def test_a_caller_without_a_name_is_an_admin_or_nobody(user_id: str | None) -> None:
-    with pytest.raises(ValueError, match="a caller that is not an admin must have a user id"):
+    with pytest.raises(ValueError, match="a caller without the admin scope must have a user id"):
         Identity(user_id=user_id)
-    with pytest.raises(ValueError, match="a caller that is not an admin must have a user id"):
+    with pytest.raises(ValueError, match="a caller without the admin scope must have a user id"):
         Identity(user_id=user_id, is_isolated=False)
 
 

@@ -112,7 +112,7 @@ def test_a_key_that_is_not_there_is_rejected(tmp_path: Path) -> None:
     outcome = CliRunner().invoke(command, ["mint", "--key", str(tmp_path / "absent"), "--sub", "me"])
     assert outcome.exit_code == 1
     absent = tmp_path / "absent"
-    assert outcome.output == f"Error: cannot read the key file `{absent}`; `spanwise token keygen` makes one\n"
+    assert outcome.output == f"Error: cannot read the key file `{absent}`; create one with `spanwise token keygen`\n"
 
 
 @pytest.mark.parametrize(

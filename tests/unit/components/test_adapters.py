@@ -114,7 +114,7 @@ def test_a_factory_fills_what_its_product_lacks(tmp_path: Path, monkeypatch: pyt
 
 def test_a_db_that_is_not_agnos_is_rejected() -> None:
     factory = AgentFactory("mine", object(), lambda _context: agno_agent("mine"))
-    with pytest.raises(FactoryError, match=r"expected a db of agno, got `builtins\.object`"):
+    with pytest.raises(FactoryError, match=r"expected an agno db, got `builtins\.object`"):
         factory.resolve(RequestContext())
 
 

@@ -245,7 +245,7 @@ def test_an_own_server_that_nothing_surrounds_is_warned_about(tmp_path: Path, ca
 
     asyncio.run(scenario())
     warnings = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
-    assert any("no program surrounds this service" in text for text in warnings)
+    assert any("no program mounts this service" in text for text in warnings)
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def test_a_folder_that_is_open_to_others_is_named_with_its_mode(
         open_store(settings.trace_store, settings).close()
     folders = {"data": (data_dir, data_mode), "traces": (data_dir / "traces", store_mode)}
     expected = [
-        f"other users may use the data folder `{folder}`: its mode is {mode:04o}, expected 0700"
+        f"other users can access the data folder `{folder}`: its mode is {mode:04o}, expected 0700"
         for folder, mode in (folders[name] for name in named)
     ]
     assert caplog.messages == expected

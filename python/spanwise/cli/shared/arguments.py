@@ -32,7 +32,7 @@ def folder_and_filter(given: tuple[str, ...], *, default: str | None = EVERYTHIN
     if folders and filters and given.index(folders[0]) > given.index(filters[0]):
         raise click.UsageError(f"expected FOLDER before FILTER: `{_path()} {folders[0]} '{filters[0]}'`", _context())
     if not filters and default is None:
-        raise click.UsageError(f"expected FILTER, the traces it is about as JSON; '{EVERYTHING}' are all", _context())
+        raise click.UsageError(f"missing FILTER (JSON); use '{EVERYTHING}' to match every trace", _context())
     return (folders[0] if folders else None), (filters[0] if filters else str(default))
 
 

@@ -100,7 +100,7 @@ def expect_page(page: str) -> None:
     """
     media_type = _fetch(page)
     if media_type != "text/html":
-        raise NoServiceError(f"what answers at {page} has no user interface: expected text/html, got {media_type}")
+        raise NoServiceError(f"{page} is not the user interface: expected text/html, got {media_type}")
 
 
 def _fetch(address: str) -> str:
@@ -114,9 +114,9 @@ def _fetch(address: str) -> str:
             media_type: str = response.headers.get_content_type()
             return media_type
     except HTTPError as error:
-        raise NoServiceError(f"what answers at {address} has no user interface: {error.code}") from error
+        raise NoServiceError(f"{address} has no user interface: it responded with {error.code}") from error
     except URLError as error:
         reason = error.reason.strerror if isinstance(error.reason, OSError) else error.reason
-        raise NoServiceError(f"no service answers at {address}: {reason}; `spanwise serve` starts one") from error
+        raise NoServiceError(f"no service responds at {address}: {reason}; start one with `spanwise serve`") from error
     except (OSError, ValueError) as error:
-        raise NoServiceError(f"no service answers at {address}: {error}") from error
+        raise NoServiceError(f"no service responds at {address}: {error}") from error

@@ -59,7 +59,7 @@ class Remote(Struct, frozen=True):
             reason = error.reason if isinstance(error, URLError) else error
             shown = reason.strerror if isinstance(reason, OSError) and reason.strerror else reason
             raise NoServiceError(
-                f"no service answers at {self.url}: {shown}; `spanwise serve` starts one, `--url` names another"
+                f"no service responds at {self.url}: {shown}; start one with `spanwise serve`, or pass `--url`"
             ) from error
         return response
 

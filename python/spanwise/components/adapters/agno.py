@@ -93,7 +93,9 @@ class _AgnoComponent(Adapted):
         """
         if self.db is not None and not isinstance(self.db, BaseDb | AsyncBaseDb):
             shown = f"{type(self.db).__module__}.{type(self.db).__qualname__}"
-            raise ConfigurationError(f"{self.kind} `{self.id}` is of agno: expected a db of agno, got `{shown}`")
+            raise ConfigurationError(
+                f"{self.kind} `{self.id}` is an agno component: expected an agno db, got `{shown}`"
+            )
         self._own.id, self._own.db, self._own.store_events = self.id, self.db, self.store_events
         getattr(self._own, f"initialize_{self.kind}")()
         self.is_instrumented = _instrument()
@@ -137,7 +139,7 @@ class _AgnoComponent(Adapted):
         if output is not None and (ending is None or output.is_paused):
             ending = ending_event(output)
         if ending is None:
-            raise ComponentError(f"agno ended the run of {self.kind} `{self.id}` without saying how")
+            raise ComponentError(f"agno ended the run of {self.kind} `{self.id}` without a status")
         return self._outcome(ending[0], _plain(ending[1]), None if output is None else _plain(output.to_dict()))
 
     def _outcome(self, status: str, event: dict[str, Any], result: dict[str, Any] | None) -> Outcome:
@@ -201,7 +203,7 @@ class _AgentOrTeam(_AgnoComponent):
         try:
             paused, _ = self._continuation(state, answers)
         except (TypeError, ValueError, KeyError, AttributeError) as error:
-            raise BadRequestError(f"expected answers as agno has them: {error}") from error
+            raise BadRequestError(f"expected answers in agno's form: {error}") from error
         if needs_approval(state["output"]):
             await _apply_approval(paused, self.db)
         waiting = [*(paused.tools or ()), *(each.tool_execution for each in paused.requirements or ())]
@@ -293,9 +295,11 @@ class _AgnoWorkflow(_AgnoComponent):
         try:
             paused, requirements = self._continuation(state, answers)
         except (TypeError, ValueError, KeyError, AttributeError) as error:
-            raise BadRequestError(f"expected step requirements as agno has them: {error}") from error
+            raise BadRequestError(f"expected step requirements in agno's form: {error}") from error
         if paused.active_error_requirements:
-            raise BadRequestError(f"step `{paused.paused_step_name}` failed: to retry or skip it is not supported")
+            raise BadRequestError(
+                f"step `{paused.paused_step_name}` failed; retrying and skipping steps is not supported"
+            )
         active = (requirements or paused.step_requirements or [None])[-1]
         if active is not None and not active.is_resolved and not active.is_timed_out:
             raise BadRequestError(f"the requirement of step `{active.step_name}` is not answered")
@@ -312,7 +316,7 @@ class _AgnoWorkflow(_AgnoComponent):
         for requirement in state["output"].get("step_requirements") or ():
             if needs_approval({"requirements": requirement.get("executor_requirements")}):
                 raise ForbiddenError(
-                    f"step `{requirement['step_name']}` waits for an administrator; workflows cannot ask for that"
+                    f"step `{requirement['step_name']}` waits for an administrator, which workflows do not support"
                 )
         paused = WorkflowRunOutput.from_dict(resolve_step_requirements(state["output"], answers))
         return paused, paused.step_requirements if answers else None
@@ -329,7 +333,7 @@ async def _apply_approval(paused: RunOutput | TeamRunOutput, db: Any) -> None:  
         ForbiddenError: there is no decision yet, or no database to store one.
     """
     if db is None:
-        raise ForbiddenError("the run waits for an administrator, and has no db that could hold a decision")
+        raise ForbiddenError("the run waits for an administrator, but has no db to store a decision")
     try:
         await acheck_and_apply_approval_resolution(db, paused.run_id or "", paused)
     except RuntimeError as error:

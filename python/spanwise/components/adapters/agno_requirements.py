@@ -50,7 +50,7 @@ def resolve_requirements(output: Mapping[str, Any], answers: Sequence[Mapping[st
         call_ids = {each["tool_execution"]["tool_call_id"] for each in requirements} | {tool.get("tool_call_id")}
         calls = [call for call in _tool_calls(found) if call["tool_call_id"] in call_ids]
         if not calls:
-            raise ValueError(f"the run waits for no tool call `{tool.get('tool_call_id')}`")
+            raise ValueError(f"the run has no pending tool call `{tool.get('tool_call_id')}`")
         given = {**answer, **{name: value for name, value in tool.items() if value is not None}}
         for call in calls:
             # Only a tool that is executed externally gets its result from the caller.
@@ -86,7 +86,7 @@ def resolve_step_requirements(output: Mapping[str, Any], answers: Sequence[Mappi
         waiting = found.get("step_requirements") or ()
         matching = [each for each in waiting if all(each.get(name) == value for name, value in names.items())]
         if not names or not matching:
-            raise ValueError(f"the run waits for no step {names or 'without step_id, step_name and step_index'}")
+            raise ValueError(f"the run has no pending step {names or 'without step_id, step_name and step_index'}")
         requirement = matching[-1]
         requirement.update(_typed(answer, _STEP_ANSWERS))
         _expect_choices(requirement)

@@ -86,4 +86,4 @@ class UnknownParameters:
         if name in AGNO_PARAMETERS or (path, name) in self._logged or len(self._logged) >= MAX_LOGGED:
             return
         self._logged.add((path, name))
-        _log.warning("the query parameter `%s` of %s is unknown and ignored; this is said once", name, path)
+        _log.warning("the query parameter `%s` of %s is unknown and ignored (logged once)", name, path)

@@ -83,7 +83,7 @@ class ResponseBudget:
                 async with asyncio.timeout(self.deadline_seconds):
                     await send(chunk)
         except TimeoutError:
-            _log.warning("a response was abandoned: its client read nothing for %g s", self.deadline_seconds)
+            _log.warning("closed a response: its client read no byte for %g s", self.deadline_seconds)
             return False
         finally:
             lease.release()

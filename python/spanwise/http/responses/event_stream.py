@@ -115,7 +115,7 @@ class EventStreamResponse(StreamingResponse):
         try:
             await super().__call__(scope, receive, send)
         except ClientStalledError:
-            _log.info("a stream ended early: its client had stopped reading")
+            _log.info("closed a stream: its client stopped reading")
         finally:
             self._release()
 

@@ -78,4 +78,4 @@ def _expect_allowed_origin(websocket: WebSocket, app_state: AppState) -> None:
     if origin is None or ANY in app_state.cors_origins or origin.lower() in app_state.cors_origins:
         return
     if not is_origin_of(origin, websocket.headers.get("host", "")):
-        raise ForbiddenError("pages of this origin may not open a socket here")
+        raise ForbiddenError("pages of this origin may not open WebSockets")

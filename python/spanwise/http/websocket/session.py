@@ -156,7 +156,7 @@ class SocketSession:
         try:
             await self.websocket.accept()
         except OSError as error:
-            _log.info("socket %s was gone before it was accepted: %s", self.websocket.state.request_id, error)
+            _log.info("socket %s closed before it was accepted: %s", self.websocket.state.request_id, error)
             return
         needs_token = self.identity is None
         working = [asyncio.create_task(self._read(needs_token=needs_token)), asyncio.create_task(self._watch())]
@@ -185,7 +185,7 @@ class SocketSession:
                 async with asyncio.timeout(CLOSE_SECONDS):
                     await self.websocket.close(code, reason)
             except (TimeoutError, RuntimeError, OSError, WebSocketDisconnect):
-                _log.debug("socket %s was gone before it was closed", self.websocket.state.request_id)
+                _log.debug("socket %s was already closed", self.websocket.state.request_id)
 
     def end(self, code: int, reason: str) -> None:
         """Ends the socket. Only the first call has an effect."""

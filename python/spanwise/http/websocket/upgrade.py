@@ -73,7 +73,7 @@ async def _send_rejection(send: Send, message: Message) -> None:
     try:
         await send(message)
     except RuntimeError as error:
-        _log.info("a client was gone before its socket was rejected: %s", error)
+        _log.info("a client left before its socket was rejected: %s", error)
 
 
 def wire_of(scope: Scope) -> Wire | None:
@@ -98,7 +98,7 @@ def duplicate(client: tuple[str, int | str], server: tuple[str, int | str]) -> s
                 if _ends_of(found.fileno()) == ends:
                     return found
                 found.close()
-    raise ConnectionError("the connection is gone")
+    raise ConnectionError("the connection is closed")
 
 
 def _ends_of(number: int) -> tuple[tuple[str, int], tuple[str, int]] | None:

@@ -63,8 +63,8 @@ def aggregate_body(
     prepared = store.prepare(compiled, cancel)
     if prepared.max_bytes > memory.capacity:
         raise PayloadTooLargeError(
-            "it needs more memory than `counting_buffer_bytes`, expected a narrower filter or time range, "
-            "or fewer groups, buckets or measures"
+            "the aggregation needs more memory than `counting_buffer_bytes`; narrow the filter or time range, "
+            "or use fewer groups, buckets or measures"
         )
     with memory:
         memory.add(prepared.max_bytes)

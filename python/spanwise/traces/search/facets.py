@@ -147,7 +147,7 @@ def facets_body(
     prefix = None if isinstance(request.prefix, UnsetType) else (request.prefix.field, request.prefix.text)
     plan = store.plan_facets(compiled, request.fields, request.limit, prefix, request.exclude_own)
     if plan.bytes > lease.capacity:
-        raise PayloadTooLargeError("these facets take more memory than `counting_buffer_bytes`, expected fewer fields")
+        raise PayloadTooLargeError("these facets need more memory than `counting_buffer_bytes`; request fewer fields")
     with lease:
         lease.add(plan.bytes)
         facets = plan.run(cancel)

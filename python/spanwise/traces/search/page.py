@@ -67,11 +67,11 @@ class PageRequest(NamedTuple):
         """
         sort = NEWEST_FIRST if isinstance(request.sort, UnsetType) else (request.sort.key, request.sort.ascending)
         if request.group_by is GroupBy.SESSION and not isinstance(request.sort, UnsetType):
-            raise ValidationError("Sessions have one order, expected no `sort` - at `$.sort`")
+            raise ValidationError("`sort` is not supported with `group_by: session` - at `$.sort`")
         if request.total is Total.AT_LEAST and (request.group_by is GroupBy.SESSION or sort != NEWEST_FIRST):
-            raise ValidationError("Only the newest traces are found without all, expected `exact` - at `$.total`")
+            raise ValidationError("`total: at_least` requires sorting by newest first; use `exact` - at `$.total`")
         if request.matches and request.group_by is GroupBy.SESSION:
-            raise ValidationError("Sessions have no spans, expected no `matches` - at `$.matches`")
+            raise ValidationError("`matches` is not supported with `group_by: session` - at `$.matches`")
         detail = _LEVELS[request.detail]
         return cls(request.group_by, request.page, request.limit, detail, sort, request.total, request.matches)
 
@@ -158,7 +158,7 @@ def encoded_page(page: Page, place: tuple[int, int], total_is: Total | UnsetType
         started: the start of the search, by `time.perf_counter`.
     """
     for damage in page.damage:
-        _log.error("a search found damage: %s", damage)
+        _log.error("a search read damaged data: %s", damage)
     number, limit = place
     meta = PaginationInfo(
         page=number,

@@ -53,7 +53,7 @@ class SearchPool:
                 result, begun, ended = await self.pool.run(timed)
         except TimeoutError as error:
             seconds = f"{self._deadline_seconds:g} s"
-            raise UnavailableError(f"the search took longer than {seconds}; a range of times narrows it") from error
+            raise UnavailableError(f"the search took longer than {seconds}; narrow the time range") from error
         finally:
             cancel.cancel()
             self._cancels.discard(cancel)

@@ -181,7 +181,7 @@ class Answer:
         error = error or self._pair.lost()
         if self._search is None and self._pair.follower is not None and isinstance(error, ShardLostError):
             # The search restarts at the shard that responds then.
-            error = PinLostError("the shard with the state of the search does not answer any more")
+            error = PinLostError("the shard that holds the state of the search stopped responding; retry")
         self._error = self._error or error
         if self._left and not self._calls:
             self._ask_next()

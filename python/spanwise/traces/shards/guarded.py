@@ -88,7 +88,7 @@ class GuardedShard:
         with self._lock:
             asked = self._searches.setdefault(ask.search, _Asked([])) if is_first else self._searches.get(ask.search)
         if asked is None or (asked.chosen is None and not is_first):
-            raise PinLostError("a shard does not keep the state of the search any more")
+            raise PinLostError("a shard lost the state of the search; retry")
 
         def begin(shard: Shard) -> Call[bytes]:
             if is_first:

@@ -148,7 +148,7 @@ def newest_layout(url: str) -> Layout | None:
         # The engine checks that the prefixes cover every hash once.
         RequestSplitter(layout.prefixes, 0)
     except (msgspec.MsgspecError, ConfigurationError) as error:
-        raise StoreDamagedError(f"`{found[-1]}` in `{url}` is no layout: {error}") from error
+        raise StoreDamagedError(f"`{found[-1]}` in `{url}` is not a layout: {error}") from error
     return layout
 
 

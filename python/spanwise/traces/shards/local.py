@@ -114,7 +114,7 @@ class LocalShard:
         for number, most, after in wanted:
             tail = self._tails.get(number)
             if tail is None or (after is not None and not tail.rewind(after)):
-                raise PinLostError("a shard does not keep the position of a tail any more")
+                raise PinLostError("a shard lost the position of a tail; reconnect")
             readers.append((tail, most))
         return self._feed.poll(readers)
 
@@ -172,5 +172,5 @@ class LocalShard:
         with self._lock:
             pin = self._pins.get(search)
         if pin is None:
-            raise PinLostError("a shard does not keep the state of the search any more")
+            raise PinLostError("a shard lost the state of the search; retry")
         return pin

@@ -66,7 +66,7 @@ def outcome_of(call: Call[Result] | SpanwiseError, deadline: float | None = None
     try:
         return call.result(None if deadline is None else max(0.0, deadline - time.monotonic()))
     except TimeoutError:
-        return UnavailableError("a shard has not stored its part of the request in time")
+        return UnavailableError("a shard did not store its part of the request in time")
     except SpanwiseError as error:
         return error
 

@@ -140,7 +140,7 @@ def test_an_export_that_lost_its_place_fails_when_its_reader_asks_for_more(
             assert await anext(pieces)
         late = await begin("late")
         assert len([piece async for piece in late]) == 1
-        with pytest.raises(UnavailableError, match="lost its place"):
+        with pytest.raises(UnavailableError, match="its slot went to a caller"):
             await anext(greedy[0])
         for pieces in [*greedy[1:], *others]:
             assert len([piece async for piece in pieces]) <= 1

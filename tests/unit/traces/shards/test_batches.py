@@ -114,7 +114,7 @@ def test_what_waits_is_bounded() -> None:
     sent.has_begun.acquire()
     # A single part may be larger.
     calls.append(batches.add(part(1, MAX_WAITING_BYTES + 1), alone()))
-    with pytest.raises(ShardFullError, match="bytes wait to be stored on a shard already"):
+    with pytest.raises(ShardFullError, match="bytes already wait for a shard; retry"):
         batches.add(part(2), alone())
     sent.may_end.release(2)
     assert [call.result(5) for call in calls] == [(0, 0, ""), (1, 0, "")]

@@ -208,7 +208,7 @@ class ShardActor:
         with self._lock:
             reading = self._readings.get(number)
         if reading is None:
-            raise UnavailableError("a shard does not know the export any more: start it again")
+            raise UnavailableError("a shard lost the state of the export; restart the export")
         reading.expires_at = time.monotonic() + FORGET_SECONDS
         chunks, size = [], 0
         with reading.lock:
@@ -241,7 +241,7 @@ class ShardActor:
             if (error := opening.exception()) is not None:
                 self._opening = self._opener.submit(_open, self._plan)
         if isinstance(error, SpanwiseError):
-            raise NotOpenError(f"its store cannot be opened: {error}") from error
+            raise NotOpenError(f"the store of the shard cannot be opened: {error}") from error
         return opening.result()
 
 

@@ -55,7 +55,7 @@ def expect_cluster(address: str) -> None:
     """
     if address == LOCAL:
         raise ConfigurationError(
-            "`local` is a Ray that ends with its service: expected the address of a Ray cluster, or `auto`"
+            "`local` starts a Ray that ends with the service; use the address of a Ray cluster or `auto`"
         )
 
 

@@ -75,7 +75,7 @@ class Batches:
             if self._is_closed:
                 raise StoreClosedError("the store is closed")
             if self._waiting and self._bytes + len(part[2]) > MAX_WAITING_BYTES:
-                raise ShardFullError(f"{self._bytes} bytes wait to be stored on a shard already")
+                raise ShardFullError(f"{self._bytes} bytes already wait for a shard; retry")
             self._waiting.append(_Sending(part, waiting.deadline, call))
             self._bytes += len(part[2])
             self._may_grow = waiting.more
@@ -115,7 +115,7 @@ class Batches:
     def _send_one(self, batch: Sequence[_Sending]) -> None:
         now = time.monotonic()
         for late in (own for own in batch if own.deadline <= now):
-            late.call.set_exception(UnavailableError("a shard has not taken its part of the request in time"))
+            late.call.set_exception(UnavailableError("a shard did not accept its part of the request in time"))
         sent = [own for own in batch if own.deadline > now]
         if not sent:
             return

@@ -21,7 +21,7 @@ pub(super) const MAX_KEY_BYTES: usize = 1_024;
 pub(super) enum AttributeColumn {
     Names,
     Values,
-    Places,
+    Ordinals,
     Codes,
     Rows,
     Resources,

@@ -10,7 +10,7 @@ use roaring::RoaringBitmap;
 use super::AttributeIndex;
 use super::layout::MAX_KEYS;
 use super::write::{Resources, SortedAttributes, SortedKey};
-use crate::index::MergedPlaces;
+use crate::index::MergedOrdinals;
 use crate::priority;
 
 /// Marks keys and values that no remaining span has.
@@ -24,7 +24,7 @@ impl AttributeIndex {
     /// An error of `out`, or an error if there are 2^32 rows or more.
     pub fn merge(
         indexes: &[&Self],
-        places: &MergedPlaces<'_>,
+        places: &MergedOrdinals<'_>,
         source: &str,
         out: &mut dyn io::Write,
     ) -> io::Result<bool> {
@@ -92,7 +92,7 @@ impl<'i> Input<'i> {
 }
 
 /// Marks the values in use by resources of remaining spans.
-fn mark_resources(inputs: &mut [Input<'_>], places: &MergedPlaces<'_>) {
+fn mark_resources(inputs: &mut [Input<'_>], places: &MergedOrdinals<'_>) {
     let resources = |input: &Input<'_>| vec![false; input.index.resource_starts.len().saturating_sub(1)];
     let mut used: Vec<Vec<bool>> = inputs.iter().map(resources).collect();
     for (input, place) in places.sources() {
@@ -113,7 +113,7 @@ fn merged_key<'i>(
     (name, number): (&[u8], usize),
     own: &[(usize, usize)],
     inputs: &mut [Input<'i>],
-    places: &MergedPlaces<'_>,
+    places: &MergedOrdinals<'_>,
 ) -> Option<SortedKey<'i>> {
     // The ordinal of each span, and the input and index of its value.
     let (mut spans, mut rows) = (Vec::new(), Vec::new());
@@ -170,7 +170,7 @@ fn number_values<'i>(own: &[(usize, usize)], inputs: &mut [Input<'i>]) -> Vec<Co
     distinct
 }
 
-fn merged_resources(inputs: &[Input<'_>], places: &MergedPlaces<'_>) -> Resources {
+fn merged_resources(inputs: &[Input<'_>], places: &MergedOrdinals<'_>) -> Resources {
     let before = inputs.iter().scan(0_u32, |sum, input| {
         let own = u32::try_from(input.index.resource_starts.len()).unwrap_or(u32::MAX);
         Some(std::mem::replace(sum, sum.saturating_add(own)))

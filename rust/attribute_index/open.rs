@@ -105,8 +105,8 @@ impl AttributeIndex {
             names: Slices::open(&sections, AttributeColumn::Names)?,
             values: Slices::open(&sections, AttributeColumn::Values)?,
             first_values: numbers(&sections, AttributeColumn::Values, SectionKind::Starts)?,
-            places: Slices::open(&sections, AttributeColumn::Places)?,
-            place_counts: numbers(&sections, AttributeColumn::Places, SectionKind::Whole)?,
+            places: Slices::open(&sections, AttributeColumn::Ordinals)?,
+            place_counts: numbers(&sections, AttributeColumn::Ordinals, SectionKind::Whole)?,
             codes: sections.buffer(AttributeColumn::Codes as usize, SectionKind::Values)?,
             code_offsets: numbers(&sections, AttributeColumn::Codes, SectionKind::Offsets)?,
             code_widths: numbers(&sections, AttributeColumn::Codes, SectionKind::Whole)?,
@@ -216,14 +216,14 @@ impl AttributeIndex {
 #[derive(Debug)]
 pub struct MarkedAttribute<'i> {
     index: &'i AttributeIndex,
-    marks: MarkedPlaces,
+    marks: MarkedOrdinals,
     /// The result for spans without a value.
     missing: Marks,
 }
 
 /// The spans whose result can differ from that for spans without a value.
 #[derive(Debug)]
-enum MarkedPlaces {
+enum MarkedOrdinals {
     /// The spans with a value, and the result for each value code.
     Spans { places: KeySpans, codes: Option<PackedInts>, by_code: Vec<Marks> },
     /// The result for each resource.
@@ -237,8 +237,8 @@ impl<'i> KnownAttribute<'i> {
     pub fn marked(self, decide: impl Fn(StoredValue<'_>) -> Marks, missing: Marks) -> MarkedAttribute<'i> {
         let index = self.index;
         let marks = match (self.key, self.scope) {
-            (None, _) => MarkedPlaces::Open(index.beyond.bitmap(0)),
-            (Some(key), AttributeScope::Span) => MarkedPlaces::Spans {
+            (None, _) => MarkedOrdinals::Open(index.beyond.bitmap(0)),
+            (Some(key), AttributeScope::Span) => MarkedOrdinals::Spans {
                 places: index.places_of(key).unwrap_or(KeySpans::List(ScalarBuffer::default())),
                 codes: index.codes_of(key),
                 by_code: index.of_values(key, decide),
@@ -250,7 +250,7 @@ impl<'i> KnownAttribute<'i> {
                     let own = pairs.chunks_exact(2).find(|pair| pair[0] as usize == key);
                     own.map_or(missing, |pair| by_code[pair[1] as usize])
                 });
-                MarkedPlaces::Resources(resources.collect())
+                MarkedOrdinals::Resources(resources.collect())
             }
         };
         MarkedAttribute { index, marks, missing }
@@ -276,10 +276,10 @@ impl MarkedAttribute<'_> {
     /// Returns `true` if no span needs a document check.
     pub fn is_decided(&self) -> bool {
         match &self.marks {
-            MarkedPlaces::Spans { by_code: marks, .. } | MarkedPlaces::Resources(marks) => {
+            MarkedOrdinals::Spans { by_code: marks, .. } | MarkedOrdinals::Resources(marks) => {
                 marks.iter().all(|marks| marks & IS_OPEN == 0)
             }
-            MarkedPlaces::Open(places) => places.is_empty(),
+            MarkedOrdinals::Open(places) => places.is_empty(),
         }
     }
 
@@ -307,13 +307,13 @@ impl MarkedAttribute<'_> {
     fn known(&self, places: &Range<usize>) -> (Vec<u64>, KnownMarks) {
         let as_u32 = |place: usize| u32::try_from(place).unwrap_or(u32::MAX);
         match &self.marks {
-            MarkedPlaces::Open(open) => {
+            MarkedOrdinals::Open(open) => {
                 let mut known = Bitmap::none(places.clone());
                 let own = open.range(as_u32(places.start)..as_u32(places.end));
                 own.for_each(|place| known.insert(place as usize));
                 (known.words().to_vec(), KnownMarks::Same(IS_OPEN))
             }
-            MarkedPlaces::Spans { places: own, codes, by_code } => {
+            MarkedOrdinals::Spans { places: own, codes, by_code } => {
                 let (known, before) = own.bits(places.clone());
                 let first = by_code.first().copied().unwrap_or_default();
                 let Some(codes) = codes.as_ref().filter(|_| by_code.iter().any(|marks| *marks != first))
@@ -323,7 +323,7 @@ impl MarkedAttribute<'_> {
                 let count: usize = known.iter().map(|word| word.count_ones() as usize).sum();
                 (known, marks_of(codes, before..before + count, by_code))
             }
-            MarkedPlaces::Resources(by_resource) => {
+            MarkedOrdinals::Resources(by_resource) => {
                 let known = Bitmap::all(places.clone()).words().to_vec();
                 (known, marks_of(&self.index.resource_codes, places.clone(), by_resource))
             }

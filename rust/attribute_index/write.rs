@@ -121,7 +121,7 @@ impl SortedAttributes<'_> {
             content.resize(content.len().next_multiple_of(ALIGNMENT), 0);
             offsets.push(content.len() as u64);
         }
-        let column = AttributeColumn::Places as usize;
+        let column = AttributeColumn::Ordinals as usize;
         writer.plain(column, SectionKind::Values, content)?;
         writer.plain(column, SectionKind::Offsets, offsets)?;
         let counts = self.keys.iter().map(|key| key.places.len() as u64).collect();

@@ -49,14 +49,14 @@ impl<'a> MergedRows<'a> {
 
 /// The spans of a merge in their new order, and the target ordinal of each input span.
 #[derive(Debug)]
-pub struct MergedPlaces<'a> {
+pub struct MergedOrdinals<'a> {
     rows: &'a MergedRows<'a>,
     firsts: Vec<&'a [u32]>,
     targets: Vec<Vec<u32>>,
     len: usize,
 }
 
-impl<'a> MergedPlaces<'a> {
+impl<'a> MergedOrdinals<'a> {
     /// Returns the mapping of span ordinals. For each input, `firsts` has the ordinal of the first span of
     /// each row, and finally the number of spans. `None` if there are 2^32 spans or more.
     pub fn new(firsts: Vec<&'a [u32]>, rows: &'a MergedRows<'a>) -> Option<Self> {

@@ -39,7 +39,7 @@ pub use boundary::{Boundary, sort_key};
 pub use build::{CodedTexts, build, order_of};
 pub use ids::Ids;
 pub use marks::{CodeSet, SelectionMask};
-pub use merged_rows::{MergedPlaces, MergedRows};
+pub use merged_rows::{MergedOrdinals, MergedRows};
 pub use numbers::Numbers;
 pub use packed::PackedInts;
 pub use rows::{BLOCK_ROWS, LazyRowSet, LiveRows, RowBlock, RowList, RowSet, RowTest};

@@ -14,7 +14,7 @@ use crate::filter::{Filter, Matcher};
 use crate::semaphore::Semaphore;
 use crate::storage::SnapshotPart;
 use crate::trace::detail::{self, Detail};
-use crate::trace::{Trace, skeleton, write_damaged};
+use crate::trace::{Trace, trace_columns, write_damaged};
 
 /// The decoded document bytes that concurrent pages may hold together.
 pub(super) static PAGE_MEMORY: Semaphore = Semaphore::new(256 << 20);
@@ -119,7 +119,7 @@ pub(super) fn item(trace: &Trace, level: Detail) -> Result<Vec<u8>> {
         }
         Detail::Summary => detail::write_summary(&mut item, trace)?,
         Detail::Preview => detail::write_preview(&mut item, trace)?,
-        Detail::Skeleton => skeleton::write_skeleton(&mut item, trace)?,
+        Detail::Skeleton => trace_columns::write_skeleton(&mut item, trace)?,
     }
     Ok(item)
 }

@@ -176,16 +176,16 @@ impl Bitmap {
 
     /// Returns the ordinals of a range that are in the set, ascending.
     #[inline]
-    pub fn iter(&self, places: Range<usize>) -> PlacesInSet<'_> {
+    pub fn iter(&self, places: Range<usize>) -> BitmapOrdinals<'_> {
         let base = self.places.start / 64;
         if places.is_empty() {
-            return PlacesInSet { words: &[], word: 0, first: 0, high: u64::MAX };
+            return BitmapOrdinals { words: &[], word: 0, first: 0, high: u64::MAX };
         }
         let (first, last) = (places.start / 64, (places.end - 1) / 64);
         let high = u64::MAX >> (63 - (places.end - 1) % 64);
         let words = &self.words[first - base + 1..=last - base];
         let low = self.words[first - base] & u64::MAX << (places.start % 64);
-        PlacesInSet { words, word: if first == last { low & high } else { low }, first: first * 64, high }
+        BitmapOrdinals { words, word: if first == last { low & high } else { low }, first: first * 64, high }
     }
 
     /// Returns the last ordinal of a range that is in the set.
@@ -242,7 +242,7 @@ impl Bitmap {
 
 /// Iterates over the ordinals of a range that are in a set, ascending.
 #[derive(Debug, Clone)]
-pub struct PlacesInSet<'s> {
+pub struct BitmapOrdinals<'s> {
     /// The words after the current one.
     words: &'s [u64],
     /// The bits of the current word that are still to come.
@@ -253,7 +253,7 @@ pub struct PlacesInSet<'s> {
     high: u64,
 }
 
-impl Iterator for PlacesInSet<'_> {
+impl Iterator for BitmapOrdinals<'_> {
     type Item = usize;
 
     #[inline]

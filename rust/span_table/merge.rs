@@ -5,7 +5,7 @@ use std::io;
 use super::build::{SpanRow, SpanTableBuilder};
 use super::table::SpanTable;
 use super::words::Words;
-use crate::index::{MergedPlaces, MergedRows};
+use crate::index::{MergedOrdinals, MergedRows};
 use crate::priority;
 
 impl SpanTable {
@@ -36,8 +36,8 @@ impl SpanTable {
 
     /// Returns the mapping of span ordinals from `tables` to the merged table; `None` if it has too many
     /// spans.
-    pub fn merged_places<'a>(tables: &[&'a Self], rows: &'a MergedRows<'a>) -> Option<MergedPlaces<'a>> {
-        MergedPlaces::new(tables.iter().map(|table| table.firsts.as_ref()).collect(), rows)
+    pub fn merged_places<'a>(tables: &[&'a Self], rows: &'a MergedRows<'a>) -> Option<MergedOrdinals<'a>> {
+        MergedOrdinals::new(tables.iter().map(|table| table.firsts.as_ref()).collect(), rows)
     }
 }
 

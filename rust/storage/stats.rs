@@ -100,7 +100,7 @@ impl Stats {
             manifest: progress.manifest,
             is_acknowledging: is_running && progress.stopped.is_none(),
             stopped: progress.stopped.clone(),
-            holding_error: published.holding.doubt(),
+            holding_error: published.lease.doubt(),
             as_of: None,
             lag_seconds: None,
             following_error: None,

@@ -195,7 +195,7 @@ impl TraceStore {
     /// cannot be checked in time.
     pub fn present(&self) -> Result<Arc<Snapshot>> {
         if !self.inner.is_closed.load(Ordering::Acquire) {
-            self.inner.published.holding.expect()?;
+            self.inner.published.lease.expect()?;
         }
         Ok(self.snapshot())
     }

@@ -4,7 +4,7 @@ use std::io;
 
 use super::postings::{CHANNELS, channel_bits};
 use super::run::{PackedRun, Run, merge};
-use super::seen_texts::Said;
+use super::seen_texts::SeenTexts;
 use super::write::TextIndexWriter;
 use crate::text::{fold_all, for_each_searched_word};
 use crate::trace::view::Channel;
@@ -23,7 +23,7 @@ pub struct TextIndexBuilder {
     /// For each channel, a bitmap of the rows that have a text.
     present: [Vec<u64>; CHANNELS],
     /// For each channel, the texts of the current row.
-    said: [Said; CHANNELS],
+    said: [SeenTexts; CHANNELS],
     run: Run,
     packed: Vec<PackedRun>,
     folded: String,
@@ -50,7 +50,7 @@ impl TextIndexBuilder {
 
     /// Returns the approximate memory use in bytes.
     pub fn bytes(&self) -> u64 {
-        let said: usize = self.said.iter().map(Said::bytes).sum();
+        let said: usize = self.said.iter().map(SeenTexts::bytes).sum();
         (self.run.bytes() + self.packed.iter().map(PackedRun::bytes).sum::<usize>() + said) as u64
     }
 
@@ -61,7 +61,7 @@ impl TextIndexBuilder {
     pub fn add(&mut self, row: u32, channel: Channel, text: &str) {
         assert!(row >= self.row, "row {row} after row {}", self.row);
         if row > self.row {
-            self.said.iter_mut().for_each(Said::clear);
+            self.said.iter_mut().for_each(SeenTexts::clear);
             self.row = row;
             // Packed only between rows, so that no list has a row twice.
             if self.run.bytes() > self.run_bytes {

@@ -15,13 +15,13 @@ const RECENT_TEXTS: usize = 4;
 
 /// The texts of a row in one channel.
 #[derive(Debug, Default)]
-pub(super) struct Said {
+pub(super) struct SeenTexts {
     all: HashSet<Arc<str>, RandomState>,
     recent: VecDeque<Arc<str>>,
     bytes: usize,
 }
 
-impl Said {
+impl SeenTexts {
     /// Adds a text. Returns the length of a prefix that needs no search, because a previous text has it. The
     /// prefix is the whole text or ends at a token boundary, see [`shared_length`].
     pub(super) fn add(&mut self, text: &str) -> usize {
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn what_was_said_before_is_known() {
-        let mut said = Said::default();
+        let mut said = SeenTexts::default();
         for text in ["a", "b", "c", "d", "e", "f"] {
             assert_eq!(said.add(text), 0);
         }

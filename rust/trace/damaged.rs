@@ -7,7 +7,7 @@ use arrow_array::{Array as _, RecordBatch};
 use super::TraceRow;
 use super::detail::{Detail, RunContent, write_beyond_summary, write_row};
 use super::json::JsonWriter;
-use super::skeleton;
+use super::trace_columns;
 use crate::otlp::TraceId;
 use crate::schema::{Field, STATUSES};
 
@@ -31,7 +31,7 @@ pub fn write_damaged(out: &mut Vec<u8>, batch: &RecordBatch, row: usize, level: 
         Detail::Preview => write_beyond_summary(&mut json, &row),
         Detail::Skeleton => {
             write_beyond_summary(&mut json, &row);
-            skeleton::write_no_spans(&mut json);
+            trace_columns::write_no_spans(&mut json);
         }
     }
     json.end_object();

@@ -17,7 +17,7 @@ mod node;
 pub mod node_type;
 mod origins;
 pub mod row;
-pub mod skeleton;
+pub mod trace_columns;
 pub mod span;
 mod steps;
 mod sums;

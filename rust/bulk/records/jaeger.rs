@@ -42,7 +42,7 @@ fn span_of(span: &Object<'_>, processes: &Object<'_>) -> Checked<EncodedSpan> {
     let nanos = |name: &str| micros(name).ok_or_else(|| format!("expected `{name}` in microseconds"));
     let (trace_id, start) = (padded::<16>(text(span, "traceID")?)?, nanos("startTime")?);
     let mut tags = tags(member(span, "tags"))?;
-    let said = SaidByTags::take(&mut tags);
+    let said = TaggedFields::take(&mut tags);
     let (parent_span_id, links) = references(span, &trace_id)?;
     let encoded = proto::Span {
         span_id: padded::<8>(text(span, "spanID")?)?,
@@ -73,14 +73,14 @@ fn span_of(span: &Object<'_>, processes: &Object<'_>) -> Checked<EncodedSpan> {
 
 /// The span fields that Jaeger stores in tags.
 #[derive(Default)]
-struct SaidByTags {
+struct TaggedFields {
     kind: i32,
     trace_state: String,
     status: proto::Status,
     scope: proto::InstrumentationScope,
 }
 
-impl SaidByTags {
+impl TaggedFields {
     fn take(tags: &mut Vec<KeyValue>) -> Self {
         let mut said = Self::default();
         let mut has_error = false;

@@ -72,12 +72,12 @@ enum RowPredicate<'i> {
     /// A condition on columns.
     Columns(PlanNode),
     /// A condition on spans.
-    Spans(SpanQuestion<'i>),
+    Spans(SpanCheck<'i>),
 }
 
 /// A condition on spans that is evaluated for one truth value.
 #[derive(Debug)]
-struct SpanQuestion<'i> {
+struct SpanCheck<'i> {
     test: Arc<SpanTest>,
     in_table: Option<TableTest<'i>>,
     wanted: Truth,
@@ -125,7 +125,7 @@ struct DocumentCheck<'l, 'v> {
     view: &'l dyn Fn(&StoredTrace) -> Option<&'v TraceView<'v>>,
 }
 
-impl SpanQuestion<'_> {
+impl SpanCheck<'_> {
     fn holds(&self, look: &DocumentCheck<'_, '_>) -> Result<bool> {
         let Some(stored) = (look.stored)()? else { return Ok(false) };
         match self.test.is_of_stored(stored, self.wanted) {
@@ -146,7 +146,7 @@ impl<'i> RowPredicate<'i> {
             Predicate::Not(part) => Self::of(part, !truth, indexes),
             Predicate::Spans(test) => {
                 let in_table = indexes.of_spans().and_then(|spans| test.in_table(spans));
-                Self::Spans(SpanQuestion { test: test.clone(), in_table, wanted: Truth::of(truth) })
+                Self::Spans(SpanCheck { test: test.clone(), in_table, wanted: Truth::of(truth) })
             }
             Predicate::And(parts) | Predicate::Or(parts) if predicate.reads_spans() => {
                 let parts = parts.iter().map(|part| Self::of(part, truth, indexes)).collect();
@@ -178,8 +178,8 @@ impl<'i> RowPredicate<'i> {
                 }
                 truths
             }
-            Self::Spans(SpanQuestion { in_table: None, .. }) => TernaryMask::unknown(0..rows.len()),
-            Self::Spans(SpanQuestion { in_table: Some(test), wanted, .. }) => test.matches(rows, *wanted),
+            Self::Spans(SpanCheck { in_table: None, .. }) => TernaryMask::unknown(0..rows.len()),
+            Self::Spans(SpanCheck { in_table: Some(test), wanted, .. }) => test.matches(rows, *wanted),
         }
     }
 

@@ -42,7 +42,7 @@ impl SpanBinder {
         };
         let found = match self.pattern(field, condition)? {
             Some(pattern) => SpanTest::Contains(channel, pattern),
-            None => SpanTest::Said(channel),
+            None => SpanTest::HasText(channel),
         };
         Ok(Some(found))
     }
@@ -113,7 +113,7 @@ impl SpanBinder {
         let field = look_up(&condition.key).map_err(|error| error.in_member("key"))?;
         match (field.channel(), self.pattern(field, condition)?) {
             (Some(channel), Some(pattern)) => Ok(SpanPredicate::Contains(channel, pattern)),
-            (Some(channel), None) => Ok(SpanPredicate::Said(channel)),
+            (Some(channel), None) => Ok(SpanPredicate::HasText(channel)),
             (None, _) => bind_leaf(shape(field), condition).map(|leaf| SpanPredicate::Field(field, leaf)),
         }
     }

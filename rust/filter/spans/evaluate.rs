@@ -50,7 +50,7 @@ impl SpanTest {
                 }
                 Ok(found)
             }
-            Self::Said(channel) => {
+            Self::HasText(channel) => {
                 for place in 0..view.len() {
                     if view.texts(place, *channel)?.next().is_some() {
                         return Ok(Truth::True);
@@ -95,7 +95,7 @@ fn truths(
         SpanPredicate::Contains(channel, pattern) => {
             each(asked, |place| contains(view, place, (*channel, pattern), needed))
         }
-        SpanPredicate::Said(channel) => {
+        SpanPredicate::HasText(channel) => {
             each(asked, |place| Ok(Truth::of(view.texts(place, *channel)?.next().is_some())))
         }
         SpanPredicate::Attribute(test) => each(asked, |place| of_attribute(test, view, place)),

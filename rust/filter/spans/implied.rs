@@ -18,7 +18,7 @@ impl SpanTest {
                 nothing()
             }
             Self::Count { predicate, at_least, .. } => implied(predicate, *at_least),
-            Self::Contains(channel, _) | Self::Said(channel) => of_channel(*channel),
+            Self::Contains(channel, _) | Self::HasText(channel) => of_channel(*channel),
         }
     }
 }
@@ -42,7 +42,7 @@ fn texts(predicate: &SpanPredicate) -> Predicate {
         SpanPredicate::Contains(channel, pattern) => {
             Predicate::Spans(Arc::new(SpanTest::Contains(*channel, pattern.clone())))
         }
-        SpanPredicate::Said(channel) => Predicate::Spans(Arc::new(SpanTest::Said(*channel))),
+        SpanPredicate::HasText(channel) => Predicate::Spans(Arc::new(SpanTest::HasText(*channel))),
         SpanPredicate::Not(_) | SpanPredicate::Attribute(_) | SpanPredicate::Field(_, _) => nothing(),
     }
 }
@@ -76,7 +76,7 @@ fn implied(predicate: &SpanPredicate, count: u64) -> Predicate {
             ("duration_ms", leaf) => greater(Field::DurationMs, leaf),
             _ => nothing(),
         },
-        SpanPredicate::Contains(channel, _) | SpanPredicate::Said(channel) => of_channel(*channel),
+        SpanPredicate::Contains(channel, _) | SpanPredicate::HasText(channel) => of_channel(*channel),
         SpanPredicate::Not(_) | SpanPredicate::Attribute(_) => nothing(),
     }
 }

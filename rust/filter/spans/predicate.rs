@@ -16,7 +16,7 @@ pub(in crate::filter) enum SpanTest {
     /// A text of the trace contains the pattern; unknown if the trace has no texts in the channel.
     Contains(Channel, Pattern),
     /// The trace has a text in the channel.
-    Said(Channel),
+    HasText(Channel),
     /// A condition on an attribute of the run root.
     Attribute(AttributeTest),
     /// The cost of the trace is in the set; NULL if the trace lacks the field.
@@ -45,7 +45,7 @@ impl SpanTest {
                 Some(cost.value(*field).map_or(Truth::Unknown, is_in))
             }
             Self::HasCost(field) => Some(Truth::of(cost.value(*field).is_some())),
-            Self::Count { .. } | Self::Contains(_, _) | Self::Said(_) | Self::Attribute(_) => None,
+            Self::Count { .. } | Self::Contains(_, _) | Self::HasText(_) | Self::Attribute(_) => None,
         }
     }
 
@@ -56,7 +56,7 @@ impl SpanTest {
                 let Pattern { text, ignore_case, .. } = pattern;
                 Some(TextKey { channel: *channel, pattern: Some(text.clone()), ignore_case: *ignore_case })
             }
-            Self::Said(channel) => Some(TextKey { channel: *channel, pattern: None, ignore_case: true }),
+            Self::HasText(channel) => Some(TextKey { channel: *channel, pattern: None, ignore_case: true }),
             Self::Count { .. } | Self::Attribute(_) | Self::Cost(_, _) | Self::HasCost(_) => None,
         }
     }
@@ -76,7 +76,7 @@ pub(in crate::filter) enum SpanPredicate {
     /// A text of the span contains the pattern; unknown if the span has no texts in the channel.
     Contains(Channel, Pattern),
     /// The span has a text in the channel.
-    Said(Channel),
+    HasText(Channel),
     /// A condition on an attribute.
     Attribute(AttributeTest),
     /// The part is true for a span on the axis. True or false, never unknown.
@@ -117,7 +117,7 @@ impl SpanPredicate {
                 let asks_texts = axis.relation.same.iter().any(|field| field.channel().is_some());
                 2 + axis.part.cost() + without + if asks_texts { 1_000 } else { 0 }
             }
-            Self::Contains(_, _) | Self::Said(_) => 1_000,
+            Self::Contains(_, _) | Self::HasText(_) => 1_000,
         }
     }
 }

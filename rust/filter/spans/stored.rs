@@ -31,7 +31,7 @@ impl SpanTest {
             return Ok(false);
         }
         // Joining the bytes of all spans costs less than decoding one of them.
-        if matches!(self, Self::Contains(_, _) | Self::Said(_)) && !trace.spans().is_empty() {
+        if matches!(self, Self::Contains(_, _) | Self::HasText(_)) && !trace.spans().is_empty() {
             let stored = StoredTrace::new(trace.trace_id, trace.created_at, trace.document().into(), true);
             if let Some(holds) = self.is_of_spans(&stored, wanted)? {
                 return Ok(holds);
@@ -64,7 +64,7 @@ impl SpanTest {
     fn is_of_spans(&self, trace: &StoredTrace, wanted: Truth) -> Result<Option<bool>> {
         let (channel, pattern) = match self {
             Self::Contains(channel, pattern) => (*channel, Some(pattern)),
-            Self::Said(channel) => (*channel, None),
+            Self::HasText(channel) => (*channel, None),
             Self::Count { .. } | Self::Attribute(_) | Self::Cost(_, _) | Self::HasCost(_) => return Ok(None),
         };
         let Some(spans) = trace.spans()? else { return Ok(None) };
@@ -73,7 +73,7 @@ impl SpanTest {
         {
             return Ok(Some(wanted == Truth::True));
         }
-        let mut said = SaidTexts { channel, pattern, wanted, has_texts: false };
+        let mut said = ChannelTexts { channel, pattern, wanted, has_texts: false };
         for span in &spans {
             if said.is_found_in(span)? {
                 return Ok(Some(wanted == Truth::True));
@@ -88,9 +88,11 @@ impl SpanTest {
         match self {
             Self::Count { predicate, at_least: 1.., .. } => predicate.may_hold(may_be),
             Self::Contains(_, pattern) => may_be(pattern),
-            Self::Count { .. } | Self::Said(_) | Self::Attribute(_) | Self::Cost(_, _) | Self::HasCost(_) => {
-                true
-            }
+            Self::Count { .. }
+            | Self::HasText(_)
+            | Self::Attribute(_)
+            | Self::Cost(_, _)
+            | Self::HasCost(_) => true,
         }
     }
 }
@@ -104,13 +106,13 @@ impl SpanPredicate {
             Self::Or(parts) => parts.iter().any(|part| part.may_hold(may_be)),
             Self::Axis(axis) => axis.part.may_hold(may_be),
             Self::Contains(_, pattern) => may_be(pattern),
-            Self::Not(_) | Self::Field(_, _) | Self::Said(_) | Self::Attribute(_) => true,
+            Self::Not(_) | Self::Field(_, _) | Self::HasText(_) | Self::Attribute(_) => true,
         }
     }
 }
 
 /// A search for a text in the spans of a stored trace, one after the other.
-struct SaidTexts<'p> {
+struct ChannelTexts<'p> {
     channel: Channel,
     /// The pattern; `None` if any text matches.
     pattern: Option<&'p Pattern>,
@@ -119,7 +121,7 @@ struct SaidTexts<'p> {
     has_texts: bool,
 }
 
-impl SaidTexts<'_> {
+impl ChannelTexts<'_> {
     /// Searches the texts of a span.
     fn is_found_in(&mut self, span: &StoredSpan<'_>) -> Result<bool> {
         let Some(pattern) = self.pattern else { return has_texts(span, self.channel) };

@@ -146,7 +146,7 @@ impl Committer {
 
     /// Returns the reason why spans are rejected now; `None` if they are accepted.
     fn rejection(&self) -> Option<Error> {
-        if let Some(reason) = self.stopped.clone().or_else(|| self.published.holding.lost()) {
+        if let Some(reason) = self.stopped.clone().or_else(|| self.published.lease.lost()) {
             return Some(Error::Stopped(reason));
         }
         if self.is_head_full() {
@@ -186,7 +186,7 @@ impl Committer {
     /// which now owns the store. Returns the error with this reason.
     fn stop_superseded(&mut self, path: &str) -> Error {
         let reason = claim::superseded_by(path);
-        self.published.holding.lose(&reason);
+        self.published.lease.lose(&reason);
         self.stop(reason)
     }
 

@@ -86,8 +86,8 @@ fn unknown_folder(folder: &Path, entries: &BTreeSet<String>) -> String {
         named.push(format!("{} more", entries.len() - MAX_NAMED));
     }
     let mut children = entries.iter().map(|name| folder.join(name));
-    let holding = children.find(|child| is_store(child) || is_store(&child.join(TRACES)));
-    let advice = match holding {
+    let lease = children.find(|child| is_store(child) || is_store(&child.join(TRACES)));
+    let advice = match lease {
         Some(child) => format!("`{}` holds a store, pass that", child.display()),
         None => "pass the folder of a store, a data folder, or a new or empty folder".into(),
     };

@@ -26,7 +26,7 @@ use roaring::RoaringBitmap;
 pub(crate) use self::deletion_vector::read_deletion_vector;
 use self::deletion_vector::read_without_spans;
 use self::documents::{Dictionary, DocumentLocation, SegmentDocuments};
-use self::filter_cache::KeptRows;
+use self::filter_cache::FilterCache;
 use self::indexes::DocumentIndexes;
 pub use self::indexes::PartIndexes;
 use self::indexes::cache::{INDEX, IndexCache, identity, open_content};
@@ -68,7 +68,7 @@ pub(crate) struct Segment {
     documents: SegmentDocuments,
     /// The rows of traces that have only fragments.
     without_spans: RoaringBitmap,
-    kept: KeptRows,
+    kept: FilterCache,
     is_being_merged: AtomicBool,
     opened: Instant,
 }
@@ -102,7 +102,7 @@ impl Segment {
             rebuilding: Mutex::new(()),
             documents,
             without_spans: read_without_spans(objects, record)?,
-            kept: KeptRows::new(),
+            kept: FilterCache::new(),
             is_being_merged: AtomicBool::new(false),
             opened: Instant::now(),
         };
@@ -173,7 +173,7 @@ impl Segment {
     }
 
     /// Returns the cached results of searches that checked documents.
-    pub(crate) fn filter_cache(&self) -> &KeptRows {
+    pub(crate) fn filter_cache(&self) -> &FilterCache {
         &self.kept
     }
 

@@ -10,7 +10,7 @@ use crate::storage::manifest::quarantined::{QuarantinedSegment, QuarantinedWal};
 use crate::storage::manifest::{ImportRecord, IndexRecord};
 use crate::storage::snapshot::Snapshot;
 use crate::storage::state::StoreState;
-use crate::storage::state::holding::Holding;
+use crate::storage::state::lease::Lease;
 
 /// The newest durable state of the store, and the progress of its background work.
 #[derive(Debug, Default)]
@@ -20,7 +20,7 @@ pub(crate) struct Published {
     pub(crate) changes: Arc<Changes>,
     pub(crate) progress: ArcSwap<CommitProgress>,
     /// The lease of this process on the store.
-    pub(crate) holding: Holding,
+    pub(crate) lease: Lease,
     /// The last error of retention, if any.
     pub(crate) retention_error: ArcSwapOption<String>,
     /// The last error of the indexing thread, if any.

@@ -6,7 +6,7 @@ pub(crate) mod bulk_load;
 pub(crate) mod claim;
 pub(crate) mod command;
 pub(crate) mod deletion_vectors;
-pub(crate) mod holding;
+pub(crate) mod lease;
 pub(crate) mod live_segment;
 pub(crate) mod merge_spans;
 pub(crate) mod open_segments;

@@ -16,7 +16,7 @@ use crate::storage::snapshot::published::Published;
 use crate::storage::state::claim::{self, Claim};
 
 /// The interval between two checks. Together with the duration of a check it is less than
-/// [`crate::storage::state::holding::MAX_AGE`].
+/// [`crate::storage::state::lease::MAX_AGE`].
 const INTERVAL: Duration = Duration::from_millis(750);
 
 /// Starts the thread. It ends when the other end of `closing` is dropped, or when the store is lost.
@@ -32,11 +32,11 @@ pub(crate) fn start(
         let mut wait = Duration::ZERO;
         while closing.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
             wait = INTERVAL;
-            let (began, holding) = (Instant::now(), &watch.published.holding);
+            let (began, lease) = (Instant::now(), &watch.published.lease);
             match watch.look() {
-                Ok(None) => holding.confirm(began),
-                Ok(Some(reason)) => return holding.lose(&reason),
-                Err(error) => holding.fail(&error),
+                Ok(None) => lease.confirm(began),
+                Ok(Some(reason)) => return lease.lose(&reason),
+                Err(error) => lease.fail(&error),
             }
         }
     };

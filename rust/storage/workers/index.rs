@@ -83,7 +83,7 @@ impl IndexMaker {
 
     fn is_needed(&self, segment: &Segment) -> bool {
         // Another writer owns the store and builds its indexes.
-        if self.published.holding.lost().is_some() {
+        if self.published.lease.lost().is_some() {
             return false;
         }
         let kinds = &self.indexing.kinds;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::super::conventions::{Attribute, AttributeReader};
 use super::super::cost::{CallSpan, TraceCost, cost_of, prices};
-use super::places::TraceView;
+use super::trace_view::TraceView;
 use crate::error::Result;
 
 impl TraceView<'_> {

@@ -6,8 +6,8 @@ use super::super::conventions::{Attribute, AttributeReader, ResourceTexts};
 use super::super::node::tool_of_span;
 use super::super::node_type::NodeType;
 use super::super::row::micros;
-use super::places::TraceView;
 use super::texts::Channel;
+use super::trace_view::TraceView;
 use crate::error::Result;
 use crate::schema::{FieldType, STATUSES};
 

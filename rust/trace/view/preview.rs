@@ -3,7 +3,7 @@
 use super::super::json::{JsonWriter, preview};
 use super::super::node::Node;
 use super::fields::{SpanField, SpanValue};
-use super::places::TraceView;
+use super::trace_view::TraceView;
 use crate::error::Result;
 
 /// The displayed fields, with the values that filters compare.

@@ -12,7 +12,7 @@ use spanwise::otlp::fragment::{append_fragments, fragments_of};
 use spanwise::otlp::{self, TraceId, proto, wire};
 use spanwise::search::{Aggregation, CancellationToken, FacetPlan, FacetRequest, aggregate};
 use spanwise::storage::{Snapshot, SnapshotPart};
-use spanwise::trace::skeleton::write_skeleton;
+use spanwise::trace::trace_columns::write_skeleton;
 use spanwise::trace::tree::Forest;
 use spanwise::trace::values::{ValuePart, write_cut, write_value_page};
 use spanwise::trace::{Span, Trace, detail};

@@ -14,5 +14,5 @@ mod made;
 mod messages;
 mod row;
 mod size;
-mod skeleton;
+mod trace_columns;
 mod values;

@@ -17,7 +17,7 @@ use tree_order::TreeOrder;
 
 pub(super) use narrowed::Narrowing;
 pub(super) use same::{SameInTable, classes_of_trace};
-pub(super) use tree_order::{BlockPlaces, Ties};
+pub(super) use tree_order::{BlockOrdinals, Ties};
 
 /// In a trace with at most this many spans, targets are checked one by one, which needs no allocation.
 const SHORT_TRACE: usize = 64;

@@ -66,13 +66,13 @@ impl TreeOrder for TraceView<'_> {
 }
 
 /// The spans of a block of a table.
-pub(in crate::filter::spans) struct BlockPlaces<'b> {
+pub(in crate::filter::spans) struct BlockOrdinals<'b> {
     pub(in crate::filter::spans) block: &'b SpanBlock<'b>,
     /// The order of two times in the same microsecond.
     pub(in crate::filter::spans) ties: Ties,
 }
 
-impl TreeOrder for BlockPlaces<'_> {
+impl TreeOrder for BlockOrdinals<'_> {
     fn traces(&self) -> impl Iterator<Item = Range<usize>> {
         self.block.rows().map(|row| self.block.places_of(row))
     }

@@ -4,7 +4,7 @@ use super::numbers::{NumberTest, SpanNumbers};
 use crate::attribute_index::{AttributeIndex, MarkedAttribute};
 use crate::filter::axis::{Axis, OrderFrom, OrderScope};
 use crate::filter::leaf::Leaf;
-use crate::filter::spans::axes::{BlockPlaces, Narrowing, SameInTable, Ties, related};
+use crate::filter::spans::axes::{BlockOrdinals, Narrowing, SameInTable, Ties, related};
 use crate::filter::spans::evaluate::of_text;
 use crate::filter::spans::predicate::{AxisPredicate, SpanPredicate};
 use crate::filter::spans::truth::Truth;
@@ -117,7 +117,7 @@ impl<'t> SpanTableNode<'t> {
                 let marked = indexes.attributes.and_then(|attributes| test.marked(attributes));
                 marked.map_or(Self::Open, Self::Attribute)
             }
-            SpanPredicate::Contains(_, _) | SpanPredicate::Said(_) => Self::Open,
+            SpanPredicate::Contains(_, _) | SpanPredicate::HasText(_) => Self::Open,
         }
     }
 
@@ -259,7 +259,7 @@ impl<'t> AxisNode<'t> {
             (false, EvalMode::LowerBound) => Ties::DoNotCount,
             (false, EvalMode::UpperBound) => Ties::Count,
         };
-        related((self.axis, &narrowing, sought.is_any), &BlockPlaces { block, ties }, asked, &targets)
+        related((self.axis, &narrowing, sought.is_any), &BlockOrdinals { block, ties }, asked, &targets)
     }
 }
 

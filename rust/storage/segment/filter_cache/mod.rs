@@ -24,12 +24,12 @@ static OPENED: AtomicU64 = AtomicU64::new(0);
 
 /// The filter cache of one open segment.
 #[derive(Debug)]
-pub(crate) struct KeptRows {
+pub(crate) struct FilterCache {
     /// A number that is unique among all segments that this process opens.
     segment: u64,
 }
 
-impl KeptRows {
+impl FilterCache {
     /// Returns an empty cache for a segment that is just opened.
     pub(crate) fn new() -> Self {
         Self { segment: OPENED.fetch_add(1, Ordering::Relaxed) }
@@ -72,7 +72,7 @@ impl KeptRows {
     }
 }
 
-impl Drop for KeptRows {
+impl Drop for FilterCache {
     fn drop(&mut self) {
         KEPT.forget(self.segment);
     }

@@ -43,14 +43,14 @@ struct CacheState {
 /// The sets of one caller.
 #[derive(Debug, Default)]
 struct CallerSets {
-    sets: HashMap<FilterCacheKey, KeptSet>,
+    sets: HashMap<FilterCacheKey, CachedSet>,
     /// The keys by last use.
     by_use: BTreeMap<u64, FilterCacheKey>,
     bytes: u64,
 }
 
 #[derive(Debug)]
-struct KeptSet {
+struct CachedSet {
     rows: Arc<RowSet>,
     bytes: u64,
     last_use: u64,
@@ -148,7 +148,7 @@ impl CacheState {
         let last_use = self.uses;
         self.change(&Arc::from(caller), |kept| {
             kept.by_use.insert(last_use, key.clone());
-            kept.sets.insert(key, KeptSet { rows, bytes, last_use });
+            kept.sets.insert(key, CachedSet { rows, bytes, last_use });
             kept.bytes += bytes;
         });
     }
@@ -201,7 +201,7 @@ impl Drop for InProgress<'_> {
 
 /// Returns the memory of a set in bytes. Its key is stored twice.
 fn bytes_of((_, filter): &FilterCacheKey, rows: &RowSet) -> u64 {
-    (2 * size_of::<FilterCacheKey>() + size_of::<KeptSet>() + filter.len() + rows.bytes()) as u64
+    (2 * size_of::<FilterCacheKey>() + size_of::<CachedSet>() + filter.len() + rows.bytes()) as u64
 }
 
 #[cfg(test)]

@@ -65,7 +65,7 @@ impl Segment {
         missing.any(|kind| self.index_objects.may_be_opened(kind.name()))
     }
 
-    /// Like [`Segment::open_indexes`], while holding the lock of the segment's indexes.
+    /// Like [`Segment::open_indexes`], while lease the lock of the segment's indexes.
     ///
     /// # Errors
     /// The errors of [`Segment::open_indexes`].

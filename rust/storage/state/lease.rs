@@ -19,13 +19,13 @@ const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The results of the claim checks.
 #[derive(Debug)]
-pub(crate) struct Holding {
-    last: Mutex<LastLook>,
+pub(crate) struct Lease {
+    last: Mutex<LastPoll>,
     looked: Condvar,
 }
 
 #[derive(Debug)]
-struct LastLook {
+struct LastPoll {
     /// The start of the last check that confirmed the claim.
     held_at: Instant,
     /// The error of the failed checks since then.
@@ -34,15 +34,15 @@ struct LastLook {
     lost: Option<String>,
 }
 
-impl Default for Holding {
+impl Default for Lease {
     /// Returns the lease of a process that has just claimed the store.
     fn default() -> Self {
-        let last = LastLook { held_at: Instant::now(), error: None, lost: None };
+        let last = LastPoll { held_at: Instant::now(), error: None, lost: None };
         Self { last: Mutex::new(last), looked: Condvar::new() }
     }
 }
 
-impl Holding {
+impl Lease {
     /// Records that a check that started at `began` confirmed the claim.
     pub(crate) fn confirm(&self, began: Instant) {
         let mut last = self.last();
@@ -94,12 +94,12 @@ impl Holding {
         }
     }
 
-    fn last(&self) -> MutexGuard<'_, LastLook> {
+    fn last(&self) -> MutexGuard<'_, LastPoll> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl LastLook {
+impl LastPoll {
     fn unknown(&self) -> String {
         let why = self.error.as_deref().unwrap_or("the storage does not answer");
         let seconds = self.held_at.elapsed().as_secs();
@@ -111,10 +111,10 @@ impl LastLook {
 mod tests {
     use super::*;
 
-    fn looked_before(age: Duration) -> Holding {
-        let holding = Holding::default();
-        holding.confirm(Instant::now().checked_sub(age).expect("a machine that runs for some seconds"));
-        holding
+    fn looked_before(age: Duration) -> Lease {
+        let lease = Lease::default();
+        lease.confirm(Instant::now().checked_sub(age).expect("a machine that runs for some seconds"));
+        lease
     }
 
     #[test]
@@ -139,11 +139,11 @@ mod tests {
 
     #[test]
     fn what_is_lost_stays_lost() {
-        let holding = Holding::default();
-        holding.lose("found by `manifest/7`");
-        holding.lose("found later");
-        holding.confirm(Instant::now());
-        assert_eq!(holding.lost().as_deref(), Some("found by `manifest/7`"));
-        assert!(matches!(holding.expect(), Err(Error::Stopped(reason)) if reason == "found by `manifest/7`"));
+        let lease = Lease::default();
+        lease.lose("found by `manifest/7`");
+        lease.lose("found later");
+        lease.confirm(Instant::now());
+        assert_eq!(lease.lost().as_deref(), Some("found by `manifest/7`"));
+        assert!(matches!(lease.expect(), Err(Error::Stopped(reason)) if reason == "found by `manifest/7`"));
     }
 }

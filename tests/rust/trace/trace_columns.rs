@@ -7,7 +7,7 @@ use prost::Message as _;
 use serde_json::{Value as Json, json};
 use spanwise::otlp::proto::any_value::Value;
 use spanwise::otlp::{Origin, SpanId, WireSpan, proto};
-use spanwise::trace::skeleton::write_skeleton;
+use spanwise::trace::trace_columns::write_skeleton;
 use spanwise::trace::{Span, Trace, detail};
 
 use super::captures::Captures;

@@ -30,6 +30,7 @@ __all__ = [
     "Tail",
     "TailFeed",
     "TraceStore",
+    "ZstdDecoder",
     "__version__",
     "columns_read",
     "create_object",

@@ -115,7 +115,7 @@ def test_an_empty_file_verifies_no_token_until_it_has_keys(path: Path, caplog: p
     path.write_text('{"keys": []}', "utf-8")
     clock = Clock()
     verifying = file_verifier(path, clock)
-    assert "the JWKS file given by `jwks_file` contains no key, so it verifies no token" in caplog.text
+    assert "the JWKS file given by `jwks_file` contains no keys, so every token is rejected" in caplog.text
     assert not is_accepted(verifying, token("new"))
     path.write_text(jwks("new"), "utf-8")
     clock.now += 1

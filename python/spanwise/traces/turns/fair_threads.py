@@ -81,7 +81,8 @@ class FairThreads:
             number = self._queue.add(turn, task)
             task.future.add_done_callback(lambda _: self._forget(turn, number))
             if (begun := self._begin()) is not None:
-                self._executor.submit(self._work, begun)
+                # The executor keeps its arguments while a task runs, so the thread takes the task out of a list.
+                self._executor.submit(self._work, [begun])
         return task.future
 
     def close(self) -> None:
@@ -101,12 +102,14 @@ class FairThreads:
     def _begin(self) -> tuple[str, _Task] | None:
         return self._queue.begin(has_free=self._queue.running < self._threads, own=self._own)
 
-    def _work(self, begun: tuple[str, _Task] | None) -> None:
+    def _work(self, first: list[tuple[str, _Task]]) -> None:
         """Runs tasks in this thread until no waiting task may run."""
+        begun: tuple[str, _Task] | None = first.pop()
         while begun is not None:
             turn, task = begun
             since = time.perf_counter()
             task.run()
+            del task, begun  # an error of the task refers to this frame
             with self._lock:
                 self._queue.end(turn, time.perf_counter() - since)
                 begun = self._begin()

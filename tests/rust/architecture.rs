@@ -36,8 +36,8 @@ const LAYERS: [&str; 22] = [
     "binding",
 ];
 
-const MAX_LINES_PER_FILE: usize = 400;
-const MAX_FILES_PER_FOLDER: usize = 16;
+const MAX_LINES_PER_FILE: usize = 800;
+const MAX_FILES_PER_FOLDER: usize = 20;
 
 /// Returns the text of every source file of the engine, by its path below `rust/`.
 fn engine_sources() -> BTreeMap<PathBuf, String> {

@@ -137,8 +137,8 @@ def test_a_package_is_imported_by_one_module_only(package: str, module: str) -> 
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_a_file_has_at_most_400_lines(path: Path) -> None:
-    assert len(path.read_text("utf-8").splitlines()) <= 400
+def test_a_file_has_at_most_800_lines(path: Path) -> None:
+    assert len(path.read_text("utf-8").splitlines()) <= 800
 
 
 def test_every_folder_has_a_docstring() -> None:

@@ -66,5 +66,5 @@ def test_keys_without_authorization_cause_a_warning(tmp_path: Path) -> None:
     with RunningService(tmp_path / "data", JWT_VERIFICATION_KEY=key) as service:
         assert service.search().status_code == 200
         assert service.stop() == 0
-    warning = "authorization is off, and keys are given by `jwt_verification_key`: nobody is verified"
+    warning = "authorization is off although `jwt_verification_key` sets keys: tokens are not verified"
     assert warning in [event["message"] for event in service.events() if event["level"] == "warning"]

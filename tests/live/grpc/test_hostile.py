@@ -417,5 +417,5 @@ def test_a_call_that_is_rejected_unread_ends_its_connection(receive: Callable[..
                 client.call(b"", {"authorization": "Bearer nonsense"})
                 if client.is_closed:
                     break
-        client.wait_until_closed()
+            client.wait_until_closed()
         assert client.goaway in {NO_ERROR, None}

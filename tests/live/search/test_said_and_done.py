@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 START = 1_780_000_000_000_000_000
 MILLISECOND = 1_000_000
 PAGE = (ROOT / "docs" / "search.md").read_text("utf-8")
-(SECTION,) = [part for part in PAGE.split("\n## ") if part.startswith("What was said, and what was done")]
+(SECTION,) = [part for part in PAGE.split("\n## ") if part.startswith("Texts and spans")]
 QUESTIONS = dict(re.findall(r"\| ([^|`]+\?) \| `(\{.*\})` \|", SECTION))
 
 Span = dict[str, Any]
@@ -112,21 +112,21 @@ MADE: dict[str, list[Span]] = {
     ],
 }
 EXPECTED = {
-    'where did somebody write "refund me twice"?': {"said"},
+    'which user wrote "refund me twice"?': {"said"},
     'which failures say "timeout"?': {"timeout"},
     "which runs called the search tool five times or more?": {"five"},
     "which LLM calls took more than 4,000 tokens?": {"expensive"},
-    "where did a tool fail, and the model was called again?": {"retried"},
+    "where did a tool fail before another model call?": {"retried"},
     "which runs called the same tool with the same arguments, three times?": {"looping"},
-    "which refunds had no approval before?": {"unapproved"},
-    "where does a cascade of errors begin in a tool?": {"cascade"},
+    "which refunds came without an earlier approval?": {"unapproved"},
+    "where does a chain of errors begin in a tool?": {"cascade"},
     "which agent called this tool?": {"supported"},
     "which runs ended with no model call after their last tool?": {"said", "timeout", "cascade", "unanswered"},
-    "which spans still run?": {"running"},
+    "which spans are still running?": {"running"},
     "which runs called no tool?": {"no tool"},
-    "which calls were made with a temperature above 1?": {"hot"},
+    "which calls had a temperature above 1?": {"hot"},
     "which runs cost more than half a dollar?": {"costly"},
-    "which runs came from that host?": {"elsewhere"},
+    "which runs came from one host?": {"elsewhere"},
 }
 
 
@@ -237,6 +237,6 @@ def test_sessions_have_no_matches(service: RunningService) -> None:
 
 
 def test_an_export_asks_the_same_question(service: RunningService) -> None:
-    asked = {"filter": QUESTIONS["which spans still run?"], "format": "ndjson"}
+    asked = {"filter": QUESTIONS["which spans are still running?"], "format": "ndjson"}
     exported = service.http.get("/traces/export", params=asked).raise_for_status().text
     assert [json.loads(line)["trace_id"] for line in exported.splitlines()] == [trace_id("running")]

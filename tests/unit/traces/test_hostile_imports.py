@@ -70,7 +70,7 @@ def test_small_files_of_parquet_that_stand_for_gigabytes_are_an_error(tmp_path: 
 @pytest.mark.parametrize("columns_of", [columns, encoded])
 def test_damaged_parquet_ends_no_process(tmp_path: Path, columns_of: object) -> None:
     assert callable(columns_of)
-    whole = parquet(pa.table(columns_of()), compression="none", use_dictionary=True)
+    whole = parquet(pa.table(columns_of()), compression="none", compression_level=None, use_dictionary=True)
     files = {}
     for at in range(4, len(whole)):
         for byte in {0, 0x7F, 0x80, 0xFF, whole[at] ^ 1} - {whole[at]}:

@@ -150,7 +150,7 @@ def test_commands_take_both_kinds_of_folders(tmp_path: Path, command: str, make:
     for number, given in enumerate((folder, place)):
         done = run(COMMANDS[command](given, tmp_path / f"target {number}"))
         if command == "show":
-            assert "there is no trace" in done.output
+            assert "has no trace" in done.output
         else:
             assert done.exit_code == 0, done.output
     assert {path for path in listing(folder) if path.name == "manifest"} == before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -10,7 +11,7 @@ import pyarrow.parquet as pq
 from spanwise._engine import columns_read
 from spanwise.errors import DecodeError
 from spanwise.traces.bulk_import.expansion import ExpansionLimit
-from spanwise.traces.bulk_import.parquet_pages import page_headers
+from spanwise.traces.bulk_import.parquet_pages import ColumnChunk, column_chunks, page_headers
 from spanwise.traces.bulk_import.source import SCHEMA
 
 if TYPE_CHECKING:
@@ -49,14 +50,15 @@ def batches_of_parquet(path: Path, size: int, report: Callable[[int], None]) -> 
         if any(f"{metadata.schema.column(index).path}.".startswith(f"{name}.") for name in names)
     ]
     with pa.memory_map(str(path)) as mapped:
-        rows_at_once = _rows_at_once(metadata, leaves, memoryview(mapped.read_buffer()).cast("B"), size)
+        content = memoryview(mapped.read_buffer()).cast("B")
+        groups = [[group[index] for index in leaves if index < len(group)] for group in column_chunks(content)]
+        rows_at_once = _rows_at_once(metadata.num_rows, groups, content)
     # Rows keep sharing the values of a dictionary: a kilobyte can give the same megabyte to thousands of rows.
     shared = {
         metadata.schema.column(index).path
-        for index in leaves
-        for group in range(metadata.num_row_groups)
-        if metadata.schema.column(index).physical_type == "BYTE_ARRAY"
-        and metadata.row_group(group).column(index).has_dictionary_page
+        for group in groups
+        for index, chunk in zip(leaves, group, strict=False)
+        if chunk.has_dictionary_of_bytes
     }
     file: Any = pq.ParquetFile(path, memory_map=True, read_dictionary=sorted(shared), **limits)
     rows, read = max(metadata.num_rows, 1), 0
@@ -67,30 +69,22 @@ def batches_of_parquet(path: Path, size: int, report: Callable[[int], None]) -> 
         report(size * read // rows)
 
 
-def _rows_at_once(metadata: pq.FileMetaData, leaves: list[int], file: memoryview, size: int) -> int:
+def _rows_at_once(rows: int, groups: list[list[ColumnChunk]], file: memoryview) -> int:
     """Returns the number of rows to read at once.
 
     Raises:
         DecodeError: the pages of a column hold far more data than spans can have.
     """
     longest = 1
-    limit = ExpansionLimit(size)
-    for index in leaves:
-        column = ExpansionLimit(size)
-        for group in range(metadata.num_row_groups):
-            chunk = metadata.row_group(group).column(index)
-            begin = chunk.data_page_offset
-            if chunk.has_dictionary_page and 0 < chunk.dictionary_page_offset < begin:
-                begin = chunk.dictionary_page_offset
-            end = begin + chunk.total_compressed_size
-            if begin < 0 or not begin <= end <= len(file):
-                raise DecodeError("expected Parquet, found a column outside of the file")
-            for page in page_headers(file[begin:end]):
-                if page.size > _MAX_PAGE_BYTES:
-                    raise DecodeError(f"expected pages of up to {_MAX_PAGE_BYTES} bytes, found one of {page.size}")
-                limit.add(0, page.size, 0)
-                column.add(0, 0, page.values)
-                if page.shares_prefixes:
-                    longest = max(longest, page.size)
-    ExpansionLimit(size).add(0, 0, metadata.num_rows)
+    limit = ExpansionLimit(len(file))
+    for column in zip_longest(*groups):
+        own = ExpansionLimit(len(file))
+        for page in (page for chunk in column if chunk for page in page_headers(file[chunk.begin : chunk.end])):
+            if page.size > _MAX_PAGE_BYTES:
+                raise DecodeError(f"expected pages of up to {_MAX_PAGE_BYTES} bytes, found one of {page.size}")
+            limit.add(0, page.size, 0)
+            own.add(0, 0, page.values)
+            if page.shares_prefixes:
+                longest = max(longest, page.size)
+    ExpansionLimit(len(file)).add(0, 0, rows)
     return max(min(_BATCH_ROWS, _BATCH_BYTES // longest), 1)

@@ -1,8 +1,8 @@
-"""The page headers of a Parquet file, read without the pages.
+"""The column chunks and page headers of a Parquet file, read without the pages.
 
 A reader reserves the memory that a header declares, and a page of a few hundred bytes can declare gigabytes of values.
 The headers are therefore read first. They use Thrift's compact protocol (https://github.com/apache/parquet-format,
-`parquet.thrift`).
+`parquet.thrift`). PyArrow's own view of a column chunk ends the process if its statistics are damaged.
 """
 
 from __future__ import annotations
@@ -16,13 +16,30 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _MAX_VARINT_BYTES = 10
-_MAX_DEPTH = 8
+_MAX_DEPTH = 16
+_FOOTER_END_BYTES = 8
+_BYTE_ARRAY = 6
 _SHORT_LIST_END = 15
 _BOOLEANS = (1, 2)
 _BYTE, _INTEGERS, _DOUBLE, _BINARY, _LISTS, _STRUCT = 3, (4, 5, 6), 7, 8, (9, 10), 12
 _DELTA_BYTE_ARRAY = 7
 _ENCODING_OF_PAGE = {5: 2, 7: 2, 8: 4}
 """For each page header field that describes the page's content, the id of the encoding field in it."""
+
+
+@dataclass(frozen=True)
+class ColumnChunk:
+    """The place of a column chunk in its file.
+
+    Attributes:
+        begin: the offset of its first page.
+        end: the offset of its end.
+        has_dictionary_of_bytes: True if its values are byte arrays that pages may take from a dictionary.
+    """
+
+    begin: int
+    end: int
+    has_dictionary_of_bytes: bool
 
 
 @dataclass(frozen=True)
@@ -38,6 +55,41 @@ class PageHeader:
     size: int
     values: int
     shares_prefixes: bool
+
+
+def column_chunks(file: memoryview) -> list[list[ColumnChunk]]:
+    """Returns the column chunks of each row group, in the order of the leaf columns.
+
+    Raises:
+        DecodeError: the footer is malformed, or a chunk lies outside of the file.
+    """
+    end = len(file) - _FOOTER_END_BYTES
+    length = int.from_bytes(file[max(end, 0) : end + 4], "little")
+    if not 0 <= length <= end:
+        raise DecodeError("expected Parquet, found a footer outside of the file")
+    footer = _CompactReader(file[:end], end - length).struct(0)
+    groups = [_struct_of(group) for group in _list_of(footer.get(4))]
+    return [[_chunk_of(_struct_of(column), len(file)) for column in _list_of(group.get(1))] for group in groups]
+
+
+def _chunk_of(column: dict[int, object], file_size: int) -> ColumnChunk:
+    described = _struct_of(column.get(3))
+    size, begin, dictionary = described.get(7), described.get(9), described.get(11)
+    if not (isinstance(size, int) and isinstance(begin, int)):
+        raise DecodeError("expected Parquet, found a column without its place")
+    if isinstance(dictionary, int) and 0 < dictionary < begin:
+        begin = dictionary
+    if not 0 <= begin <= begin + size <= file_size:
+        raise DecodeError("expected Parquet, found a column outside of the file")
+    return ColumnChunk(begin, begin + size, dictionary is not None and described.get(1) == _BYTE_ARRAY)
+
+
+def _struct_of(value: object) -> dict[int, object]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list_of(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
 
 
 def page_headers(chunk: memoryview) -> Iterator[PageHeader]:
@@ -72,9 +124,9 @@ class _CompactReader:
         self.at = at
 
     def struct(self, depth: int) -> dict[int, object]:
-        """Returns the integers and structs of a struct by their field ids."""
+        """Returns the integers, structs and lists of a struct by their field ids."""
         if depth > _MAX_DEPTH:
-            raise DecodeError("expected Parquet, found a page header nested too deep")
+            raise DecodeError("expected Parquet, found metadata nested too deep")
         fields: dict[int, object] = {}
         field = 0
         while head := self._byte():
@@ -97,18 +149,18 @@ class _CompactReader:
         elif kind == _BINARY:
             self._skip(self._varint())
         elif kind in _LISTS:
-            self._list(depth)
+            return self._list(depth)
         else:
-            raise DecodeError(f"expected Parquet, found a page header with a field of type {kind}")
+            raise DecodeError(f"expected Parquet, found metadata with a field of type {kind}")
         return None
 
-    def _list(self, depth: int) -> None:
+    def _list(self, depth: int) -> list[object]:
         head = self._byte()
         length, kind = head >> 4, head & 0x0F
         if depth > _MAX_DEPTH:
-            raise DecodeError("expected Parquet, found a page header nested too deep")
-        for _ in range(self._varint() if length == _SHORT_LIST_END else length):
-            self._value(kind, depth + 1, in_list=True)
+            raise DecodeError("expected Parquet, found metadata nested too deep")
+        count = self._varint() if length == _SHORT_LIST_END else length
+        return [self._value(kind, depth + 1, in_list=True) for _ in range(count)]
 
     def _zigzag(self) -> int:
         number = self._varint()
@@ -125,9 +177,11 @@ class _CompactReader:
 
     def _byte(self) -> int:
         if self.at >= len(self._data):
-            raise DecodeError("expected Parquet, found a page header that is cut short")
+            raise DecodeError("expected Parquet, found metadata that is cut short")
         self.at += 1
         return self._data[self.at - 1]
 
     def _skip(self, length: int) -> None:
+        if length > len(self._data) - self.at:
+            raise DecodeError("expected Parquet, found metadata that is cut short")
         self.at += length

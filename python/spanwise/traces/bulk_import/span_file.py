@@ -87,7 +87,7 @@ class SpanFile:
 
         try:
             yield from self._read(report)
-        except (DecodeError, OSError, pa.ArrowException) as error:
+        except (DecodeError, OSError, UnicodeDecodeError, pa.ArrowException) as error:
             self._rejected.append(RejectedSpans(self.name, str(error)))
         report(self.size)
 

@@ -72,7 +72,7 @@ def test_the_greatest_number_holds(tmp_path: Path) -> None:
 def test_what_is_no_layout_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "layout").mkdir()
     (tmp_path / "layout" / "00000000000000000001.json").write_bytes(content)
-    with pytest.raises(StoreDamagedError, match="is no layout"):
+    with pytest.raises(StoreDamagedError, match="is not a layout"):
         open_layout(str(tmp_path), 1)
 
 

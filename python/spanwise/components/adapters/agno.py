@@ -206,8 +206,10 @@ class _AgentOrTeam(_AgnoComponent):
             raise BadRequestError(f"expected answers in agno's form: {error}") from error
         if needs_approval(state["output"]):
             await _apply_approval(paused, self.db)
-        waiting = [*(paused.tools or ()), *(each.tool_execution for each in paused.requirements or ())]
-        unanswered = sorted(set(unanswered_tools(call for call in waiting if call is not None)))
+        # agno 2 applies a decision to `tools` only, not to the same calls in `requirements`.
+        waiting = [*(each.tool_execution for each in paused.requirements or ()), *(paused.tools or ())]
+        calls = {call.tool_call_id: call for call in waiting if call is not None}
+        unanswered = sorted(set(unanswered_tools(calls.values())))
         if unanswered:
             raise BadRequestError(
                 f"the run waits for an answer to every tool call; without one: `{'`, `'.join(unanswered)}`"

@@ -202,7 +202,7 @@ fn as_threads_of<'t, T: Sync, R: Send>(
             let send = send.clone();
             scope.spawn(move |_| {
                 let result = catch_unwind(AssertUnwindSafe(|| work(item)));
-                // Who has left because of an error waits for no result.
+                // After an error the receiver is gone.
                 let _ = send.send((index, result));
             });
             1

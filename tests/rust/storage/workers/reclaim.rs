@@ -155,7 +155,7 @@ fn a_purge_reports_segments_it_cannot_read() {
     let options = Options { recover: true, ..Options::default() };
     let store = TraceStore::open(address(&folder), options).expect("a store");
     let purged = store.compact(true).expect_err("a segment that cannot be read");
-    assert!(purged.to_string().contains("nothing of it is purged"), "{purged}");
+    assert!(purged.to_string().contains("so they are not purged"), "{purged}");
 }
 
 /// Returns the names of the objects of a store.

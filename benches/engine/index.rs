@@ -9,8 +9,9 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use arrow_buffer::Buffer;
+use spanwise::bitmap::RowSet;
 use spanwise::filter::Filter;
-use spanwise::index::{Index, Projection, RowSet, build};
+use spanwise::index::columns::{Index, Projection, build};
 use spanwise::otlp::TraceId;
 use spanwise::trace::TraceRow;
 use spanwise::trace::row::to_batch;

@@ -10,7 +10,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use arrow_buffer::Buffer;
-use spanwise::text_index::{TextIndex, TextIndexBuilder};
+use spanwise::index::texts::{TextIndex, TextIndexBuilder};
 use spanwise::trace::view::Channel;
 use traces::Random;
 

@@ -54,8 +54,9 @@ pub use parse::{
 pub use planner::{INLINE_ROW_BUDGET, Indexes, RowVerdicts, SpanCounter, Verifier};
 pub use spans::{MAX_PATTERNS, SpanFilter};
 
+use crate::bitmap::RowSet;
 use crate::error::{FilterError, Result};
-use crate::index::{Index, Projection, RowSet};
+use crate::index::columns::{Index, Projection};
 use crate::schema::Field;
 use crate::trace::Trace;
 use columns::SpanSource;

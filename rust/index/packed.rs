@@ -2,9 +2,7 @@
 
 use arrow_buffer::{Buffer, ScalarBuffer};
 
-use super::bits::ones;
-use super::marks::{CodeSet, SelectionMask};
-use super::rows::RowBlock;
+use crate::bitmap::{CodeSet, RowBlock, SelectionMask, ones};
 
 /// A section of numbers of one width, read in place.
 pub(super) type FixedWidth<T> = ScalarBuffer<T>;

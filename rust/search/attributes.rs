@@ -12,10 +12,10 @@ use serde::Serialize;
 use super::cancellation::CancellationToken;
 use super::pool::in_rounds;
 use super::selection::{PARTS_PER_THREAD, Selection, select};
-use crate::attribute_index::{AttributeIndex, names_of};
 use crate::error::{Error, Result};
 use crate::filter::Filter;
-use crate::index::Projection;
+use crate::index::attributes::{AttributeIndex, names_of};
+use crate::index::columns::Projection;
 use crate::storage::Snapshot;
 use crate::trace::view::TraceView;
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::cancellation::CancellationToken;
 use super::pool::in_rounds;
 use super::selection::{PARTS_PER_THREAD, Selection};
+use crate::bitmap::RowSet;
 use crate::error::Result;
-use crate::index::RowSet;
-use crate::span_table::CostColumn;
+use crate::index::spans::CostColumn;
 use crate::storage::SnapshotPart;
 use crate::trace::cost::CostField;
 

@@ -9,9 +9,10 @@ use std::iter::Peekable;
 use super::cancellation::CancellationToken;
 use super::pool::threads;
 use super::selection::{Selection, candidates_of, look_at};
+use crate::bitmap::{LiveRows, RowSet};
 use crate::error::Result;
 use crate::filter::Filter;
-use crate::index::{LiveRows, Projection, RowSet};
+use crate::index::columns::Projection;
 use crate::storage::{ColumnMatch, Snapshot, SnapshotPart};
 
 /// Candidates per thread that are looked at in the first round, and in the largest one.

@@ -1,7 +1,7 @@
 //! Which page a search returns, and what a page is.
 
 use crate::error::{Error, Result};
-use crate::index::Projection;
+use crate::index::columns::Projection;
 use crate::schema::{FIELDS, Field, FieldType};
 use crate::trace::cost::{CostField, TraceNumber};
 use crate::trace::detail::Detail;

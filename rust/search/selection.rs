@@ -4,9 +4,10 @@ use std::cmp::Ordering;
 
 use super::cancellation::CancellationToken;
 use super::pool::{as_look_threads_come_free, as_threads_come_free, in_rounds, threads};
+use crate::bitmap::{LiveRows, RowSet};
 use crate::error::Result;
 use crate::filter::{Filter, INLINE_ROW_BUDGET};
-use crate::index::{LiveRows, Projection, RowSet};
+use crate::index::columns::Projection;
 use crate::storage::{ColumnMatch, PartColumns, Snapshot, SnapshotPart};
 
 /// The sort key of results: newest start first, then trace id ascending.

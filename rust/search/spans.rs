@@ -17,7 +17,7 @@ use super::pool::{fold_rounds, in_rounds, threads};
 use super::selection::{Selection, select};
 use crate::error::{Error, Result};
 use crate::filter::{Filter, OneSpanMatcher, SpanCounter, SpanFilter};
-use crate::index::Projection;
+use crate::index::columns::Projection;
 use crate::schema::Field;
 use crate::storage::{PartIndexes, Snapshot};
 use crate::trace::view::{TraceView, write_span_preview};

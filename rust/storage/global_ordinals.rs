@@ -12,7 +12,8 @@ use std::sync::{Arc, Weak};
 use rayon::prelude::*;
 
 use super::merged_texts::{common, merge, range_bounds};
-use crate::index::{Boundary, Index, Texts};
+use crate::index::Boundary;
+use crate::index::columns::{Index, Texts};
 
 /// For each session code, the first segment that has the session and its code there; `None` if no segment has it.
 pub type KnownSessions = Arc<[Option<(usize, u32)>]>;

@@ -4,7 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-use crate::index::{Boundary, Texts, sort_key};
+use crate::index::columns::Texts;
+use crate::index::{Boundary, sort_key};
 
 /// Splits the values of all segments into a few contiguous ranges for parallel merging. Returns the first
 /// code of every segment in each range, and the codes after the last range.

@@ -10,7 +10,7 @@ use std::sync::{Arc, Weak};
 use rayon::prelude::*;
 
 use super::merged_texts::{common, merge, range_bounds};
-use crate::index::{Index, Texts};
+use crate::index::columns::{Index, Texts};
 use crate::schema::Field;
 
 /// The codes of one segment whose values other segments also have.

@@ -143,7 +143,7 @@ mod tests {
     }
 
     /// Text indexes store folded tokens. A change of the folding needs a new index format
-    /// (`rust/text_index/mod.rs`).
+    /// (`rust/index/texts/mod.rs`).
     #[test]
     fn letters_fold_as_in_the_format_of_text_indexes() {
         let table: Vec<u8> =

@@ -3,7 +3,7 @@
 mod architecture;
 mod otlp;
 mod trace;
-mod text_index;
+mod index;
 mod filter;
 mod storage;
 mod bulk;

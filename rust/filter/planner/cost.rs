@@ -7,9 +7,10 @@
 use std::ops::Range;
 
 use super::plan_node::{CodeRanges, PlanNode};
+use crate::bitmap::RowSet;
 use crate::filter::intervals::IntervalSet;
 use crate::filter::text::TextMatcher;
-use crate::index::{Ids, RowSet, Texts};
+use crate::index::columns::{Ids, Texts};
 
 /// A result with fewer than one row in this many is a sorted list (sparse); otherwise it is a bitmap (dense).
 pub(super) const SPARSE_RATIO: usize = 256;

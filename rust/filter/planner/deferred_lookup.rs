@@ -9,9 +9,10 @@ use rayon::prelude::*;
 use super::cost::{self, INLINE_ROW_BUDGET};
 use super::plan_node::{PlanNode, union};
 use super::values::{codes, ids_that_match, write_hex};
+use crate::bitmap::RowSet;
 use crate::filter::intervals::IntervalSet;
 use crate::filter::text::TextMatcher;
-use crate::index::{Ids, Numbers, RowSet, Texts};
+use crate::index::columns::{Ids, Numbers, Texts};
 use crate::text::ID_DIGITS;
 
 /// A condition on one index whose lookup is deferred.

@@ -9,7 +9,7 @@ use super::flatten::flattened;
 use super::plan::Planner;
 use super::plan_node::{PlanNode, opposite};
 use super::resolve::{Operands, PartialPlan};
-use crate::index::RowSet;
+use crate::bitmap::RowSet;
 
 /// The resolved parts are evaluated before the remaining lookups if those cost over this many times as much.
 const SOONER: usize = 4;

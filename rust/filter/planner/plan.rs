@@ -15,8 +15,9 @@ use super::flatten::flattened;
 use super::plan_node::{CodeRanges, PlanNode, complement, opposite};
 use super::resolve::{ResolveContext, SpanRows, resolve};
 use super::text_rows::TextRows;
+use crate::bitmap::{Bits, LazyRowSet, RowList, RowSet, RowTest, fill};
 use crate::filter::predicate::Predicate;
-use crate::index::{Bits, Ids, Index, LazyRowSet, Numbers, RowList, RowSet, RowTest, Texts, fill};
+use crate::index::columns::{Ids, Index, Numbers, Texts};
 
 /// Returns the rows of `index` for which `predicate` is true; `None` if the search is cancelled first.
 /// `texts` decides conditions on texts, and `span_rows` is the bound for other conditions on spans.

@@ -5,8 +5,9 @@ use std::sync::{Arc, OnceLock};
 
 use arrow_buffer::ScalarBuffer;
 
+use crate::bitmap::{RowSet, fill, is_set};
 use crate::filter::intervals::IntervalSet;
-use crate::index::{Ids, Numbers, RowSet, Texts, fill, is_set};
+use crate::index::columns::{Ids, Numbers, Texts};
 
 /// A predicate in terms of one index.
 #[derive(Debug)]

@@ -14,7 +14,7 @@ use super::plan_node::{CodeRanges, PlanNode, union};
 use super::text_rows::TextRows;
 use crate::filter::intervals::IntervalSet;
 use crate::filter::predicate::Predicate;
-use crate::index::Index;
+use crate::index::columns::Index;
 use crate::schema::Field;
 
 /// Nanoseconds in a microsecond, the unit of instants in an index.

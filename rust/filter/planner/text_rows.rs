@@ -3,9 +3,9 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use crate::bitmap::RowSet;
 use crate::filter::spans::{SpanTest, TextKey};
-use crate::index::RowSet;
-use crate::text_index::{PatternRows, TextIndex};
+use crate::index::texts::{PatternRows, TextIndex};
 
 /// Caches lookups in the text index of a segment.
 #[derive(Debug, Default)]

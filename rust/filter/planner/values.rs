@@ -8,8 +8,10 @@ use fearless_simd::{Level, dispatch};
 use rayon::prelude::*;
 
 use super::plan_node::{CodeRanges, PlanNode, complement, union};
+use crate::bitmap::RowSet;
 use crate::filter::text::{ByteInterval, TextMatcher};
-use crate::index::{Boundary, Ids, RowSet, Texts};
+use crate::index::Boundary;
+use crate::index::columns::{Ids, Texts};
 use crate::otlp::TraceId;
 use crate::text::{ID_DIGITS, IdPiece, digit};
 

@@ -12,13 +12,14 @@ use super::plan::contains;
 use super::plan_node::PlanNode;
 use super::resolve::{ResolveContext, SpanRows, resolve};
 use super::text_rows::TextRows;
-use crate::attribute_index::AttributeIndex;
+use crate::bitmap::{Bitmap, RowBlock};
 use crate::error::{Error, Result};
 use crate::filter::predicate::Predicate;
 use crate::filter::spans::{SpanIndexes, SpanTest, TableTest, TernaryMask, Truth};
-use crate::index::{Index, RowBlock};
-use crate::span_table::{Bitmap, SpanTable};
-use crate::text_index::TextIndex;
+use crate::index::attributes::AttributeIndex;
+use crate::index::columns::Index;
+use crate::index::spans::SpanTable;
+use crate::index::texts::TextIndex;
 use crate::trace::Trace;
 use crate::trace::view::{StoredTrace, TraceView};
 

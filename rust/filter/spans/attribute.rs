@@ -7,12 +7,12 @@
 use std::borrow::Cow;
 
 use super::truth::Truth;
-use crate::attribute_index::{AttributeIndex, IS_FALSE, IS_OPEN, IS_TRUE, MarkedAttribute, StoredValue};
 use crate::filter::error::LocatedError;
 use crate::filter::expr::Condition;
 use crate::filter::expr::Operand;
 use crate::filter::json::{Json, excerpt};
 use crate::filter::leaf::{FieldShape, Leaf, bind_leaf, each_value};
+use crate::index::attributes::{AttributeIndex, IS_FALSE, IS_OPEN, IS_TRUE, MarkedAttribute, StoredValue};
 use crate::otlp::span_ref::ValueRef;
 use crate::schema::{FieldType, Operator};
 use crate::trace::view::AttributeScope;

@@ -8,9 +8,9 @@ use super::axes::{Narrowing, classes_of_trace, related};
 use super::content::Pattern;
 use super::predicate::{Relation, SpanPredicate, SpanTest};
 use super::truth::Truth;
+use crate::bitmap::Bitmap;
 use crate::error::Result;
 use crate::filter::leaf::Leaf;
-use crate::span_table::Bitmap;
 use crate::trace::view::{Channel, SpanField, SpanValue, TraceView};
 
 /// The truth values that a caller must distinguish.

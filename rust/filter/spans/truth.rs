@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::span_table::Bitmap;
+use crate::bitmap::Bitmap;
 
 /// The result of a condition, ordered so that `AND` is the minimum and `OR` the maximum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

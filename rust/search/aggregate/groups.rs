@@ -9,8 +9,8 @@ use std::collections::BinaryHeap;
 use super::parts::Part;
 use super::request::By;
 use super::texts::{CodeMap, PartCode, UsedTexts, merge, used_texts};
+use crate::bitmap::RowBlock;
 use crate::error::Result;
-use crate::index::RowBlock;
 use crate::schema::Field;
 use crate::search::cancellation::CancellationToken;
 

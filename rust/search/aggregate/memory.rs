@@ -8,9 +8,9 @@ use super::plan::{NumberField, Subset};
 use super::quantile::{GrowingBins, MAX_INTERVAL_BINS, MAX_PASS_BINS, Target};
 use super::request::Aggregation;
 use super::tally::NumberStats;
+use crate::index::spans::CostColumn;
 use crate::schema::Field;
 use crate::search::pool;
-use crate::span_table::CostColumn;
 
 /// The longest number that is printed, with its comma, twice: a buffer that grows doubles.
 const NUMBER_BYTES: usize = 2 * 26;

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use super::request::{Aggregation, TimeRange};
 use super::time_axis::TimeAxis;
+use crate::bitmap::{LiveRows, RowBlock, RowSet};
 use crate::error::Result;
 use crate::filter::Filter;
-use crate::index::{LiveRows, Projection, RowBlock, RowSet};
+use crate::index::columns::Projection;
+use crate::index::spans::SpanTable;
 use crate::search::cancellation::CancellationToken;
 use crate::search::costs::costs_of;
 use crate::search::selection::{Selection, select};
-use crate::span_table::SpanTable;
 use crate::storage::{PartColumns, Snapshot, SnapshotPart};
 use crate::trace::cost::{CostField, TraceNumber};
 

@@ -7,8 +7,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::parts::Part;
+use crate::bitmap::RowBlock;
 use crate::error::Result;
-use crate::index::RowBlock;
 use crate::schema::Field;
 use crate::search::cancellation::CancellationToken;
 use crate::search::pool::in_rounds;

@@ -6,7 +6,7 @@ use arrow_array::cast::AsArray as _;
 use arrow_array::types::Int32Type;
 use arrow_array::{Array as _, RecordBatch, StringArray};
 
-use crate::index::LiveRows;
+use crate::bitmap::LiveRows;
 use crate::schema::Field;
 
 /// The values of a field in the selected rows of the head.

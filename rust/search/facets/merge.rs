@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::head::HeadCounts;
 use super::segment::{Counted, SegmentCounts};
 use super::top::Top;
-use crate::index::Texts;
+use crate::index::columns::Texts;
 use crate::storage::{SharedCodes, SharedValues};
 
 /// The counts of one field.

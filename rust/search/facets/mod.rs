@@ -23,7 +23,7 @@ use super::pool::{in_rounds, threads};
 use super::selection::{PARTS_PER_THREAD, Selection, select};
 use crate::error::{Error, Result};
 use crate::filter::Filter;
-use crate::index::Projection;
+use crate::index::columns::Projection;
 use crate::schema::Field;
 use crate::storage::{SharedValues, Snapshot};
 pub(super) use front::FacetFront;

@@ -6,7 +6,8 @@
 use std::ops::Range;
 
 use super::tally::Tally;
-use crate::index::{Texts, count_common, is_set, set};
+use crate::bitmap::{count_common, is_set, set};
+use crate::index::columns::Texts;
 use crate::search::selection::Selection;
 
 /// If fewer than one row for this many values is selected, codes are sorted rather than counted in an array.
@@ -274,7 +275,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::index::{Index, Projection, build};
+    use crate::index::columns::{Index, Projection, build};
     use crate::otlp::TraceId;
     use crate::schema::Field;
     use crate::trace::TraceRow;

@@ -14,7 +14,7 @@ use super::wire::{
 };
 use super::{Found, Gather};
 use crate::error::Result;
-use crate::index::split_session_key;
+use crate::index::columns::split_session_key;
 use crate::search::page::{Page, PageRequest};
 use crate::search::sessions::print_sessions;
 

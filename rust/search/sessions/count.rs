@@ -5,8 +5,8 @@ use super::super::pool::in_rounds;
 use super::super::selection::{PARTS_PER_THREAD, Selection};
 use super::newest_rows::{NewestRows, Share};
 use super::numbers::SessionNumbers;
+use crate::bitmap::{fill, is_set, ones, set};
 use crate::error::Result;
-use crate::index::{fill, is_set, ones, set};
 
 /// Returns how many sessions have a selected row. Sessions that only one segment has are counted by its own codes; those of a
 /// segment all of whose sessions have one are not looked for.

@@ -10,7 +10,7 @@ use ahash::RandomState;
 
 use super::super::merge::PageRow;
 use super::super::selection::{Selection, SortKey};
-use crate::index::split_session_key;
+use crate::index::columns::split_session_key;
 
 /// A session with its selected rows.
 pub(super) struct Session<'s> {

@@ -25,7 +25,7 @@ use super::pool::in_rounds;
 use super::selection::select;
 use crate::error::{Error, Result};
 use crate::filter::Filter;
-use crate::index::{Projection, split_session_key};
+use crate::index::columns::{Projection, split_session_key};
 use crate::schema::Field;
 use crate::storage::Snapshot;
 use crate::time::write_instant;

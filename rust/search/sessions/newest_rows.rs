@@ -5,8 +5,8 @@ use std::ops::Range;
 use super::super::cancellation::CancellationToken;
 use super::super::pool::in_rounds;
 use super::super::selection::Selection;
+use crate::bitmap::{ones, set};
 use crate::error::Result;
-use crate::index::{ones, set};
 
 /// Sessions that are read at once; a multiple of the bits of a word.
 const SESSIONS_AT_ONCE: usize = 1 << 14;

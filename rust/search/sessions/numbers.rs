@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use super::super::selection::Selection;
+use crate::bitmap::{is_set, set};
 use crate::error::Result;
-use crate::index::{is_set, set};
 use crate::storage::{GlobalOrdinals, KnownSessions, Snapshot};
 
 /// For each selection, the number of every session code. Equal sessions have equal numbers.

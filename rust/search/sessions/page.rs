@@ -11,8 +11,9 @@ use super::super::selection::{PARTS_PER_THREAD, Selection};
 use super::count::count;
 use super::newest_rows::{NewestRows, Share};
 use super::numbers::SessionNumbers;
+use crate::bitmap::{RowSet, is_set, set};
 use crate::error::Result;
-use crate::index::{RowSet, is_set, set, split_session_key};
+use crate::index::columns::split_session_key;
 
 /// A page that ends in the first one of so many shares of all sessions is found by a walk.
 const WALKED_SHARE: usize = 16;

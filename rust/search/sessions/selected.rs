@@ -9,8 +9,8 @@ use super::few::{Session, sessions_of};
 use super::numbers::SessionNumbers;
 use super::page::{SessionRef, page};
 use super::traces::{SessionTrace, traces_of_key};
+use crate::bitmap::{ones, set};
 use crate::error::Result;
-use crate::index::{ones, set};
 use crate::storage::Snapshot;
 
 /// Up to so many selected rows are read one by one, about 0.1 µs each. Of ten million traces with numbered sessions, bitmaps take
@@ -32,7 +32,7 @@ enum Sessions<'s> {
 pub(in crate::search) struct FoundSession<'s> {
     /// When its newest selected trace starts, in microseconds since 1970.
     pub(in crate::search) start: i64,
-    /// What [`split_session_key`](crate::index::split_session_key) splits.
+    /// What [`split_session_key`](crate::index::columns::split_session_key) splits.
     pub(in crate::search) key: &'s [u8],
     rows: Rows<'s>,
 }

@@ -157,7 +157,7 @@ mod tests {
 
     use super::*;
     use crate::filter::Filter;
-    use crate::index::Projection;
+    use crate::index::columns::Projection;
     use crate::otlp::{TraceId, proto, wire};
     use crate::schema::Field;
     use crate::search::selection::select;

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::super::selection::Selection;
 use super::cost::max_lookups;
-use crate::index::LiveRows;
+use crate::bitmap::LiveRows;
 use crate::storage::ValueOrder;
 
 /// The selected rows of one part.

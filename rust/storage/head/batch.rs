@@ -11,10 +11,10 @@ use arrow_buffer::ScalarBuffer;
 use roaring::RoaringBitmap;
 
 use crate::error::Result;
-use crate::index::{CodedTexts, RowSessions, order_of};
+use crate::index::columns::{CodedTexts, RowSessions, order_of};
+use crate::index::spans::CostColumn;
 use crate::otlp::TraceId;
 use crate::schema::{FIELDS, Field};
-use crate::span_table::CostColumn;
 use crate::storage::global_ordinals::{GlobalOrdinals, KnownSessions};
 use crate::storage::segment::PartIndexes;
 use crate::trace::row::to_batch;

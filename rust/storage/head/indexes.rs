@@ -6,7 +6,8 @@ use std::sync::Arc;
 use arrow_buffer::Buffer;
 
 use crate::error::{Error, Result};
-use crate::index::{self, Index, Projection};
+use crate::index::columns;
+use crate::index::columns::{Index, Projection};
 use crate::storage::head::batch::{HeadBatch, HeadEntry};
 use crate::storage::options::Indexing;
 use crate::storage::segment::PartIndexes;
@@ -52,7 +53,7 @@ impl HeadBatch {
         let mut content = Vec::new();
         // The documents of the head have no stored location.
         let nowhere = vec![0; sizes.len()];
-        let built = index::build(self.batch(), [&nowhere, &nowhere, &sizes], SOURCE, &mut content);
+        let built = columns::build(self.batch(), [&nowhere, &nowhere, &sizes], SOURCE, &mut content);
         built.map_err(|error| failed(error.to_string()))?;
         let index = Index::open(Buffer::from_vec(content), SOURCE);
         index

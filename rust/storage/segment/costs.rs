@@ -9,7 +9,7 @@ use quick_cache::sync::Cache;
 
 use super::Segment;
 use crate::error::{Error, Result};
-use crate::span_table::CostColumn;
+use crate::index::spans::CostColumn;
 use crate::storage::options::IndexKind;
 use crate::trace::view::TraceView;
 

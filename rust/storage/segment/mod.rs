@@ -35,7 +35,7 @@ pub(crate) use self::rows::encode_rows;
 use self::rows::read_rows;
 use self::verify::{read_file, verify_content, verify_size};
 use crate::error::{Error, Result};
-use crate::index::{Index, Projection};
+use crate::index::columns::{Index, Projection};
 use crate::otlp::TraceId;
 use crate::schema::Field;
 use crate::storage::manifest::SegmentRecord;

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::Int32Type;
 
-use crate::index::{Boundary, Index, LiveRows, RowBlock, Texts};
+use crate::bitmap::{LiveRows, RowBlock};
+use crate::index::Boundary;
+use crate::index::columns::{Index, Texts};
+use crate::index::spans::CostColumn;
 use crate::schema::Field;
-use crate::span_table::CostColumn;
 use crate::storage::head::batch::HeadBatch;
 use crate::storage::snapshot::value_order::ValueOrder;
 use crate::trace::cost::TraceNumber;
@@ -313,7 +315,7 @@ impl PartColumns {
         }
     }
 
-    /// Returns the key of the session with this code, which [`split_session_key`](crate::index::split_session_key)
+    /// Returns the key of the session with this code, which [`split_session_key`](crate::index::columns::split_session_key)
     /// splits.
     pub fn session(&self, code: usize) -> &[u8] {
         match &self.source {

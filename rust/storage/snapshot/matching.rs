@@ -9,10 +9,10 @@ use roaring::RoaringBitmap;
 
 use super::part::{PartSource, RowKind, SnapshotPart};
 use super::read_ahead::ReadAhead;
+use crate::bitmap::{Bitmap, Bits, LiveRows, RowBlock, RowSet};
 use crate::error::{Error, Result};
 use crate::filter::{Filter, RowVerdicts, Verifier};
-use crate::index::{Bits, LiveRows, Projection, RowBlock, RowSet};
-use crate::span_table::Bitmap;
+use crate::index::columns::Projection;
 use crate::storage::segment::PartIndexes;
 
 /// The result of a filter on the columns.

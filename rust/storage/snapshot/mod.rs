@@ -17,7 +17,7 @@ pub use self::matching::ColumnMatch;
 pub(crate) use self::part::RowKind;
 pub use self::part::SnapshotPart;
 use crate::error::Result;
-use crate::index::Projection;
+use crate::index::columns::Projection;
 use crate::otlp::TraceId;
 use crate::schema::{FIELDS, Field};
 use crate::storage::global_ordinals::{GlobalOrdinals, PreviousOrdinals};

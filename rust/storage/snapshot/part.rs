@@ -7,12 +7,12 @@ use arrow_array::RecordBatch;
 use bytes::Bytes;
 use roaring::RoaringBitmap;
 
-use crate::attribute_index::AttributeIndex;
 use crate::error::Result;
-use crate::index::Projection;
+use crate::index::attributes::AttributeIndex;
+use crate::index::columns::Projection;
+use crate::index::spans::{CostColumn, SpanTable};
 use crate::otlp::TraceId;
 use crate::otlp::fragment::has_fragments;
-use crate::span_table::{CostColumn, SpanTable};
 use crate::storage::global_ordinals::{GlobalOrdinals, KnownSessions};
 use crate::storage::head::batch::HeadBatch;
 use crate::storage::options::{IndexKind, Indexing};

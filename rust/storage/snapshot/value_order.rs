@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use arrow_buffer::ScalarBuffer;
 
-use crate::index::RowSet;
+use crate::bitmap::RowSet;
 
 /// The rows of a part sorted by a number. Positions ascend with the numbers. Equal numbers are adjacent, with
 /// ascending rows.

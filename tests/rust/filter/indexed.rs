@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use serde_json::json;
 use spanwise::filter::{Filter, Indexes};
-use spanwise::index::{Index, Projection, build};
+use spanwise::index::columns::{Index, Projection, build};
 use spanwise::otlp::TraceId;
 use spanwise::schema::{Field, STATUSES};
 use spanwise::trace::TraceRow;

@@ -10,8 +10,8 @@ mod same;
 
 use std::ops::Range;
 
+use crate::bitmap::Bitmap;
 use crate::filter::axis::Axis;
-use crate::span_table::Bitmap;
 use narrowed::mark_narrowed;
 use tree_order::TreeOrder;
 

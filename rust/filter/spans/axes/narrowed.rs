@@ -8,8 +8,8 @@
 use std::ops::Range;
 
 use super::tree_order::{Ties, TreeOrder};
+use crate::bitmap::Bitmap;
 use crate::filter::axis::{Axis, OrderFrom, OrderScope};
-use crate::span_table::Bitmap;
 
 /// The options of an axis.
 #[derive(Debug, Clone, Default)]

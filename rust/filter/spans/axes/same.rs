@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
+use crate::bitmap::Bitmap;
 use crate::error::Result;
 use crate::filter::spans::table::SpanNumbers;
-use crate::span_table::{Bitmap, SpanBlock, SpanTable};
+use crate::index::spans::{SpanBlock, SpanTable};
 use crate::trace::view::{Derived, SpanColumn, SpanField, SpanValue, TraceView};
 
 /// The value of a field.

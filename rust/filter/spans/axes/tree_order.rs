@@ -3,7 +3,7 @@
 use std::iter;
 use std::ops::Range;
 
-use crate::span_table::SpanBlock;
+use crate::index::spans::SpanBlock;
 use crate::trace::view::TraceView;
 
 /// The order of two spans that start at the same time.

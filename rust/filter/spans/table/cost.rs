@@ -2,10 +2,10 @@
 
 use super::node::SpanIndexes;
 use super::rows::SpansTest;
+use crate::bitmap::RowBlock;
 use crate::filter::spans::predicate::SpanTest;
 use crate::filter::spans::truth::{TernaryMask, Truth};
-use crate::index::RowBlock;
-use crate::span_table::TableCalls;
+use crate::index::spans::TableCalls;
 
 /// A condition in terms of one table.
 #[derive(Debug)]

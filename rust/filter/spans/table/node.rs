@@ -1,15 +1,15 @@
 //! A predicate on spans in terms of one table, evaluated to bitmaps over a block.
 
 use super::numbers::{NumberTest, SpanNumbers};
-use crate::attribute_index::{AttributeIndex, MarkedAttribute};
+use crate::bitmap::{Bitmap, CodeSet};
 use crate::filter::axis::{Axis, OrderFrom, OrderScope};
 use crate::filter::leaf::Leaf;
 use crate::filter::spans::axes::{BlockOrdinals, Narrowing, SameInTable, Ties, related};
 use crate::filter::spans::evaluate::of_text;
 use crate::filter::spans::predicate::{AxisPredicate, SpanPredicate};
 use crate::filter::spans::truth::Truth;
-use crate::index::CodeSet;
-use crate::span_table::{Bitmap, SpanBlock, SpanTable};
+use crate::index::attributes::{AttributeIndex, MarkedAttribute};
+use crate::index::spans::{SpanBlock, SpanTable};
 use crate::trace::view::{Derived, SpanColumn, SpanField};
 
 /// Nanoseconds in a microsecond, the unit of instants in a table.

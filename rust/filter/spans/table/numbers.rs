@@ -1,8 +1,9 @@
 //! Numbers of spans in the span table of a segment.
 
+use crate::bitmap::Bitmap;
 use crate::filter::intervals::IntervalSet;
 use crate::filter::spans::truth::Truth;
-use crate::span_table::{Bitmap, SpanBlock};
+use crate::index::spans::SpanBlock;
 
 /// A number of spans: a column, or derived from other columns.
 #[derive(Debug, Clone, Copy)]

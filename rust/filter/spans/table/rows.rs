@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 use super::node::{EvalMode, SpanIndexes, SpanQuery, SpanTableNode};
-use crate::attribute_index::AttributeIndex;
+use crate::bitmap::{Bitmap, RowBlock};
 use crate::filter::spans::predicate::SpanTest;
 use crate::filter::spans::truth::{TernaryMask, Truth};
-use crate::index::RowBlock;
-use crate::span_table::{Bitmap, SpanBlock, SpanTable};
+use crate::index::attributes::AttributeIndex;
+use crate::index::spans::{SpanBlock, SpanTable};
 
 /// Maximum number of rows of a block, so that its bitmaps fit into the first-level cache.
 const BLOCK_ROWS: u32 = 4_096;

@@ -10,8 +10,8 @@ use super::super::plan::{Subset, subsets_of_calls};
 use super::super::request::Aggregation;
 use super::made::{CallReader, Models, PartCalls};
 use super::measure::CallSums;
+use crate::bitmap::{LiveRows, RowBlock};
 use crate::error::Result;
-use crate::index::{LiveRows, RowBlock};
 use crate::search::cancellation::CancellationToken;
 use crate::search::pool::{fold_rounds, threads};
 

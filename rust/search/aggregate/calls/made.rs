@@ -6,10 +6,10 @@ use ahash::HashMap;
 
 use super::super::parts::Part;
 use crate::error::{Error, Result};
+use crate::index::spans::SpanTable;
 use crate::search::cancellation::CancellationToken;
 use crate::search::pool::in_rounds;
 use crate::search::selection::PARTS_PER_THREAD;
-use crate::span_table::SpanTable;
 use crate::storage::SnapshotPart;
 use crate::trace::cost::{CallCost, SpanUsage, for_each_call, prices};
 use crate::trace::view::{SpanField, TraceView};
@@ -112,7 +112,7 @@ impl PartCalls {
 
 /// Finds the calls of single rows.
 pub(super) enum CallReader<'c> {
-    Table(Box<crate::span_table::TableCalls<'c>>, &'c [u32]),
+    Table(Box<crate::index::spans::TableCalls<'c>>, &'c [u32]),
     Read(&'c [(u32, u32, SpanUsage, CallCost)]),
 }
 

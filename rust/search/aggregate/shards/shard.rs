@@ -10,8 +10,8 @@ use super::wire::{
     AskedValues, Bounds, BucketCount, Counted, CountedModel, KeptValues, NumberRange, Refined, RefinedField,
     Shape, Sparse, Values, WireTally,
 };
+use crate::bitmap::LiveRows;
 use crate::error::Result;
-use crate::index::LiveRows;
 use crate::schema::Field;
 use crate::search::aggregate::calls::{CallGroups, KeptModels};
 use crate::search::aggregate::groups::{GroupedField, Groups};

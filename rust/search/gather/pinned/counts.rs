@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError};
 
 use super::PinnedSearch;
 use crate::error::Result;
-use crate::index::Projection;
+use crate::index::columns::Projection;
 use crate::schema::Field;
 use crate::search::aggregate::{
     AggregateShard, AnsweredAggregate, AskedAggregate, AskedValues, ValueCounts, Values,

@@ -11,10 +11,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use prost::Message as _;
 
 use super::wire::{Answer, Answered, Asked, Query, Question, decode, unexpected};
+use crate::bitmap::LiveRows;
 use crate::caller;
 use crate::error::{Error, Result};
 use crate::filter::{Filter, SpanFilter};
-use crate::index::{LiveRows, Projection};
+use crate::index::columns::Projection;
 use crate::schema::Field;
 use crate::search::aggregate::{AggregateShard, Aggregation, ValueCounts};
 use crate::search::cancellation::CancellationToken;

@@ -3,9 +3,10 @@
 use std::sync::{Arc, PoisonError};
 
 use super::{PinnedSearch, SpanCounts, size};
+use crate::bitmap::{LiveRows, RowSet};
 use crate::error::Result;
 use crate::filter::SpanFilter;
-use crate::index::{LiveRows, Projection, RowSet};
+use crate::index::columns::Projection;
 use crate::otlp::TraceId;
 use crate::search::cancellation::CancellationToken;
 use crate::search::gather::spans::PLACE_BYTES;

@@ -12,9 +12,9 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use self::tenant_lru_cache::{FilterCacheKey, TenantLruCache};
+use crate::bitmap::RowSet;
 use crate::error::Result;
 use crate::filter::Filter;
-use crate::index::RowSet;
 
 /// The memory limit of all cached sets of the process, in bytes.
 const MAX_BYTES: u64 = 64 << 20;

@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::bitmap::RowSet;
 use crate::error::{Error, Result};
-use crate::index::RowSet;
 
 /// The interval at which a waiting search checks for its cancellation.
 const WAIT: Duration = Duration::from_millis(20);

@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 use arrow_buffer::Buffer;
 
 use crate::error::{Error, Result};
-use crate::index::{self, Index, Projection};
+use crate::index::columns;
+use crate::index::columns::{Index, Projection};
 use crate::storage::manifest::{INDEXES, SegmentRecord};
 use crate::storage::options::Options;
 use crate::storage::platform::{no_follow, private, private_folder};
@@ -204,7 +205,7 @@ fn write_file(
 
 fn build(record: &SegmentRecord, rows: &SegmentRows, out: &mut dyn io::Write) -> io::Result<()> {
     let locations = rows.locations.each_ref().map(|column| column.values().as_ref());
-    index::build(&rows.batch, locations, &identity(record), out)
+    columns::build(&rows.batch, locations, &identity(record), out)
 }
 
 /// Returns the names in a folder; empty if the folder does not exist.

@@ -4,16 +4,16 @@
 use super::cache::{INDEX, IndexCache};
 use super::document_index::made_content;
 use super::read_documents;
-use crate::attribute_index::AttributeIndex;
 use crate::error::{Error, Result};
-use crate::span_table::SpanTable;
+use crate::index::attributes::AttributeIndex;
+use crate::index::spans::SpanTable;
+use crate::index::texts::TextIndex;
 use crate::storage::manifest::{FileRecord, SegmentRecord};
 use crate::storage::objects::Objects;
 use crate::storage::options::{IndexKind, Indexing};
 use crate::storage::segment::Segment;
 use crate::storage::segment::rows::read_rows;
 use crate::storage::segment::verify::verify_content;
-use crate::text_index::TextIndex;
 
 /// The result of a comparison.
 #[derive(Debug, Default)]

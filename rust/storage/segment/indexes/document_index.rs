@@ -10,12 +10,12 @@ use arrow_buffer::Buffer;
 
 use super::cache::{IndexCache, identity_of_documents};
 use super::{Builders, OpenIndexes};
-use crate::attribute_index::{AttributeIndex, AttributeIndexBuilder};
 use crate::error::{Error, Result};
-use crate::span_table::{SpanTable, SpanTableBuilder};
+use crate::index::attributes::{AttributeIndex, AttributeIndexBuilder};
+use crate::index::spans::{SpanTable, SpanTableBuilder};
+use crate::index::texts::{TextIndex, TextIndexBuilder};
 use crate::storage::manifest::SegmentRecord;
 use crate::storage::options::IndexKind;
-use crate::text_index::{TextIndex, TextIndexBuilder};
 
 /// An index that is built from the documents of a segment.
 pub(crate) trait DocumentIndex: Sized {

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use super::OpenIndexes;
 use super::document_index::DocumentIndex;
-use crate::attribute_index::AttributeIndex;
 use crate::error::{Error, Result};
 use crate::index::MergedRows;
-use crate::span_table::SpanTable;
+use crate::index::attributes::AttributeIndex;
+use crate::index::spans::SpanTable;
+use crate::index::texts::TextIndex;
 use crate::storage::options::{IndexKind, Indexing};
 use crate::storage::segment::Segment;
-use crate::text_index::TextIndex;
 
 impl Segment {
     /// Builds indexes that are missing for only a few rows, so that the indexes of all inputs can be merged.

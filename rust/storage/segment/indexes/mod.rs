@@ -19,14 +19,14 @@ use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwapOption;
 
-use crate::attribute_index::{AttributeIndex, AttributeIndexBuilder};
 use crate::error::Result;
 use crate::filter::Indexes;
-use crate::index::Index;
+use crate::index::attributes::{AttributeIndex, AttributeIndexBuilder};
+use crate::index::columns::Index;
+use crate::index::spans::{SpanTable, SpanTableBuilder};
+use crate::index::texts::{TextIndex, TextIndexBuilder};
 use crate::priority;
-use crate::span_table::{SpanTable, SpanTableBuilder};
 use crate::storage::options::{IndexKind, Indexing};
-use crate::text_index::{TextIndex, TextIndexBuilder};
 use crate::trace::Trace;
 use crate::trace::view::{Channel, TraceView};
 

@@ -14,8 +14,8 @@ mod stored;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use spanwise::bitmap::RowBlock;
 use spanwise::filter::Filter;
-use spanwise::index::RowBlock;
 use spanwise::otlp::TraceId;
 use spanwise::search::{self, CancellationToken, PageRequest, Sort};
 use spanwise::storage::{Snapshot, TraceStore};

@@ -14,10 +14,10 @@ use spanwise::trace::view::{Channel, StoredTrace, TextProbe, TraceView};
 
 use super::said::{event, said, speaking};
 use crate::filter::compiled;
+use crate::index::texts::oracle::{CHANNELS, searched};
 use crate::support::logs::{self, log};
 use crate::support::random::Random;
 use crate::support::spans::{request, span, with};
-use crate::text_index::oracle::{CHANNELS, searched};
 use crate::trace::captures::Captures;
 
 const KEYS: [&str; 4] = ["input", "output", "error", "text"];

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use spanwise::attribute_index::{AttributeIndexBuilder, MAX_KEYS};
+use spanwise::index::attributes::{AttributeIndexBuilder, MAX_KEYS};
+use spanwise::index::spans::SpanTableBuilder;
+use spanwise::index::texts::TextIndexBuilder;
 use spanwise::otlp::proto::{self, any_value::Value};
-use spanwise::span_table::SpanTableBuilder;
-use spanwise::text_index::TextIndexBuilder;
 use spanwise::trace::view::{Channel, TraceView};
 use spanwise::trace::{Span, Trace};
 

@@ -1,0 +1,3 @@
+//! The indexes of a segment.
+
+pub(crate) mod texts;

@@ -8,12 +8,12 @@ import click
 import msgspec
 from msgspec import Raw
 
+from spanwise.api.traces import Detail, GroupBy, SearchRequest
 from spanwise.cli.shared.arguments import folder_and_filter
 from spanwise.cli.shared.commands import Command
 from spanwise.cli.shared.flags import errors_as_lines, settings_of_store
 from spanwise.cli.shared.table import table
 from spanwise.cli.shared.words import counted
-from spanwise.models import Detail, GroupBy, SearchRequest
 from spanwise.traces.read_only import search_traces
 
 _RUNS = {

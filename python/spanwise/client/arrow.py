@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from spanwise.models import TracePreview
+    from spanwise.api.traces import TracePreview
 
 _TEXTS = (
     "status",

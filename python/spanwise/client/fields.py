@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Generic, Literal, TypeAlias, TypeVar
 
 from msgspec import Raw
 
-from spanwise.aggregate_models import Measure, Operation
+from spanwise.api.aggregates import Measure, Operation
 from spanwise.client.expressions import Expression, FilterLike, encoded, literal
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from spanwise.aggregate_models import Measure, Operation
+from spanwise.api.aggregates import Measure, Operation
 from spanwise.client.expressions import Expression
 from spanwise.client.fields import (
     AttributeField,

@@ -11,31 +11,30 @@ from urllib.parse import quote
 import msgspec
 from msgspec import Raw, Struct
 
-from spanwise.aggregate_models import AggregateRequest, AggregateResponse, By, TimeRange
-from spanwise.client.expressions import FilterLike, encoded, literal
-from spanwise.client.transport import Request
-from spanwise.models import (
+from spanwise.api.aggregates import AggregateRequest, AggregateResponse, By, TimeRange
+from spanwise.api.shared import Paginated, Total
+from spanwise.api.spans import SpanPage, SpanPreview, SpanSearchRequest
+from spanwise.api.traces import (
     Detail,
     DetailPage,
     GroupBy,
-    Paginated,
     PreviewPage,
     SearchRequest,
     SessionPage,
     Sort,
     SortKey,
-    Total,
     TraceDetail,
     TracePreview,
     TraceRow,
     TraceSessionStats,
 )
-from spanwise.span_models import SpanPage, SpanPreview, SpanSearchRequest
+from spanwise.client.expressions import FilterLike, encoded, literal
+from spanwise.client.transport import Request
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from spanwise.aggregate_models import Measure
+    from spanwise.api.aggregates import Measure
     from spanwise.client.fields import Instant
 
 Item = TypeVar("Item")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from spanwise import errors
+from spanwise.api.shared import ErrorBody
 from spanwise.errors import FilterError, ServiceError, SpanwiseError, UnreachableError
-from spanwise.models import ErrorBody
 
 if TYPE_CHECKING:
     import httpx

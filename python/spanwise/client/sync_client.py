@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, Self, TypeVar, overload
 
+from spanwise.api.traces import Detail
 from spanwise.client import arrow
 from spanwise.client.questions import Question, trace_request
 from spanwise.client.responses import decoded, unreachable
 from spanwise.client.transport import DEFAULT_TIMEOUT, Request, Target, httpx_module
 from spanwise.errors import PayloadTooLargeError
-from spanwise.models import Detail
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     import httpx
     import pyarrow as pa
 
-    from spanwise.aggregate_models import AggregateData, By, Measure, TimeRange
+    from spanwise.api.aggregates import AggregateData, By, Measure, TimeRange
+    from spanwise.api.spans import SpanPreview
+    from spanwise.api.traces import TraceDetail, TracePreview, TraceSessionStats
     from spanwise.client.expressions import FilterLike
     from spanwise.client.questions import Pages, SortName
-    from spanwise.models import TraceDetail, TracePreview, TraceSessionStats
-    from spanwise.span_models import SpanPreview
 
 Item = TypeVar("Item")
 Shape = TypeVar("Shape")

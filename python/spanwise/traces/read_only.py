@@ -6,14 +6,15 @@ import time
 from typing import TYPE_CHECKING
 
 from spanwise._engine import CancellationToken, Filter, TraceStore
+from spanwise.api.traces import PageRequest
 from spanwise.traces.admin import expect_store
 from spanwise.traces.engine_globals import set_engine_globals
-from spanwise.traces.search.page import PageRequest, search_page
+from spanwise.traces.search.page import search_page
 from spanwise.traces.shards import LocalShard, open_shards
 from spanwise.traces.store_options import layout_of
 
 if TYPE_CHECKING:
-    from spanwise.models import SearchRequest
+    from spanwise.api.traces import SearchRequest
     from spanwise.settings import Settings
     from spanwise.traces.store_protocol import Download, Store
 

@@ -10,30 +10,29 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec import Raw
 
 from spanwise._engine import Aggregation, Filter
+from spanwise.api.traces import GroupBy, PageRequest
 from spanwise.errors import NotFoundError, RecordDamagedError, StoreDamagedError
-from spanwise.models import GroupBy
 from spanwise.traces.search.aggregate import aggregate_body, compile_aggregation
 from spanwise.traces.search.attributes import attributes_body
 from spanwise.traces.search.facets import check_fields, facets_body
 from spanwise.traces.search.list_filter import session_list_filter, trace_list_filter
-from spanwise.traces.search.page import PageRequest, compile_filter, search_page
+from spanwise.traces.search.page import compile_filter, search_page
 from spanwise.traces.search.spans import compile_spans, spans_body
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
     from spanwise._engine import CancellationToken
-    from spanwise.aggregate_models import AggregateRequest
+    from spanwise.api.aggregates import AggregateRequest
+    from spanwise.api.facets import FacetsRequest
+    from spanwise.api.spans import SpanSearchRequest, ValueRange
+    from spanwise.api.traces import SearchRequest, SessionsQuery, TracesQuery
     from spanwise.fair_budget import FairBudget
-    from spanwise.models import SearchRequest, SessionsQuery, TracesQuery
-    from spanwise.span_models import SpanSearchRequest
     from spanwise.traces.download import Downloads
     from spanwise.traces.lazy_store import LazyStore
     from spanwise.traces.pools import Pool
-    from spanwise.traces.search.facets import FacetsRequest
     from spanwise.traces.search.pool import SearchPool
     from spanwise.traces.tail import TailConnection, Tails
-    from spanwise.traces.value_range import ValueRange
 
 Compiled = TypeVar("Compiled", Filter, Aggregation)
 _EVERYTHING = Raw(b"null")

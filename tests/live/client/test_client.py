@@ -13,10 +13,10 @@ import pytest
 import spanwise
 from spanwise import F, Filter, S, TraceStore, errors, time_range
 from spanwise._engine import trace_schema
+from spanwise.api.traces import TraceDetail
 from spanwise.client import arrow
 from spanwise.client.expressions import encoded
 from spanwise.client.questions import FULL_PAGE
-from spanwise.models import TraceDetail
 from support.clients.made_up_trace import MadeUpTrace
 from support.clients.otlp import captures
 from support.clients.tokens import claims, jwks_file, signing_key
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from spanwise import AsyncClient, Client
+    from spanwise.api.spans import TraceNode
     from spanwise.client.async_client import AsyncSearch
     from spanwise.client.expressions import FilterLike
     from spanwise.client.sync_client import Search
-    from spanwise.models import TraceNode
 
 FILTERS: dict[str, FilterLike] = {
     "all": None,

@@ -12,11 +12,10 @@ import schemathesis
 from hypothesis import HealthCheck, given, settings
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
-from spanwise.aggregate_models import AggregateResponse
+from spanwise.api.aggregates import AggregateResponse
+from spanwise.api.spans import SpanDetail, SpanPage, ValuePage
+from spanwise.api.traces import DetailPage, PreviewPage, SessionPage, SummaryPage, TraceDetail, TraceSkeleton
 from spanwise.http.routing.table import TABLE
-from spanwise.http.schemas.spans import SpanDetail, TraceSkeleton, ValuePage
-from spanwise.models import DetailPage, PreviewPage, SessionPage, SummaryPage, TraceDetail
-from spanwise.span_models import SpanPage
 from support.clients.otlp import captures
 from support.clients.tokens import as_admin, jwks_file
 from support.services.process import RunningService

@@ -15,7 +15,7 @@ import pytest
 from google.rpc.status_pb2 import Status
 
 from spanwise import errors
-from spanwise.filter_models import FilterSchema
+from spanwise.api.filters import FilterSchema
 from spanwise.http.routing.table import TABLE
 
 if TYPE_CHECKING:

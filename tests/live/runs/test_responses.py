@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
+from spanwise.api.components import Hosted, Model
+from spanwise.api.runs import AgentRun, Begun, Run, TeamRun, WorkflowRun
+from spanwise.api.service import Config
+from spanwise.api.sessions import SessionDetail, SessionList
 from spanwise.components import Kind
-from spanwise.http.schemas.runs import AgentRun, Begun, Hosted, Run, TeamRun, WorkflowRun
-from spanwise.http.schemas.service import Config, Model
-from spanwise.http.schemas.sessions import SessionDetail, SessionList
 from support.services.hosted import run
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import httpx
 import msgspec
 
-from spanwise.http.schemas.tail import TailDropped, TailEnd, TailGap, TailStarted, TailTrace
+from spanwise.api.tail import TailDropped, TailEnd, TailGap, TailStarted, TailTrace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,7 +12,7 @@ import pytest
 
 from spanwise import TraceStore
 from spanwise._engine import Aggregation, CancellationToken, Filter
-from spanwise.aggregate_models import AggregateRequest
+from spanwise.api.aggregates import AggregateRequest
 from spanwise.errors import PayloadTooLargeError, UnavailableError
 from spanwise.fair_budget import FairBudget
 from spanwise.traces.search.aggregate import aggregate_body, compile_aggregation

@@ -10,12 +10,12 @@ import pytest
 
 from spanwise import ConfigurationError, Filter, TraceStore
 from spanwise._engine import CancellationToken, filter_schema
+from spanwise.api.facets import FACET_FIELDS
 from spanwise.bench import results
 from spanwise.bench.data import row_segments
 from spanwise.bench.data.shape import Shape
 from spanwise.bench.plan import Effort, Plan
 from spanwise.errors import CancelledError, PayloadTooLargeError
-from spanwise.traces.search.facets import FACET_FIELDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,11 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from starlette.responses import Response
 
-from spanwise.http.requests.caller import owner_of
-from spanwise.http.requests.json import decode_json
-from spanwise.http.requests.query import decode_query
-from spanwise.http.responses.json import json_response
-from spanwise.http.schemas.approvals import (
+from spanwise.api.approvals import (
     Approval,
     ApprovalCount,
     ApprovalListQuery,
@@ -23,7 +19,11 @@ from spanwise.http.schemas.approvals import (
     ApprovalState,
     ApprovalUserQuery,
 )
-from spanwise.models import PaginationInfo
+from spanwise.api.shared import PaginationInfo
+from spanwise.http.requests.caller import owner_of
+from spanwise.http.requests.json import decode_json
+from spanwise.http.requests.query import decode_query
+from spanwise.http.responses.json import json_response
 from spanwise.runs.approvals import ApprovalPageQuery, Decision
 from spanwise.runs.identity import effective
 

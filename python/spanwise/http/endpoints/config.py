@@ -4,19 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from spanwise.api.components import HostedSummary, Model
+from spanwise.api.service import Config, DatabaseConfig, DatabasesConfig, DomainConfig, SettingValue
 from spanwise.components import Kind
 from spanwise.http.database_ids import SESSIONS_DATABASE_ID
 from spanwise.http.responses.components import describe_component
 from spanwise.http.responses.json import json_response
-from spanwise.http.schemas.service import (
-    Config,
-    DatabaseConfig,
-    DatabasesConfig,
-    DomainConfig,
-    HostedSummary,
-    Model,
-    SettingValue,
-)
 from spanwise.settings import TABLE
 
 if TYPE_CHECKING:

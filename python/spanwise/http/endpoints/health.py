@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 
+from spanwise.api.service import Health, HealthQuery
 from spanwise.errors import UnavailableError
 from spanwise.http.requests.query import decode_query
 from spanwise.http.responses.as_of import format_instant
 from spanwise.http.responses.json import json_response
-from spanwise.http.schemas.service import Health, HealthQuery
 
 if TYPE_CHECKING:
     from starlette.requests import Request

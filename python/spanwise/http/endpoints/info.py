@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import RedirectResponse
 
+from spanwise.api.service import Info, Overview, ToolServer
+from spanwise.api.shared import API_VERSION
 from spanwise.components import Kind
 from spanwise.http.media_types import HTML, JSON
 from spanwise.http.requests.accept import weight_of_media_type
 from spanwise.http.responses.json import json_response
-from spanwise.http.schemas.service import Info, Overview, ToolServer
-from spanwise.models import API_VERSION
 from spanwise.traces import __version__
 
 if TYPE_CHECKING:

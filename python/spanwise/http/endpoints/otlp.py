@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import Response
 
+from spanwise.api.shared import StoreQuery
 from spanwise.http.requests.query import decode_query
-from spanwise.models import StoreQuery
 
 if TYPE_CHECKING:
     from starlette.requests import Request

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from spanwise.api.runs import CancelForm, CancelQuery, ContinueForm, CreateForm, ResumeForm, RunListQuery, RunQuery
 from spanwise.components import Kind
 from spanwise.database import SessionRunQuery
 from spanwise.errors import NotFoundError, RunFailedError, UnavailableError
@@ -22,8 +23,6 @@ from spanwise.http.responses.event_stream import content_only, last_event_index
 from spanwise.http.responses.held import RunList, held
 from spanwise.http.responses.json import json_response
 from spanwise.http.responses.runs import describe_run
-from spanwise.http.schemas.run_forms import CancelForm, ContinueForm, CreateForm, ResumeForm
-from spanwise.http.schemas.runs import CancelQuery, RunListQuery, RunQuery
 from spanwise.runs import SessionAddress
 from spanwise.runs.launch import LaunchRequest
 
@@ -33,12 +32,12 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+    from spanwise.api.runs import RunForm
     from spanwise.database import Database, RunRecord, SessionKey
     from spanwise.fair_budget import Lease
     from spanwise.http.app_state import AppState
     from spanwise.http.responses.event_stream import StreamSlot
     from spanwise.http.routing.route import Handler
-    from spanwise.http.schemas.run_forms import RunForm
     from spanwise.runs import ActiveRun
 
 ANSWER_FIELDS = {Kind.AGENT: "tools", Kind.TEAM: "requirements", Kind.WORKFLOW: "step_requirements"}

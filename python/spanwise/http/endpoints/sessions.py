@@ -13,17 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from starlette.responses import Response
 
-from spanwise.components import Kind
-from spanwise.components.content import text_of
-from spanwise.database import SessionPageQuery, SessionRunQuery
-from spanwise.errors import BadRequestError, NotFoundError, ValidationError
-from spanwise.http.requests.caller import owner_of
-from spanwise.http.requests.json import decode_json
-from spanwise.http.requests.query import decode_query
-from spanwise.http.responses.held import RunList, held
-from spanwise.http.responses.json import json_response
-from spanwise.http.responses.runs import describe_run
-from spanwise.http.schemas.sessions import (
+from spanwise.api.sessions import (
     MAX_PREVIEW_LENGTH,
     ChatMessage,
     RunPreview,
@@ -40,7 +30,17 @@ from spanwise.http.schemas.sessions import (
     SessionsDeletionQuery,
     SessionUpdate,
 )
-from spanwise.models import PaginationInfo
+from spanwise.api.shared import PaginationInfo
+from spanwise.components import Kind
+from spanwise.components.content import text_of
+from spanwise.database import SessionPageQuery, SessionRunQuery
+from spanwise.errors import BadRequestError, NotFoundError, ValidationError
+from spanwise.http.requests.caller import owner_of
+from spanwise.http.requests.json import decode_json
+from spanwise.http.requests.query import decode_query
+from spanwise.http.responses.held import RunList, held
+from spanwise.http.responses.json import json_response
+from spanwise.http.responses.runs import describe_run
 from spanwise.runs import NewSession, SessionAddress, SessionChange
 from spanwise.runs.identity import effective
 from spanwise.runs.sessions.metrics import session_metrics

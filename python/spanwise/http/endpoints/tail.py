@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from spanwise.api.shared import StoreQuery
+from spanwise.api.tail import TailRequest
 from spanwise.auth.claims import ExpiredTokenError
 from spanwise.errors import UnauthenticatedError, UnavailableError
 from spanwise.http.authorization import AuditedRequest
@@ -20,8 +22,6 @@ from spanwise.http.requests.caller import owner_of
 from spanwise.http.requests.json import decode_json
 from spanwise.http.requests.query import decode_query
 from spanwise.http.responses.event_stream import EventStreamResponse
-from spanwise.http.schemas.tail import TailRequest
-from spanwise.models import StoreQuery
 from spanwise.runs.active_run import escape_line_ends
 
 if TYPE_CHECKING:

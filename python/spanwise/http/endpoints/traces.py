@@ -12,7 +12,21 @@ import msgspec
 from msgspec import UNSET, Raw
 from starlette.responses import Response, StreamingResponse
 
-from spanwise.aggregate_models import AggregateRequest
+from spanwise.api.aggregates import AggregateRequest
+from spanwise.api.attributes import AttributesQuery
+from spanwise.api.facets import FacetsRequest
+from spanwise.api.shared import StoreQuery
+from spanwise.api.spans import SpanSearchRequest, ValueRange
+from spanwise.api.traces import (
+    Deleted,
+    DeleteRequest,
+    ExportQuery,
+    SearchRequest,
+    SessionsQuery,
+    TraceDetailLevel,
+    TraceQuery,
+    TracesQuery,
+)
 from spanwise.errors import CancelledError, ValidationError
 from spanwise.http.media_types import JSON
 from spanwise.http.requests.caller import owner_of
@@ -20,22 +34,8 @@ from spanwise.http.requests.json import decode_json
 from spanwise.http.requests.query import decode_query
 from spanwise.http.responses.as_of import AS_OF_HEADER, format_instant
 from spanwise.http.responses.json import json_response
-from spanwise.http.schemas.spans import TraceDetailLevel, TraceQuery
-from spanwise.models import (
-    Deleted,
-    DeleteRequest,
-    ExportQuery,
-    SearchRequest,
-    SessionsQuery,
-    StoreQuery,
-    TracesQuery,
-)
-from spanwise.span_models import SpanSearchRequest
 from spanwise.traces import filter_schema
 from spanwise.traces.download import FORMATS
-from spanwise.traces.search.attributes import AttributesQuery
-from spanwise.traces.search.facets import FacetsRequest
-from spanwise.traces.value_range import ValueRange
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
+from spanwise.api.otlp import OtlpStatus
+from spanwise.api.shared import API_VERSION, WITHOUT_NUL, ErrorBody
 from spanwise.http.media_types import JSON, PROTOBUF
 from spanwise.http.openapi.factory_inputs import Node, add_inputs, describe_input
 from spanwise.http.openapi.operation import ResponseSpec
 from spanwise.http.requests.form import MEDIA_TYPES
-from spanwise.models import API_VERSION, WITHOUT_NUL, ErrorBody, OtlpStatus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET
 from starlette.responses import Response
 
+from spanwise.api.shared import ErrorBody
 from spanwise.errors import (
     MethodNotAllowedError,
     NotFoundError,
@@ -24,7 +25,6 @@ from spanwise.errors import (
 from spanwise.http.media_types import JSON, PROTOBUF
 from spanwise.http.requests.json import media_type
 from spanwise.http.responses.json import json_response
-from spanwise.models import ErrorBody
 from spanwise.traces import otlp_status
 
 if TYPE_CHECKING:

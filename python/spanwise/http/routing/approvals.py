@@ -5,11 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from spanwise.auth.scopes import Need
-from spanwise.http.endpoints import approvals
-from spanwise.http.openapi.operation import Operation
-from spanwise.http.routing.route import Route
-from spanwise.http.schemas.approvals import (
+from spanwise.api.approvals import (
     Approval,
     ApprovalCount,
     ApprovalList,
@@ -18,6 +14,10 @@ from spanwise.http.schemas.approvals import (
     ApprovalState,
     ApprovalUserQuery,
 )
+from spanwise.auth.scopes import Need
+from spanwise.http.endpoints import approvals
+from spanwise.http.openapi.operation import Operation
+from spanwise.http.routing.route import Route
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,27 +5,24 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from spanwise.auth.scopes import Need
-from spanwise.components import Kind
-from spanwise.http.endpoints import components, config, runs, sessions
-from spanwise.http.media_types import EVENT_STREAM
-from spanwise.http.openapi.operation import Operation, ResponseSpec
-from spanwise.http.routing.route import Route
-from spanwise.http.schemas.run_forms import CancelForm, ContinueForm, CreateForm, ResumeForm
-from spanwise.http.schemas.runs import (
+from spanwise.api.components import Hosted, Model
+from spanwise.api.runs import (
     AgentRun,
     Begun,
+    CancelForm,
     Cancelled,
     CancelQuery,
-    Hosted,
+    ContinueForm,
+    CreateForm,
+    ResumeForm,
     Run,
     RunListQuery,
     RunQuery,
     TeamRun,
     WorkflowRun,
 )
-from spanwise.http.schemas.service import Config, Model, SettingValue
-from spanwise.http.schemas.sessions import (
+from spanwise.api.service import Config, SettingValue
+from spanwise.api.sessions import (
     RunPreview,
     SessionCreation,
     SessionCreationQuery,
@@ -39,6 +36,12 @@ from spanwise.http.schemas.sessions import (
     SessionsDeletionQuery,
     SessionUpdate,
 )
+from spanwise.auth.scopes import Need
+from spanwise.components import Kind
+from spanwise.http.endpoints import components, config, runs, sessions
+from spanwise.http.media_types import EVENT_STREAM
+from spanwise.http.openapi.operation import Operation, ResponseSpec
+from spanwise.http.routing.route import Route
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

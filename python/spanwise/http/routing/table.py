@@ -2,9 +2,31 @@
 
 from __future__ import annotations
 
-from spanwise.aggregate_models import AggregateRequest, AggregateResponse
+from spanwise.api.aggregates import AggregateRequest, AggregateResponse
+from spanwise.api.attributes import AttributesQuery, AttributesResponse
+from spanwise.api.facets import FacetsRequest, FacetsResponse
+from spanwise.api.filters import FilterSchema
+from spanwise.api.otlp import ExportResponse, LogExportResponse, MetricExportResponse
+from spanwise.api.service import Health, HealthQuery, Info, Overview
+from spanwise.api.shared import StoreQuery
+from spanwise.api.spans import SpanDetail, SpanPage, SpanSearchRequest, ValuePage
+from spanwise.api.tail import TailDropped, TailEnd, TailGap, TailRequest, TailStarted, TailTrace
+from spanwise.api.traces import (
+    Deleted,
+    DeleteRequest,
+    DetailPage,
+    ExportQuery,
+    PreviewPage,
+    SearchRequest,
+    SessionPage,
+    SessionsQuery,
+    SummaryPage,
+    TraceDetail,
+    TraceQuery,
+    TraceSkeleton,
+    TracesQuery,
+)
 from spanwise.auth.scopes import Need
-from spanwise.filter_models import FilterSchema
 from spanwise.http.endpoints import docs, health, info, metrics, openapi, otlp, tail, traces
 from spanwise.http.media_types import EVENT_STREAM, HTML, PLAIN_TEXT
 from spanwise.http.openapi.operation import Operation, ResponseSpec
@@ -13,30 +35,7 @@ from spanwise.http.routing.approvals import approval_routes
 from spanwise.http.routing.hosted import hosted_routes
 from spanwise.http.routing.route import Handler, Route
 from spanwise.http.routing.ui import PAGE_ROUTE
-from spanwise.http.schemas.service import Health, HealthQuery, Info, Overview
-from spanwise.http.schemas.spans import SpanDetail, TraceQuery, TraceSkeleton, ValuePage
-from spanwise.http.schemas.tail import TailDropped, TailEnd, TailGap, TailRequest, TailStarted, TailTrace
-from spanwise.models import (
-    Deleted,
-    DeleteRequest,
-    DetailPage,
-    ExportQuery,
-    ExportResponse,
-    LogExportResponse,
-    MetricExportResponse,
-    PreviewPage,
-    SearchRequest,
-    SessionPage,
-    SessionsQuery,
-    StoreQuery,
-    SummaryPage,
-    TraceDetail,
-    TracesQuery,
-)
-from spanwise.span_models import SpanPage, SpanSearchRequest
 from spanwise.traces.download import FORMATS
-from spanwise.traces.search.attributes import AttributesQuery, AttributesResponse
-from spanwise.traces.search.facets import FacetsRequest, FacetsResponse
 
 _FILES = tuple(ResponseSpec(200, media_type=media_type) for media_type in FORMATS.values())
 _READ = Need.of("traces:read")

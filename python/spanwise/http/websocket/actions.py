@@ -10,28 +10,24 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.requests import HTTPConnection
 
+from spanwise.api.websocket import CancelMessage, ContinueMessage, ReconnectMessage, StartMessage
 from spanwise.auth.scopes import Need
 from spanwise.components import Kind
 from spanwise.errors import BadRequestError, NotFoundError, UnauthenticatedError
 from spanwise.factories.schema import check_input
 from spanwise.http.requests.form import OBJECT_FIELDS, reject_fields
 from spanwise.http.responses.event_stream import content_only
-from spanwise.http.websocket.protocol import (
-    CancelMessage,
-    ContinueMessage,
-    ReconnectMessage,
-    StartMessage,
-    convert_message,
-)
+from spanwise.http.websocket.protocol import convert_message
 from spanwise.runs.launch import LaunchRequest
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
 
+    from spanwise.api.websocket import ActionMessage
     from spanwise.auth.identity import Identity
     from spanwise.database import RunRecord
     from spanwise.fair_budget import Lease
-    from spanwise.http.websocket.protocol import ActionMessage, Message
+    from spanwise.http.websocket.protocol import Message
     from spanwise.http.websocket.session import Action, SocketSession
     from spanwise.runs import RunEvent
 

@@ -12,13 +12,13 @@ import msgspec
 from msgspec import Raw, Struct
 
 from spanwise._engine import Aggregation
-from spanwise.aggregate_models import AggregateMeta
+from spanwise.api.aggregates import AggregateMeta
 from spanwise.errors import PayloadTooLargeError
 from spanwise.traces.search.page import expect_object_or_null
 
 if TYPE_CHECKING:
     from spanwise._engine import CancellationToken
-    from spanwise.aggregate_models import AggregateRequest
+    from spanwise.api.aggregates import AggregateRequest
     from spanwise.fair_budget import Lease
     from spanwise.traces.store_protocol import Store
 

@@ -15,7 +15,7 @@ from spanwise._engine import Filter
 from spanwise.errors import FilterError, ValidationError
 
 if TYPE_CHECKING:
-    from spanwise.models import SessionsQuery, TracesQuery
+    from spanwise.api.traces import SessionsQuery, TracesQuery
 
 _EXACT = ("run_id", "session_id", "user_id", "agent_id", "team_id", "workflow_id", "status")
 _CONDITION_PATH = re.compile(r"\$\.conditions\[(\d+)\]")

@@ -9,71 +9,28 @@ from __future__ import annotations
 
 import logging
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from spanwise._engine import Filter
+from spanwise.api.shared import Paginated, PaginationInfo, Total
+from spanwise.api.traces import GroupBy
 from spanwise.errors import FilterError, ValidationError
-from spanwise.models import Detail, GroupBy, Paginated, PaginationInfo, Total
 from spanwise.strict_json import quote_hint
 
 if TYPE_CHECKING:
     from spanwise._engine import CancellationToken, Page
-    from spanwise.models import SearchRequest
+    from spanwise.api.traces import PageRequest
     from spanwise.traces.store_protocol import Store
 
 MAX_PAGE = 2**48
 """No store has a page beyond this one. Greater page numbers are clamped to it, because both find no trace."""
 
-NEWEST_FIRST = ("start_time", False)
-"""The default order of traces."""
-
-_LEVELS = {Detail.FULL: "full", Detail.SUMMARY: "preview"}
 _JSON_TYPES = {b"[": "array", b'"': "str", b"t": "bool", b"f": "bool"}
 _encoder = msgspec.json.Encoder()
 _log = logging.getLogger(__name__)
-
-
-class PageRequest(NamedTuple):
-    """The requested page of a search.
-
-    Attributes:
-        group_by: the kind of item on the page.
-        page: the page number, counting from 1.
-        limit: items per page.
-        detail: the detail level of each run: `full`, `summary` or `preview`; ignored for sessions.
-        sort: the key of a field, and True for ascending order; ignored for sessions.
-        total: the accuracy of the total; ignored for sessions.
-        matches: True to show which parts of each run match the filter; ignored for sessions.
-    """
-
-    group_by: GroupBy
-    page: int
-    limit: int
-    detail: str = "full"
-    sort: tuple[str, bool] = NEWEST_FIRST
-    total: Total = Total.EXACT
-    matches: bool = False
-
-    @classmethod
-    def of(cls, request: SearchRequest) -> PageRequest:
-        """Returns the page that the body of a search requests.
-
-        Raises:
-            ValidationError: `sort` or `matches` is used with sessions, or `total: at_least` without sorting traces by
-                newest first.
-        """
-        sort = NEWEST_FIRST if isinstance(request.sort, UnsetType) else (request.sort.key, request.sort.ascending)
-        if request.group_by is GroupBy.SESSION and not isinstance(request.sort, UnsetType):
-            raise ValidationError("`sort` is not supported with `group_by: session` - at `$.sort`")
-        if request.total is Total.AT_LEAST and (request.group_by is GroupBy.SESSION or sort != NEWEST_FIRST):
-            raise ValidationError("`total: at_least` requires sorting by newest first; use `exact` - at `$.total`")
-        if request.matches and request.group_by is GroupBy.SESSION:
-            raise ValidationError("`matches` is not supported with `group_by: session` - at `$.matches`")
-        detail = _LEVELS[request.detail]
-        return cls(request.group_by, request.page, request.limit, detail, sort, request.total, request.matches)
 
 
 def compile_filter(source: Raw) -> Filter:

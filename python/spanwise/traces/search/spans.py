@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spanwise._engine import SpanFilter
+from spanwise.api.shared import Total
 from spanwise.errors import FilterError
-from spanwise.models import Total
 from spanwise.traces.search.page import MAX_PAGE, compile_filter, encoded_page, expect_object_or_null, total_of
 
 if TYPE_CHECKING:
     from spanwise._engine import CancellationToken, Filter
-    from spanwise.span_models import SpanSearchRequest
+    from spanwise.api.spans import SpanSearchRequest
     from spanwise.traces.store_protocol import Store
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spanwise import Filter, TraceStore
+from spanwise.api.facets import FACET_FIELDS
 from spanwise.traces import Aggregation
-from spanwise.traces.search.facets import FACET_FIELDS
 from support.clients.otlp import captures
 from support.in_process.stores import EVERYTHING, open_sharded
 

@@ -1,4 +1,7 @@
-"""The shapes of requests and responses about sessions. See `docs/reference/api-sessions.md#sessions`."""
+"""Sessions of hosted components.
+
+Source: `docs/reference/api-sessions.md#sessions`.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,15 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from spanwise.models import WITHOUT_NUL, PaginationInfo, StoredText, Text, Time
+from spanwise.api.shared import WITHOUT_NUL, PaginationInfo, StoredText, Text, Time
 
 MAX_NAME_LENGTH = 160
 MAX_DELETED_SESSIONS = 1000
 """Sessions that one request deletes."""
 MAX_PREVIEW_LENGTH = 280
 """Characters of a preview, as clients of agno 3 expect."""
-
 KindName: TypeAlias = Literal["agent", "team", "workflow"]
-RunStatus: TypeAlias = Literal[
+RunStatusFilter: TypeAlias = Literal[
     "PENDING",
     "RUNNING",
     "PAUSED",
@@ -51,7 +53,7 @@ class SessionRunsQuery(SessionQuery, frozen=True, kw_only=True):
     """The query of the runs of a session."""
 
     status: Annotated[
-        list[RunStatus] | UnsetType,
+        list[RunStatusFilter] | UnsetType,
         Meta(description="Only runs with this status, in upper or lower case; repeated for one of several."),
     ] = UNSET
 

@@ -1,13 +1,19 @@
-"""The schemas of filter fields and of the matches of a filter.
+"""Filter fields, and the matches of a filter.
 
 Source: `docs/reference/filter.md#fields`, `docs/reference/api-search.md#matches`.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Raw, Struct
+
+FILTER_SCHEMA = {"anyOf": [{"type": "object"}, {"type": "null"}]}
+"""The JSON Schema of a filter expression that may be missing."""
+OptionalFilter: TypeAlias = Annotated[
+    Raw, Meta(description="A filter expression; null or `{}` matches everything.", extra_json_schema=FILTER_SCHEMA)
+]
 
 
 class FilterField(Struct, frozen=True):

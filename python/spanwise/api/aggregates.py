@@ -1,4 +1,4 @@
-"""The schemas of aggregations.
+"""Aggregations.
 
 Source: `docs/reference/api-counts.md#aggregate`.
 """
@@ -10,16 +10,15 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
+from spanwise.api.filters import FILTER_SCHEMA, OptionalFilter
+from spanwise.api.shared import TIME_SCHEMA
+
 MAX_BUCKETS = 1_000
 MAX_BY = 2
 MAX_MEASURES = 16
 MAX_CELLS = 10_000
 MAX_BINS = 1_000
 MAX_NAME_CHARS = 64
-
-_TIME = {"format": "date-time"}
-_FILTER = {"anyOf": [{"type": "object"}, {"type": "null"}]}
-
 
 Bound = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)] | Annotated[float, Meta(ge=0)]
 """A whole number, or a number of dollars."""
@@ -43,11 +42,13 @@ class TimeRange(Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"
 
     start: Annotated[
         str | UnsetType,
-        Meta(description="The start of the range; the earliest trace by default.", extra_json_schema=_TIME),
+        Meta(description="The start of the range; the earliest trace by default.", extra_json_schema=TIME_SCHEMA),
     ] = UNSET
     end: Annotated[
         str | UnsetType,
-        Meta(description="The end of the range, exclusive; the latest trace by default.", extra_json_schema=_TIME),
+        Meta(
+            description="The end of the range, exclusive; the latest trace by default.", extra_json_schema=TIME_SCHEMA
+        ),
     ] = UNSET
     buckets: Annotated[
         int, Meta(ge=1, le=MAX_BUCKETS, description="The maximum number of buckets; one more if the first is cut.")
@@ -84,17 +85,16 @@ class Measure(Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"co
     ] = UNSET
     condition: Annotated[
         Raw,
-        Meta(description="A filter expression: which traces of the group are measured.", extra_json_schema=_FILTER),
+        Meta(
+            description="A filter expression: which traces of the group are measured.", extra_json_schema=FILTER_SCHEMA
+        ),
     ] = field(default_factory=lambda: Raw(b"null"))
 
 
 class AggregateRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The body of an aggregation. Unknown members are ignored."""
 
-    filter: Annotated[
-        Raw,
-        Meta(description="A filter expression; null or `{}` matches everything.", extra_json_schema=_FILTER),
-    ] = field(default_factory=lambda: Raw(b"null"))
+    filter: OptionalFilter = field(default_factory=lambda: Raw(b"null"))
     time: Annotated[TimeRange | UnsetType, Meta(description="The range and its buckets; none by default.")] = UNSET
     by: Annotated[list[By], Meta(max_length=MAX_BY, description="The fields to group by.")] = field(
         default_factory=list
@@ -108,10 +108,12 @@ class TimeAxis(Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"s
     """The time buckets. Without bounds and traces there are no buckets, and only `starts` is present."""
 
     interval_ms: Annotated[int | UnsetType, Meta(description="The length of a bucket in milliseconds.")] = UNSET
-    start: Annotated[str | UnsetType, Meta(description="The start of the range.", extra_json_schema=_TIME)] = UNSET
-    end: Annotated[str | UnsetType, Meta(description="The end of the range, exclusive.", extra_json_schema=_TIME)] = (
+    start: Annotated[str | UnsetType, Meta(description="The start of the range.", extra_json_schema=TIME_SCHEMA)] = (
         UNSET
     )
+    end: Annotated[
+        str | UnsetType, Meta(description="The end of the range, exclusive.", extra_json_schema=TIME_SCHEMA)
+    ] = UNSET
     starts: Annotated[list[str], Meta(description="The start of each bucket, a multiple of the interval in UTC.")]
     first_cut: Annotated[bool | UnsetType, Meta(description="True if the range begins within the first bucket.")] = (
         UNSET

@@ -1,6 +1,6 @@
-"""The shapes of hosted components and their runs. Components of other frameworks may have further members.
+"""Runs of hosted components: their forms, queries and results. Components of other frameworks may add members.
 
-See `docs/reference/api-runs.md#run-results`.
+Source: `docs/reference/api-runs.md#run-routes`, `docs/reference/api-runs.md#run-results`.
 """
 
 from __future__ import annotations
@@ -9,39 +9,88 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from spanwise.models import StoredText, Text
+from spanwise.api.shared import Objects, StoredText, Text
 
-Objects: TypeAlias = list[dict[str, Any]]
+Id: TypeAlias = StoredText | None
+SessionId: TypeAlias = Annotated[
+    Id, Meta(description="The session; a new one if not given. The session in a verified token takes precedence.")
+]
+SessionIdOfRun: TypeAlias = Annotated[Id, Meta(description="The session that the run must belong to, if given.")]
+UserId: TypeAlias = Annotated[Id, Meta(description="The user. The `sub` of a verified token takes precedence.")]
+Stream: TypeAlias = Annotated[bool, Meta(description="Whether the response is a stream of server-sent events.")]
+Background: TypeAlias = Annotated[
+    bool,
+    Meta(description="Whether to respond with 202 at once. No run ends because its client leaves, streamed or not."),
+]
+FactoryInput: TypeAlias = Annotated[
+    str | None,
+    Meta(description="The input of a factory: a JSON object, as text. Agents and teams read it only for a new run."),
+]
+Answers: TypeAlias = Annotated[
+    str | None, Meta(description="The answers to the requirements of the paused run: a JSON array of objects, as text.")
+]
+StreamEvents: TypeAlias = Annotated[
+    bool,
+    Meta(description="If false, a stream has only content events and the last event of a run that does not complete."),
+]
+
+
+class RunForm(Struct, frozen=True, kw_only=True):
+    """The fields that the forms for starting and continuing a run share."""
+
+    stream: Stream = True
+    background: Background = False
+    session_id: SessionId = None
+    user_id: UserId = None
+    factory_input: FactoryInput = None
+    stream_events: StreamEvents = True
+
+
+class CreateForm(RunForm, frozen=True, kw_only=True):
+    """Starts a run."""
+
+    message: Annotated[str, Meta(description="The input of the component.")]
+    session_state: Annotated[
+        str | None, Meta(description="A JSON object, as text, that is merged into the state of the session.")
+    ] = None
+    dependencies: Annotated[
+        str | None, Meta(description="A JSON object, as text, that is passed to the component for this run.")
+    ] = None
+    metadata: Annotated[
+        str | None, Meta(description="A JSON object, as text, that is returned with the result of the run.")
+    ] = None
+
+
+class ContinueForm(RunForm, frozen=True, kw_only=True):
+    """Continues a paused run. Answers are read from `tools` for agents, `requirements` for teams, else the third."""
+
+    tools: Answers = None
+    requirements: Answers = None
+    step_requirements: Answers = None
+
+
+class CancelForm(Struct, frozen=True, kw_only=True):
+    """Cancels a run."""
+
+    session_id: SessionIdOfRun = None
+
+
+class ResumeForm(Struct, frozen=True, kw_only=True):
+    """Streams the events of a run again."""
+
+    last_event_index: Annotated[
+        str | None,
+        Meta(
+            description="The index of the last event that the client has. The header `Last-Event-ID` takes precedence."
+        ),
+    ] = None
+    session_id: SessionIdOfRun = None
+
+
 RunStatus: TypeAlias = Annotated[
     Literal["PENDING", "RUNNING", "COMPLETED", "PAUSED", "CANCELLED", "ERROR"],
     Meta(description="The state of the run."),
 ]
-
-
-class Hosted(Struct, frozen=True, kw_only=True):
-    """An agent, team or workflow, or a factory of one. Members that it does not have are left out."""
-
-    id: Annotated[str, Meta(description="Its id in URL paths.")]
-    name: Annotated[str, Meta(description="Its name, for people.")]
-    is_factory: Annotated[bool, Meta(description="True for a factory, which builds a component for every request.")]
-    is_component: Annotated[bool, Meta(description="Always false: it was not created through this API.")]
-    description: Annotated[str | None, Meta(description="What it does.")] = None
-    db_id: Annotated[str | None, Meta(description="The id of its database.")] = None
-    model: Annotated[dict[str, Any] | None, Meta(description="Its model.")] = None
-    mode: Annotated[str | None, Meta(description="How the team coordinates its members.")] = None
-    members: Annotated[Objects | None, Meta(description="The members of a team.")] = None
-    steps: Annotated[Objects | None, Meta(description="The steps of a workflow.")] = None
-    tools: Annotated[
-        dict[str, Any] | None, Meta(description="Its tools, and settings of how they are called. From agno.")
-    ] = None
-    sessions: Annotated[
-        dict[str, Any] | None, Meta(description="How it uses its sessions, where that is no default. From agno.")
-    ] = None
-    system_message: Annotated[
-        dict[str, Any] | None, Meta(description="Its instructions and other system messages. From agno.")
-    ] = None
-    input_schema: Annotated[dict[str, Any] | None, Meta(description="The JSON Schema of `factory_input`.")] = None
-    factory_input_schema: Annotated[dict[str, Any] | None, Meta(description="The same as `input_schema`.")] = None
 
 
 class Run(Struct, frozen=True, kw_only=True):

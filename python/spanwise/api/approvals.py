@@ -1,4 +1,7 @@
-"""The shapes of requests and responses about approvals. See `docs/reference/api-sessions.md#approvals`."""
+"""Approvals.
+
+Source: `docs/reference/api-sessions.md#approvals`.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,12 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from spanwise.http.schemas.sessions import IdText
-from spanwise.models import PaginationInfo, StoredText
+from spanwise.api.sessions import IdText
+from spanwise.api.shared import PaginationInfo, StoredText
 
 ApprovalType: TypeAlias = Literal["required", "audit"]
 ApprovalStatus: TypeAlias = Literal["pending", "approved", "rejected", "expired", "cancelled"]
 MAX_PAGE = 100
-
 _Condition: TypeAlias = Annotated[StoredText | UnsetType, Meta(description="Only approvals that have this value.")]
 
 

@@ -1,4 +1,4 @@
-"""The shapes of responses about the service.
+"""The service: health, overview, configuration and settings.
 
 Source: `docs/reference/api.md`.
 """
@@ -9,7 +9,8 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from spanwise.models import Object, Text
+from spanwise.api.components import HostedSummary
+from spanwise.api.shared import Object, Text
 
 
 class HealthQuery(Struct, frozen=True, kw_only=True):
@@ -87,27 +88,6 @@ class SettingValue(Struct, frozen=True, kw_only=True):
     value: Annotated[Any, Meta(description="Its value: a text, a number, a boolean, null, or an object of texts.")]
     default: Annotated[str, Meta(description="Its default, in words.")]
     description: Annotated[str, Meta(description="Its purpose.")]
-
-
-class Model(Struct, frozen=True, omit_defaults=True):
-    """A model of a hosted component."""
-
-    id: Annotated[str | None, Meta(description="The id of the model.")] = None
-    provider: Annotated[str | None, Meta(description="The provider of the model.")] = None
-
-
-class HostedSummary(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An agent, team or workflow, or a factory of one. Missing values are omitted."""
-
-    id: Annotated[str, Meta(description="Its id, as used in URL paths.")]
-    name: Annotated[str, Meta(description="Its display name.")]
-    description: Annotated[str | None, Meta(description="Its description.")] = None
-    db_id: Annotated[str | None, Meta(description="The id of its database, if any.")] = None
-    model: Annotated[Model | None, Meta(description="Its model.")] = None
-    mode: Annotated[str | None, Meta(description="The coordination mode of a team.")] = None
-    is_factory: Annotated[bool | None, Meta(description="For workflows: whether it is a factory.")] = None
-    factory_input_schema: Annotated[Object | None, Meta(description="For workflow factories: the input schema.")] = None
-    is_component: Annotated[bool | None, Meta(description="For workflows: always false.")] = None
 
 
 class DomainConfig(Struct, frozen=True):

@@ -5,7 +5,8 @@ import pytest
 from msgspec import Raw
 from msgspec.json import decode, encode
 
-from spanwise.models import GroupBy, Paginated, PaginationInfo, SearchRequest
+from spanwise.api.shared import Paginated, PaginationInfo
+from spanwise.api.traces import GroupBy, SearchRequest
 
 
 def test_an_empty_request_asks_for_the_first_twenty_runs() -> None:

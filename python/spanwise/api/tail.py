@@ -1,4 +1,4 @@
-"""The shapes of a tail: its request, and the data of its events.
+"""A tail: its request, and the data of its events.
 
 Source: `docs/reference/api-search.md#tail`.
 """
@@ -9,7 +9,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Raw, Struct, field
 
-from spanwise.models import TracePreview
+from spanwise.api.filters import OptionalFilter
+from spanwise.api.traces import TracePreview
 
 EndReason = Literal["token_expired", "unauthorized", "shutdown", "replaced", "failed"]
 
@@ -17,13 +18,7 @@ EndReason = Literal["token_expired", "unauthorized", "shutdown", "replaced", "fa
 class TailRequest(Struct, frozen=True):
     """The body of a tail. Unknown members are ignored."""
 
-    filter: Annotated[
-        Raw,
-        Meta(
-            description="A filter expression; null or `{}` matches everything.",
-            extra_json_schema={"anyOf": [{"type": "object"}, {"type": "null"}]},
-        ),
-    ] = field(default_factory=lambda: Raw(b"null"))
+    filter: OptionalFilter = field(default_factory=lambda: Raw(b"null"))
     detail: Annotated[Literal["summary"], Meta(description="How much of each trace is shown.")] = "summary"
 
 

@@ -1,19 +1,30 @@
-"""The schemas of requests and responses. A decoded request is fully validated.
+"""Traces and their sessions: searches, lists, single traces, exports and deletions.
 
-Source: `docs/reference/api.md`.
+Source: `docs/reference/api-search.md`.
 """
 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Any, Generic, Literal, TypeAlias, TypeVar
+from typing import Annotated, Literal, NamedTuple
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
-from spanwise.filter_models import Matches
+from spanwise.api.filters import Matches, OptionalFilter
+from spanwise.api.shared import TIME_SCHEMA, Duration, PageQuery, Paginated, Status, StoreQuery, Text, Time, Total
+from spanwise.api.spans import SpanColumns, TraceNode
+from spanwise.errors import ValidationError
 
-API_VERSION = "2.7.2"
-"""The version of the API that clients expect; not the version of Spanwise."""
+NEWEST_FIRST = ("start_time", False)
+"""The default order of traces."""
+MIN_VALUE_BYTES = 64
+"""No id, time or number is longer, so these values are never truncated."""
+MAX_POSITION = 2**53 - 1
+"""The greatest integer that every JSON parser represents exactly."""
+_STATUS_PATTERN = "^([oO][kK]|[eE][rR][rR][oO][rR])$"
+_COST = Meta(description="The cost of the model calls in US dollars, if known.")
+_COST_PARTIAL = Meta(description="The known part of the cost, if the cost of a model call is unknown.")
+_MATCHES = Meta(description="Of a search that asks for it: what made the filter match.")
 
 
 class GroupBy(StrEnum):
@@ -28,13 +39,6 @@ class Detail(StrEnum):
 
     FULL = "full"
     SUMMARY = "summary"
-
-
-class Total(StrEnum):
-    """How the total is counted."""
-
-    EXACT = "exact"
-    AT_LEAST = "at_least"
 
 
 class SortKey(StrEnum):
@@ -65,13 +69,7 @@ class Sort(Struct, frozen=True):
 class SearchRequest(Struct, frozen=True):
     """The body of a trace search. Unknown members are ignored."""
 
-    filter: Annotated[
-        Raw,
-        Meta(
-            description="A filter expression; null or `{}` matches everything.",
-            extra_json_schema={"anyOf": [{"type": "object"}, {"type": "null"}]},
-        ),
-    ] = field(default_factory=lambda: Raw(b"null"))
+    filter: OptionalFilter = field(default_factory=lambda: Raw(b"null"))
     group_by: Annotated[GroupBy, Meta(description="The type of the items in the response.")] = GroupBy.RUN
     page: Annotated[int, Meta(ge=1, description="Page number, from 1.")] = 1
     limit: Annotated[int, Meta(ge=1, le=100, description="Items per page.")] = 20
@@ -94,6 +92,49 @@ class SearchRequest(Struct, frozen=True):
     ] = False
 
 
+_LEVELS = {Detail.FULL: "full", Detail.SUMMARY: "preview"}
+
+
+class PageRequest(NamedTuple):
+    """The requested page of a search.
+
+    Attributes:
+        group_by: the kind of item on the page.
+        page: the page number, counting from 1.
+        limit: items per page.
+        detail: the detail level of each run: `full`, `summary` or `preview`; ignored for sessions.
+        sort: the key of a field, and True for ascending order; ignored for sessions.
+        total: the accuracy of the total; ignored for sessions.
+        matches: True to show which parts of each run match the filter; ignored for sessions.
+    """
+
+    group_by: GroupBy
+    page: int
+    limit: int
+    detail: str = "full"
+    sort: tuple[str, bool] = NEWEST_FIRST
+    total: Total = Total.EXACT
+    matches: bool = False
+
+    @classmethod
+    def of(cls, request: SearchRequest) -> PageRequest:
+        """Returns the page that the body of a search requests.
+
+        Raises:
+            ValidationError: `sort` or `matches` is used with sessions, or `total: at_least` without sorting traces by
+                newest first.
+        """
+        sort = NEWEST_FIRST if isinstance(request.sort, UnsetType) else (request.sort.key, request.sort.ascending)
+        if request.group_by is GroupBy.SESSION and not isinstance(request.sort, UnsetType):
+            raise ValidationError("`sort` is not supported with `group_by: session` - at `$.sort`")
+        if request.total is Total.AT_LEAST and (request.group_by is GroupBy.SESSION or sort != NEWEST_FIRST):
+            raise ValidationError("`total: at_least` requires sorting by newest first; use `exact` - at `$.total`")
+        if request.matches and request.group_by is GroupBy.SESSION:
+            raise ValidationError("`matches` is not supported with `group_by: session` - at `$.matches`")
+        detail = _LEVELS[request.detail]
+        return cls(request.group_by, request.page, request.limit, detail, sort, request.total, request.matches)
+
+
 class DeleteRequest(Struct, frozen=True):
     """The body of a deletion. Unknown members are ignored."""
 
@@ -113,19 +154,6 @@ class Deleted(Struct, frozen=True):
     deleted: Annotated[int, Meta(ge=0, description="The number of traces that were deleted, or would be.")]
 
 
-Text: TypeAlias = str | UnsetType
-# Some databases cannot store the NUL character.
-WITHOUT_NUL = r"^[^\x00]*$"
-StoredText: TypeAlias = Annotated[str, Meta(pattern=WITHOUT_NUL)]
-Items = TypeVar("Items")
-
-
-class StoreQuery(Struct, frozen=True, kw_only=True):
-    """The query parameter that selects a store. Unknown parameters are ignored."""
-
-    db_id: Annotated[Text, Meta(description="The id of the trace store; see `/config`.")] = UNSET
-
-
 class ExportQuery(StoreQuery, frozen=True, kw_only=True):
     """The query parameters of an export."""
 
@@ -136,17 +164,6 @@ class ExportQuery(StoreQuery, frozen=True, kw_only=True):
     ] = "parquet"
 
 
-class PageQuery(StoreQuery, frozen=True, kw_only=True):
-    """The query parameters of a page."""
-
-    page: Annotated[int, Meta(ge=1, description="Page number, from 1.")] = 1
-    limit: Annotated[int, Meta(ge=1, le=100, description="Items per page.")] = 20
-
-
-_TIME = {"format": "date-time"}
-_STATUS_PATTERN = "^([oO][kK]|[eE][rR][rR][oO][rR])$"
-
-
 class SessionsQuery(PageQuery, frozen=True, kw_only=True):
     """The query parameters of session statistics. All conditions must match."""
 
@@ -155,10 +172,10 @@ class SessionsQuery(PageQuery, frozen=True, kw_only=True):
     team_id: Annotated[Text, Meta(description="Traces of this team.")] = UNSET
     workflow_id: Annotated[Text, Meta(description="Traces of this workflow.")] = UNSET
     start_time: Annotated[
-        Text, Meta(description="Traces that start at this time or later; ISO 8601.", extra_json_schema=_TIME)
+        Text, Meta(description="Traces that start at this time or later; ISO 8601.", extra_json_schema=TIME_SCHEMA)
     ] = UNSET
     end_time: Annotated[
-        Text, Meta(description="Traces that start at this time or earlier; ISO 8601.", extra_json_schema=_TIME)
+        Text, Meta(description="Traces that start at this time or earlier; ISO 8601.", extra_json_schema=TIME_SCHEMA)
     ] = UNSET
 
 
@@ -171,17 +188,36 @@ class TracesQuery(SessionsQuery, frozen=True, kw_only=True):
         Text, Meta(description="`OK` or `ERROR`, in any case.", extra_json_schema={"pattern": _STATUS_PATTERN})
     ] = UNSET
     end_time: Annotated[
-        Text, Meta(description="Traces that end at this time or earlier; ISO 8601.", extra_json_schema=_TIME)
+        Text, Meta(description="Traces that end at this time or earlier; ISO 8601.", extra_json_schema=TIME_SCHEMA)
     ] = UNSET
 
 
-Time: TypeAlias = Annotated[str, Meta(extra_json_schema=_TIME)]
-Duration: TypeAlias = Annotated[str, Meta(description="`45ms` below one second, otherwise `1.23s`.")]
-Status: TypeAlias = Annotated[str, Meta(description="`OK` or `ERROR`.")]
-Object: TypeAlias = dict[str, Any]
-_COST = Meta(description="The cost of the model calls in US dollars, if known.")
-_COST_PARTIAL = Meta(description="The known part of the cost, if the cost of a model call is unknown.")
-_MATCHES = Meta(description="Of a search that asks for it: what made the filter match.")
+class TraceDetailLevel(StrEnum):
+    """How much of one trace is shown."""
+
+    FULL = "full"
+    SKELETON = "skeleton"
+
+
+class TraceQuery(StoreQuery, frozen=True, kw_only=True):
+    """The query parameters of a trace."""
+
+    detail: Annotated[
+        TraceDetailLevel | UnsetType,
+        Meta(description="How much of the trace is shown: its tree by default, or its spans in columns."),
+    ] = UNSET
+    span_id: Annotated[Text, Meta(description="Return only this span, without its children.")] = UNSET
+    max_bytes: Annotated[
+        Annotated[int, Meta(ge=MIN_VALUE_BYTES, le=MAX_POSITION)] | UnsetType,
+        Meta(description="The maximum bytes of UTF-8 per value; longer values are cut."),
+    ] = UNSET
+    path: Annotated[
+        Text, Meta(description="Return only this value of the span, as text; a JSON Pointer, as in `cut`.")
+    ] = UNSET
+    from_: Annotated[
+        Annotated[int, Meta(ge=0, le=MAX_POSITION)] | UnsetType,
+        Meta(description="Where in the text of the value to begin, in bytes of UTF-8."),
+    ] = field(default=UNSET, name="from")
 
 
 class TraceRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -232,64 +268,6 @@ class TraceSummary(TraceRow, frozen=True, kw_only=True, omit_defaults=True):
     input: Annotated[str | None, Meta(description="The input of the agent, team or workflow.")] = None
 
 
-class SpanEvent(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An event within a span. Missing members are omitted."""
-
-    name: Annotated[str, Meta(description="The name of the event.")]
-    time: Annotated[Time, Meta(description="When it happened.")]
-    attributes: Annotated[Object | UnsetType, Meta(description="Its attributes.")] = UNSET
-    dropped_attributes_count: Annotated[int | UnsetType, Meta(description="As sent.")] = UNSET
-
-
-class ExtraData(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Data of a span that is in no other member. Empty members are omitted."""
-
-    name: Annotated[str | UnsetType, Meta(description="The name that was sent, if another one is shown.")] = UNSET
-    attributes: Annotated[Object | UnsetType, Meta(description="Attributes that are not shown elsewhere.")] = UNSET
-    events: Annotated[list[SpanEvent] | UnsetType, Meta(description="The events of the span.")] = UNSET
-    links: Annotated[list[Object] | UnsetType, Meta(description="Spans that it is linked to.")] = UNSET
-    dropped_attributes_count: Annotated[int | UnsetType, Meta(description="As sent.")] = UNSET
-    dropped_events_count: Annotated[int | UnsetType, Meta(description="As sent.")] = UNSET
-    dropped_links_count: Annotated[int | UnsetType, Meta(description="As sent.")] = UNSET
-    status_code: Annotated[str | int | UnsetType, Meta(description="`OK` if it was declared, or an unknown code.")] = (
-        UNSET
-    )
-    status_message: Annotated[
-        str | UnsetType, Meta(description="Of a span that did not fail, or with a traceback.")
-    ] = UNSET
-    kind: Annotated[
-        str | int | UnsetType, Meta(description="`INTERNAL`, `SERVER`, `CLIENT`, `PRODUCER`, `CONSUMER`, or a number.")
-    ] = UNSET
-    parent_span_id: Annotated[str | UnsetType, Meta(description="Of a root that has a parent.")] = UNSET
-    trace_state: Annotated[str | UnsetType, Meta(description="As sent.")] = UNSET
-    flags: Annotated[int | UnsetType, Meta(description="As sent.")] = UNSET
-    resource: Annotated[Object | UnsetType, Meta(description="What sent it.")] = UNSET
-    scope: Annotated[Object | UnsetType, Meta(description="The instrumentation that made it.")] = UNSET
-    resource_of: Annotated[str | UnsetType, Meta(description="The span with the same resource.")] = UNSET
-    scope_of: Annotated[str | UnsetType, Meta(description="The span with the same scope.")] = UNSET
-
-
-class TraceNode(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A span with its child spans. Missing values are omitted."""
-
-    id: Annotated[str, Meta(description="Span identifier.")]
-    name: Annotated[str, Meta(description="Span name.")]
-    type: Annotated[str, Meta(description="The kind of span: `AGENT`, `TEAM`, `WORKFLOW`, `LLM`, `TOOL` and others.")]
-    duration: Duration
-    start_time: Annotated[Time, Meta(description="When the span started.")]
-    end_time: Annotated[Time, Meta(description="When the span ended.")]
-    status: Status
-    input: Annotated[str | None, Meta(description="The input of the span.")] = None
-    output: Annotated[str | None, Meta(description="The output of the span.")] = None
-    error: Annotated[str | None, Meta(description="The error message, if it failed.")] = None
-    spans: Annotated[list[TraceNode] | None, Meta(description="The child spans, by start time.")] = None
-    step_type: Annotated[str | None, Meta(description="The kind of workflow step.")] = None
-    metadata: Annotated[Object | None, Meta(description="Well-known attributes.")] = None
-    extra_data: Annotated[
-        ExtraData | None, Meta(description="All other attributes, events, links and the resource.")
-    ] = None
-
-
 class TraceDetail(TraceSummary, frozen=True, kw_only=True, omit_defaults=True):
     """A trace with its span tree. Missing values are omitted, except the tree."""
 
@@ -299,6 +277,12 @@ class TraceDetail(TraceSummary, frozen=True, kw_only=True, omit_defaults=True):
     cost_partial: Annotated[float | None, _COST_PARTIAL] = None
     tree: Annotated[list[TraceNode], Meta(description="The root spans, by start time.")]
     matches: Annotated[Matches | UnsetType, _MATCHES] = UNSET
+
+
+class TraceSkeleton(TracePreview, frozen=True, kw_only=True, omit_defaults=True):
+    """A trace with its spans in columns, without their texts. Missing values are omitted, except the spans."""
+
+    spans: SpanColumns
 
 
 class TraceSessionStats(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -312,28 +296,6 @@ class TraceSessionStats(Struct, frozen=True, kw_only=True, omit_defaults=True):
     total_traces: Annotated[int, Meta(description="Number of matching traces.")]
     first_trace_at: Annotated[Time, Meta(description="The earliest start time of a matching trace.")]
     last_trace_at: Annotated[Time, Meta(description="The latest start time of a matching trace.")]
-
-
-class PaginationInfo(Struct, frozen=True):
-    """Pagination metadata."""
-
-    page: Annotated[int, Meta(ge=0, description="The requested page, from 1.")]
-    limit: Annotated[int, Meta(ge=1, description="Items per page.")]
-    total_pages: Annotated[int, Meta(ge=0, description="The number of pages.")]
-    total_count: Annotated[int, Meta(ge=0, description="The number of items; exact, unless `total_is` says otherwise.")]
-    search_time_ms: Annotated[
-        float, Meta(ge=0, description="Time from compiling the filter to the finished page, in milliseconds.")
-    ]
-    total_is: Annotated[
-        Total | UnsetType, Meta(description="`at_least`: there may be more; only if the request allows it.")
-    ] = UNSET
-
-
-class Paginated(Struct, Generic[Items], frozen=True):
-    """A page of items. Items that the engine returns as JSON are passed through unchanged."""
-
-    data: Items
-    meta: PaginationInfo
 
 
 class SummaryPage(Paginated[list[TraceSummary]], frozen=True):
@@ -350,50 +312,3 @@ class DetailPage(Paginated[list[TraceDetail]], frozen=True):
 
 class SessionPage(Paginated[list[TraceSessionStats]], frozen=True):
     """A page of sessions."""
-
-
-class ErrorBody(Struct, frozen=True, omit_defaults=True):
-    """The body of every error response."""
-
-    detail: Annotated[str, Meta(description="The error message, with the location of the error if it has one.")]
-    error_code: Annotated[str, Meta(description="The type of the error, such as `VALIDATION_ERROR`.")]
-    request_id: Annotated[
-        str | UnsetType, Meta(description="Of a 500, the id of the request, under which the log has the cause.")
-    ] = UNSET
-
-
-class OtlpStatus(Struct, frozen=True):
-    """The body of an OTLP error response: a `google.rpc.Status`."""
-
-    code: Annotated[int, Meta(description="A gRPC status code.")]
-    message: Annotated[str, Meta(description="The error message.")]
-
-
-class ExportPartialSuccess(Struct, frozen=True, rename="camel"):
-    """The rejected part of an OTLP request."""
-
-    rejected_spans: Annotated[str, Meta(description="The number of rejected spans, as a string.")] = "0"
-    error_message: Annotated[str, Meta(description="Why the first of them was rejected.")] = ""
-
-
-class ExportResponse(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """The response to an OTLP request that was stored, at least in part."""
-
-    partial_success: ExportPartialSuccess | UnsetType = UNSET
-
-
-class LogExportPartialSuccess(Struct, frozen=True, rename="camel"):
-    """The rejected part of an OTLP request with log records."""
-
-    rejected_log_records: Annotated[str, Meta(description="The number of rejected log records, as a string.")] = "0"
-    error_message: Annotated[str, Meta(description="Why the first of them was rejected.")] = ""
-
-
-class LogExportResponse(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """The response to an OTLP request with log records."""
-
-    partial_success: LogExportPartialSuccess | UnsetType = UNSET
-
-
-class MetricExportResponse(Struct, frozen=True):
-    """The response to an OTLP request with metrics."""

@@ -71,7 +71,7 @@ class Filter:
         """Compiles a filter expression from JSON or a dict. `null` and `{}` match everything.
 
         Raises:
-            FilterError: the expression is invalid, or JSON cannot hold one of its values.
+            FilterError: the expression is invalid, or one of its values cannot be represented as JSON.
             TypeError: it has another type.
         """
 

@@ -13,7 +13,7 @@ from spanwise.settings import CONFIG_VARIABLE, load_settings
 
 
 @click.command(cls=Command)
-@click.option("--url", help="Address of the service; by default the one that the settings give.")
+@click.option("--url", help="Address of the service; by default, the address in the settings.")
 @click.option("--host", help="Address that the service listens on. [SPANWISE_HOST]")
 @click.option("--port", help="Port that the service listens on. [SPANWISE_PORT]")
 @click.option(
@@ -25,7 +25,7 @@ from spanwise.settings import CONFIG_VARIABLE, load_settings
 def command(url: str | None, host: str | None, port: str | None, config: Path | None) -> None:
     """Open the user interface of a running service in a browser.
 
-    Finds the service by the settings that `spanwise serve` reads. Prints the address, so that you can open it on
+    Finds the service through the settings that `spanwise serve` reads. Prints the address, so that you can open it on
     another machine if this one has no desktop.
     """
     given = {name: value for name, value in {"host": host, "port": port}.items() if value is not None}
@@ -33,4 +33,4 @@ def command(url: str | None, host: str | None, port: str | None, config: Path | 
     expect_page(page)
     click.echo(page)
     if not open_page(page):
-        click.echo("There is no browser to open it in: open this address where there is one.", err=True)
+        click.echo("No browser found on this machine: open this address in a browser elsewhere.", err=True)

@@ -105,7 +105,7 @@ def encoded(source: FilterLike) -> bytes:
     """Returns a filter as JSON. Bytes and text are passed on without validation.
 
     Raises:
-        TypeError: the type cannot be a filter, or JSON cannot hold a value in it.
+        TypeError: the type cannot be a filter, or a value in it cannot be represented as JSON.
     """
     match source:
         case None:

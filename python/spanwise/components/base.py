@@ -43,10 +43,10 @@ class Pause:
 
         Args:
             requirements: the questions to the caller, as JSON objects; a missing `id` is added.
-            state: a value that the component needs to resume, as JSON can hold it.
+            state: a value that the component needs to resume; it must be representable as JSON.
 
         Raises:
-            ValueError: there is no requirement, or JSON cannot hold a value.
+            ValueError: there is no requirement, or a value cannot be represented as JSON.
         """
         now = int(time.time())
         self.requirements = [{"id": uuid4().hex, "created_at": now, **each} for each in requirements]
@@ -104,7 +104,7 @@ class Outcome:
         """Returns the content as text.
 
         Raises:
-            ComponentError: JSON cannot hold the content.
+            ComponentError: the content cannot be represented as JSON.
         """
         return text_of(self.content)
 
@@ -114,9 +114,9 @@ class Members(TypedDict, total=False):
 
     Attributes:
         id: its id in URL paths.
-        name: its name, for people.
-        description: its purpose, for people.
-        model: the name of its model, for people and for its trace.
+        name: its display name.
+        description: its purpose, shown to users.
+        model: the name of its model, shown to users and recorded in its traces.
         db: its own database, passed to it as `call.db`.
         store_events: whether the results of its runs include their events.
     """

@@ -190,7 +190,7 @@ class Call:
             members: further members; members with the value None are omitted.
 
         Raises:
-            ComponentError: JSON cannot hold a member.
+            ComponentError: a member cannot be represented as JSON.
         """
         body: dict[str, Any] = {
             "created_at": int(time.time()),
@@ -209,7 +209,7 @@ class Call:
         """Emits a piece of the text of an agent or a team.
 
         Raises:
-            ComponentError: JSON cannot hold it.
+            ComponentError: it cannot be represented as JSON.
         """
         self.emit(component, "*Content", content=text, content_type="str")
 

@@ -13,7 +13,7 @@ def text_of(content: object) -> str | None:
     """Returns content as text: strings and None unchanged, everything else as JSON.
 
     Raises:
-        ComponentError: JSON cannot hold it.
+        ComponentError: it cannot be represented as JSON.
     """
     if content is None or isinstance(content, str):
         return content
@@ -24,7 +24,7 @@ def plain(content: object) -> Any:  # noqa: ANN401  # any JSON value
     """Returns content as plain values: text, numbers, lists and dicts.
 
     Raises:
-        ComponentError: JSON cannot hold it.
+        ComponentError: it cannot be represented as JSON.
     """
     return content if content is None or isinstance(content, str) else msgspec.json.decode(_json_text(content))
 

@@ -27,7 +27,7 @@ def result_of(component: Component, call: Call, outcome: Outcome, status: str) -
         status: the status of the run.
 
     Raises:
-        ComponentError: JSON cannot hold the content.
+        ComponentError: the content cannot be represented as JSON.
     """
     content = plain(outcome.content)
     is_workflow = component.kind is Kind.WORKFLOW

@@ -1,4 +1,4 @@
-"""The tables, which are the same in every database, and the conversion between records and rows."""
+"""The tables of the runs database, the same for SQLite and PostgreSQL, and conversions between records and rows."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Id(TypeDecorator[str]):
 
 
 class Blob(LargeBinary):
-    """Bytes as the driver returns them. SQLAlchemy would turn a number, which damage may produce, into zeros."""
+    """Bytes as the driver returns them. SQLAlchemy would turn a number, which a damaged row may contain, into zeros."""
 
     def result_processor(self, dialect: Dialect, coltype: object) -> None:
         """Returns no conversion."""
@@ -154,10 +154,10 @@ def session_of(row: Row[Any]) -> SessionRecord:
 
 
 def listed_session_of(row: Row[Any]) -> SessionRecord:
-    """Returns the session that a row holds, without its state. The state is parsed, but no objects are built.
+    """Returns the session in a row, without its state. The state is only checked for valid JSON.
 
     Raises:
-        RecordDamagedError: the row is not as it was stored.
+        RecordDamagedError: the row is damaged.
         ValueError: the state is neither an object nor null.
     """
     values = verified(sessions, row)
@@ -178,12 +178,12 @@ def run_of(row: Row[Any]) -> RunRecord:
 
 
 def raw_run_of(row: Row[Any]) -> RunRecord:
-    """Returns the run that a row holds, without decoding the members of its result. Members that are null are left out.
+    """Returns the run in a row, without decoding the members of its result. Members that are null are left out.
 
-    Decoding takes several times the memory.
+    Decoded members would take several times the memory.
 
     Raises:
-        RecordDamagedError: the row is not as it was stored.
+        RecordDamagedError: the row is damaged.
     """
     values = verified(runs, row)
     members: dict[str, msgspec.Raw] = msgspec.json.decode(values.pop("result"), type=dict[str, msgspec.Raw])
@@ -201,5 +201,5 @@ def _stored(name: str, value: object) -> object:
 
 
 def _members(values: Mapping[str, Any]) -> dict[str, Any]:
-    kept = {name: value for name, value in values.items() if name not in _INTERNAL}
-    return {name: msgspec.json.decode(value) if name in _JSON else value for name, value in kept.items()}
+    public = {name: value for name, value in values.items() if name not in _INTERNAL}
+    return {name: msgspec.json.decode(value) if name in _JSON else value for name, value in public.items()}

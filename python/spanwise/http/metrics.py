@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from spanwise.errors import SpanwiseError
 
 NO_ROUTE = ("other", "none")
-"""The method and path of requests without a route, so that clients cannot invent labels."""
+"""The method and path of requests without a route, so that clients cannot create labels."""
 
 
 class RequestMetrics:
@@ -22,7 +22,10 @@ class RequestMetrics:
             "spanwise_http_requests_total", "HTTP requests with a response.", "method", "route", "status"
         )
         self.seconds = Histogram(
-            "spanwise_http_request_duration_seconds", "From the headers to the response.", "method", "route"
+            "spanwise_http_request_duration_seconds",
+            "From the request headers to the response, in seconds.",
+            "method",
+            "route",
         )
         self.errors = Counter("spanwise_errors_total", "Requests that were rejected or failed.", "error_code")
 

@@ -176,7 +176,7 @@ class Executor:
 
 
 async def _execute_safely(component: Component, call: Call) -> Outcome:
-    """Executes a component, and checks that JSON can hold its outcome. Wraps errors that would stop the event loop.
+    """Executes a component and checks that its outcome is valid JSON. Wraps errors that would stop the event loop.
 
     Raises:
         Exception: the error of the component.
@@ -195,7 +195,7 @@ def _ignore_outcome(task: asyncio.Task[Outcome]) -> None:
 
 
 def _storable(state: dict[str, Any]) -> dict[str, Any]:
-    """Returns a session's state as plain values; empty if JSON cannot hold it."""
+    """Returns a session's state as plain values; empty if it cannot be represented as JSON."""
     try:
         found: dict[str, Any] = plain(dict(state))
     except ComponentError:

@@ -32,10 +32,11 @@ pub(super) const TEXT_TEST_COST: usize = 4 * PROBE_COST;
 pub(super) const ID_TEST_COST: usize = PROBE_COST;
 /// The cost of testing the number of a row.
 pub(super) const NUMBER_TEST_COST: usize = 2 * PROBE_COST;
-/// The number of bytes of texts that are searched in the time of one word: without folding, and with folding.
+/// The number of text bytes that are searched in the time it takes to combine one bitmap word, without and with
+/// case folding.
 const SEARCHED_BYTES: usize = 32;
 const FOLDED_BYTES: usize = 4;
-/// The number of ids that are compared with a piece of their digits in the time of one word.
+/// The number of ids whose digits are compared in the time it takes to combine one bitmap word.
 const COMPARED_IDS: usize = 2;
 
 /// The number of rows that are tested in about the time it takes to wake another thread.
@@ -130,7 +131,7 @@ fn lies_in_index(node: &PlanNode) -> bool {
     }
 }
 
-/// Returns the range of a node that is a single or an empty range.
+/// Returns the range of `node` if it is a single range or an empty one.
 pub(super) fn as_range(node: &PlanNode) -> Option<Range<u32>> {
     match node {
         PlanNode::Ranges(ranges) => match ranges.as_slice() {
@@ -271,19 +272,19 @@ pub(super) fn cost(node: &PlanNode, count: u32) -> usize {
     }
 }
 
-/// Returns the cost of scanning a column for each interval. Setting the bits of a fifth of the rows takes as
-/// long, or of a third of the rows if a hundred segments are read.
+/// Returns the cost of scanning a column once for each interval. One scan takes as long as setting the bits of
+/// a fifth of the rows, or of a third of the rows if a hundred segments are read.
 pub(super) fn cost_of_scans(intervals: &IntervalSet<i64>, rows: usize) -> usize {
     intervals.iter().count() * (2 * rows / 3)
 }
 
-/// Returns the cost of adding this many rows, or of removing the other rows if they are the minority.
+/// Returns the cost of adding `changed` rows, or of removing the other rows if these are fewer.
 pub(super) fn cost_of_rows(changed: usize, rows: usize) -> usize {
     ROW_COST * changed.min(rows.saturating_sub(changed))
 }
 
-/// Returns the cost of adding the rows of some codes, or of removing the rows of the other codes if they are
-/// the minority.
+/// Returns the cost of adding the rows of `codes`, or of removing the rows of the other codes if these are
+/// fewer.
 fn cost_of_codes(texts: &Texts, codes: &CodeRanges, rows: usize) -> usize {
     let is_majority = codes.rows > rows / 2;
     let frequent = texts.frequent(&(0..texts.distinct() + 1));

@@ -1,4 +1,4 @@
-//! Quarantined objects as callers see them.
+//! The public description of quarantined objects.
 
 use std::collections::BTreeSet;
 
@@ -33,8 +33,8 @@ impl QuarantinedSegment {
     }
 }
 
-/// Damaged objects of the write-ahead log. Searches do not return the lost requests. The objects are not
-/// deleted.
+/// Damaged objects of the write-ahead log. Searches do not return the spans of the lost requests. The objects
+/// are not deleted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct QuarantinedWal {
     /// The path of the object in the store.
@@ -44,7 +44,7 @@ pub struct QuarantinedWal {
     pub last_object: Option<String>,
     /// The number of lost requests, if known.
     pub lost_requests: Option<u64>,
-    /// The number of traces with spans in the lost requests, as far as they are readable.
+    /// The number of traces with spans in the lost requests, as far as the requests can be read.
     pub traces: u64,
     /// The ids of the first of these traces, at most 100.
     pub trace_ids: Vec<String>,

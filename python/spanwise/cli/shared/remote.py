@@ -67,7 +67,7 @@ class Remote(Struct, frozen=True):
 def remote_options(command: _Command) -> _Command:
     """Adds `--url` and `--token` to `command`."""
     token = click.option("--token", envvar=TOKEN_VARIABLE, help=f"Token to send to it. [{TOKEN_VARIABLE}]")
-    url = click.option("--url", help="Address of the service; by default the one that the settings give.")
+    url = click.option("--url", help="Address of the service; by default, the address in the settings.")
     return url(token(command))
 
 

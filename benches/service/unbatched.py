@@ -6,14 +6,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from spanwise import Service
+from spanwise.cluster.ray import batches
 from spanwise.errors import SpanwiseError
-from spanwise.traces.shards.cluster import batches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from spanwise.traces.shards.cluster.batches import Outcomes
-    from spanwise.traces.shards.shard import Outcome, Part, Waiting
+    from spanwise.cluster.ray.batches import Outcomes
+    from spanwise.cluster.shards.shard import Outcome, Part, Waiting
 
 THREADS = 32
 

@@ -30,6 +30,10 @@ ORDER = [
     "auth",
     "database",
     "_engine",
+    "store_protocol",
+    "engine_globals",
+    "pools",
+    "cluster",
     "traces",
     "components",
     "factories",
@@ -38,15 +42,15 @@ ORDER = [
     "ui",
     "http",
     "app",
+    "gateway_service",
     "__init__",
     "demo",
     "bench",
-    "fronts",
     "cli",
     "__main__",
 ]
 SOURCES = sorted(PACKAGE.rglob("*.py"))
-MAX_MODULES_IN_A_FOLDER = 15
+MAX_MODULES_IN_A_FOLDER = 20
 
 
 def top_level_module(path: Path) -> str:
@@ -108,29 +112,30 @@ def test_a_folder_has_few_modules() -> None:
 
 
 @pytest.mark.parametrize(
-    ("package", "module"),
+    ("package", "modules"),
     [
-        ("starlette", "http"),
-        ("granian", "http"),
-        ("h2", "http"),
-        ("spanwise._engine", "traces"),
-        ("click", "cli"),
-        ("httpx", "client"),
-        ("jwt", "auth"),
-        ("cryptography", "auth"),
-        ("agno", "components"),
-        ("pydantic_ai", "components"),
-        ("numpy", "bench"),
-        ("duckdb", "bench"),
+        ("starlette", {"http"}),
+        ("granian", {"http"}),
+        ("h2", {"http"}),
+        ("spanwise._engine", {"store_protocol", "engine_globals", "pools", "cluster", "traces"}),
+        ("ray", {"cluster"}),
+        ("click", {"cli"}),
+        ("httpx", {"client"}),
+        ("jwt", {"auth"}),
+        ("cryptography", {"auth"}),
+        ("agno", {"components"}),
+        ("pydantic_ai", {"components"}),
+        ("numpy", {"bench"}),
+        ("duckdb", {"bench"}),
     ],
 )
-def test_a_package_is_imported_by_one_module_only(package: str, module: str) -> None:
+def test_a_package_is_imported_by_few_modules_only(package: str, modules: set[str]) -> None:
     importing = {
         top_level_module(path)
         for path in SOURCES
         if any(name == package or name.startswith(f"{package}.") for name in imports_of(path))
     }
-    assert importing == {module}
+    assert importing == modules
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
     from pathlib import Path
 
-    from spanwise.traces.store_protocol import Store
+    from spanwise.store_protocol import Store
 
 TRACES = 20_000
 SEED = 7

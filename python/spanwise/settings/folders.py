@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
 _TRACES = "traces"
-_DATA_ENTRIES = {_TRACES, "runs.db", "demo.json", "fronts"}
+_DATA_ENTRIES = {_TRACES, "runs.db", "demo.json", "gateways"}
 """Entries of data folders only."""
 _BESIDE = (".toml", ".db", ".db-journal", ".db-shm", ".db-wal")
 """Suffixes of files that a data folder may have before its store: settings, and databases of hosted components."""

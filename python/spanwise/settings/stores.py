@@ -20,14 +20,14 @@ class StoreSettings(ReaderSettings, frozen=True, kw_only=True):
         Meta(
             ge=1,
             le=64,
-            description="How many shards a new store is divided among; one that exists keeps its own.",
+            description="With `cluster`: how many shards a new store is divided among; one that exists keeps its own.",
         ),
     ] = 1
     cluster: Annotated[
         str,
         Meta(
-            description="Where shards run: `local` is a process each, which Ray starts on this machine; another value "
-            "is the address of a Ray cluster, `auto` for one on this machine.",
+            description="Experimental. Where shards run: `local` is a process each, which Ray starts on this machine; "
+            "another value is the address of a Ray cluster, `auto` for one on this machine.",
             extra={"default": "in the process of the service"},
         ),
     ] = ""

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 
 from spanwise._engine import Filter, Progress, TraceStore, list_objects
+from spanwise.cluster.shards.layout import layout_of, write_layout
+from spanwise.cluster.store import added_up
 from spanwise.errors import ConfigurationError
 from spanwise.settings import is_bucket
-from spanwise.traces.shards import write_layout
-from spanwise.traces.shards.cluster.admin import ShardState, end_shards, expect_cluster, states_of
-from spanwise.traces.shards.store import added_up
-from spanwise.traces.store_options import folder_of, layout_of, open_store
+from spanwise.traces.store_options import folder_of, open_store
 
 if TYPE_CHECKING:
     from spanwise.settings import Settings
-    from spanwise.traces.shards import Layout
 
 
 _PARTS = ("layout", "manifest", "segments", "shards", "wal")
@@ -163,55 +161,3 @@ def expect_store(settings: Settings) -> None:
     """
     if not is_bucket(settings.trace_store) and not Path(settings.trace_store).exists():
         raise ConfigurationError(f"expected traces in `{settings.trace_store}`, found no such folder")
-
-
-def start_cluster(settings: Settings) -> list[ShardState]:
-    """Starts the missing shards of every store in a Ray cluster, and returns the state of all shards.
-
-    Raises:
-        ConfigurationError: Ray is not installed, `cluster` is not an address, or a store is not sharded.
-        StoreError: Ray does not answer at the address, or a shard cannot be opened.
-    """
-    expect_cluster(settings.cluster)
-    states: list[ShardState] = []
-    for url in settings.trace_stores.values():
-        open_store(url, settings).close()
-        states += states_of(divided_layout(url), settings.cluster)
-    return states
-
-
-def states_in_cluster(settings: Settings) -> list[ShardState]:
-    """Returns the states of a store's shards in the Ray cluster of the settings.
-
-    Raises:
-        ConfigurationError: Ray is not installed, or the store does not exist or is not sharded.
-        StoreError: Ray does not answer at the address.
-    """
-    expect_cluster(settings.cluster)
-    return states_of(divided_layout(settings.trace_store), settings.cluster)
-
-
-def end_cluster(settings: Settings) -> dict[str, int]:
-    """Ends the shards of a store in the Ray cluster of the settings.
-
-    Returns:
-        The number of ended processes, by role.
-
-    Raises:
-        ConfigurationError: Ray is not installed, or the store does not exist or is not sharded.
-        StoreError: Ray does not answer at the address.
-    """
-    expect_cluster(settings.cluster)
-    return end_shards(divided_layout(settings.trace_store), settings.cluster)
-
-
-def divided_layout(url: str) -> Layout:
-    """Returns the layout of a store.
-
-    Raises:
-        ConfigurationError: the store does not exist or is not sharded.
-    """
-    layout = layout_of(url)
-    if layout is None:
-        raise ConfigurationError(f"`{url}` has no store with shards; create one with `--shards`")
-    return layout

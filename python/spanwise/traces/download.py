@@ -8,8 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from spanwise.errors import UnavailableError
+from spanwise.pools.pool import Pool
 from spanwise.traces.download_slots import MAX_DOWNLOADS, DownloadSlots
-from spanwise.traces.pools import Pool
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterator

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from spanwise._engine import CancellationToken, IngestReport
     from spanwise.errors import SpanwiseError
-    from spanwise.traces.store_protocol import Store
+    from spanwise.store_protocol import Store
 
 INTERVAL_SECONDS = 10.0
 """One refusal of each kind is logged in this time. The next line has the number of the others."""

@@ -8,17 +8,17 @@ import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from spanwise._engine import Progress
+from spanwise.cluster.store import ShardedStore
 from spanwise.errors import PartialWriteError, SpanwiseError, StoreClosedError, UnavailableError
-from spanwise.traces.shards import ShardedStore
 from spanwise.traces.store_options import follow_store, not_ready, open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from spanwise._engine import Filter, IngestReport, LogIngestReport
+    from spanwise.cluster.failover.guarded import Counters
     from spanwise.settings import Settings
-    from spanwise.traces.shards.guarded import Counters
-    from spanwise.traces.store_protocol import Store
+    from spanwise.store_protocol import Store
 
 Result = TypeVar("Result")
 PROGRESS_SECONDS = 2.0

@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING
 
 from spanwise._engine import CancellationToken, Filter, TraceStore
 from spanwise.api.traces import PageRequest
+from spanwise.cluster.opening import open_shards
+from spanwise.cluster.shards.layout import layout_of
+from spanwise.cluster.shards.local import LocalShard
+from spanwise.engine_globals import set_engine_globals
 from spanwise.traces.admin import expect_store
-from spanwise.traces.engine_globals import set_engine_globals
 from spanwise.traces.search.page import search_page
-from spanwise.traces.shards import LocalShard, open_shards
-from spanwise.traces.store_options import layout_of
 
 if TYPE_CHECKING:
     from spanwise.api.traces import SearchRequest
     from spanwise.settings import Settings
-    from spanwise.traces.store_protocol import Download, Store
+    from spanwise.store_protocol import Download, Store
 
 
 def export_traces(settings: Settings, source: bytes, form: str) -> Download:

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from spanwise._engine import drop_metrics, set_page_memory_limit
+from spanwise.cluster.metrics import shard_counters, shard_gauges
+from spanwise.engine_globals import set_engine_globals
 from spanwise.errors import ConfigurationError, SpanwiseError
 from spanwise.fair_budget import FairBudget, current_caller
 from spanwise.metrics import STORE_GAUGES, Counter, Gauge
+from spanwise.pools.pool import Pool
 from spanwise.traces.download import Downloads
-from spanwise.traces.engine_globals import set_engine_globals
 from spanwise.traces.export_log import ExportLog, name_and_size
 from spanwise.traces.lazy_store import LazyStore
-from spanwise.traces.pools import Pool
 from spanwise.traces.search.pool import SearchPool
-from spanwise.traces.shards.metrics import shard_counters, shard_gauges
 from spanwise.traces.tail import Tails
 from spanwise.traces.view import View
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from spanwise._engine import IngestReport, LogIngestReport, MetricDropReport
     from spanwise.metrics import Family
     from spanwise.settings import Settings
-    from spanwise.traces.store_protocol import Store
+    from spanwise.store_protocol import Store
 
 DELETION_THREADS = 2
 """Concurrent deletions. More would only wait, because the store executes one at a time."""

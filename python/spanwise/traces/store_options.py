@@ -14,18 +14,19 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from spanwise._engine import TraceStore
+from spanwise.cluster.opening import open_shards
+from spanwise.cluster.ray.opening import ray_opener
+from spanwise.cluster.shards.layout import guard_store, layout_of
+from spanwise.cluster.shards.local import LocalShard
+from spanwise.engine_globals import set_engine_globals
 from spanwise.errors import ConfigurationError, StoreError
 from spanwise.settings import is_bucket
 from spanwise.settings.budgets import HEAD_MEMORY_FACTOR, max_index_bytes, max_segment_traces, max_segments
-from spanwise.traces.engine_globals import set_engine_globals
-from spanwise.traces.shards import LocalShard, guard_store, newest_layout, open_layout, open_shards
-from spanwise.traces.shards.cluster.opening import ray_opener
 
 if TYPE_CHECKING:
     from spanwise._engine import Progress
     from spanwise.settings import Settings
-    from spanwise.traces.shards import Layout
-    from spanwise.traces.store_protocol import Store
+    from spanwise.store_protocol import Store
 
 _log = logging.getLogger(__name__)
 _WAL = "wal"
@@ -106,6 +107,12 @@ def open_store(url: str, settings: Settings, *, existing: bool = False, progress
     else:
         if settings.shards not in {1, shards}:
             _log.warning("the store in `%s` keeps its %d shards: `shards` is %d", url, shards, settings.shards)
+        if not settings.cluster:
+            _log.info(
+                "the store in `%s` has %d shards, all in this process; `spanwise export` and `spanwise import` make it "
+                "one store in another folder",
+                *(url, shards),
+            )
         number = layout.number
         guard_store(url)
         store = open_shards(
@@ -148,20 +155,6 @@ def _options(place: str, settings: Settings, shards: int) -> dict[str, object]:
 def folder_of(url: str) -> Path:
     """Returns the folder of a store that is not in a bucket."""
     return Path(url.removeprefix("file://"))
-
-
-def layout_of(url: str, new_shards: int = 1) -> Layout | None:
-    """Returns the layout of the store at `url`; None if it is not sharded.
-
-    Args:
-        url: the path of its folder, or the URL of its bucket.
-        new_shards: the number of shards of a store that does not exist yet.
-
-    Raises:
-        ConfigurationError: an existing store is not sharded, and `new_shards` is more than one.
-        StoreError: the layout is damaged, or the storage failed.
-    """
-    return open_layout(url, new_shards) if new_shards > 1 else newest_layout(url)
 
 
 def follow_store(url: str, settings: Settings) -> Store:

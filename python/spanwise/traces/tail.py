@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from spanwise.errors import UnavailableError
 from spanwise.fair_budget import FairBudget, current_caller
-from spanwise.traces.pools import Pool
+from spanwise.pools.pool import Pool
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
     from spanwise._engine import Filter
     from spanwise.fair_budget import Lease
-    from spanwise.traces.store_protocol import Store, Tail
+    from spanwise.store_protocol import Store, Tail
 
 Result = TypeVar("Result")
 

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from spanwise.api.spans import SpanSearchRequest, ValueRange
     from spanwise.api.traces import SearchRequest, SessionsQuery, TracesQuery
     from spanwise.fair_budget import FairBudget
+    from spanwise.pools.pool import Pool
     from spanwise.traces.download import Downloads
     from spanwise.traces.lazy_store import LazyStore
-    from spanwise.traces.pools import Pool
     from spanwise.traces.search.pool import SearchPool
     from spanwise.traces.tail import TailConnection, Tails
 

@@ -74,9 +74,9 @@ class Nodes:
         port = free_port()
         self.head = stack.enter_context(RayHead(1, has_nodes=True))
         self.lost = stack.enter_context(self.head.node("one", 2, shard=1))
-        stack.enter_context(self.head.node("two", 2, shard=1, front=1))
+        stack.enter_context(self.head.node("two", 2, shard=1, gateway=1))
         self._data_dir = data_dir
-        flags = ("--shards", "2", "--followers", "1", "--fronts", "1", "--port", str(port))
+        flags = ("--shards", "2", "--followers", "1", "--gateways", "1", "--port", str(port))
         spanwise(self.head, "up", "--cluster", self.head.address, "--data-dir", data_dir, *flags)
         self.http = stack.enter_context(httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60))
         self.searches = Searches(self.http, 0)

@@ -39,7 +39,7 @@ def head() -> Iterator[RayHead]:
 def folder(head: RayHead, tmp_path: Path) -> Iterator[Path]:
     """Returns a data folder with a store of three running shards."""
     folder = tmp_path / "data"
-    flags = ("--data-dir", str(folder), "--shards", "3", "--fronts", "0")
+    flags = ("--data-dir", str(folder), "--shards", "3", "--gateways", "0")
     started = spanwise(head, "up", "--cluster", head.address, *flags)
     assert started.returncode == 0, started.stderr
     assert [line.split(" on ")[0] for line in started.stdout.splitlines()] == [
@@ -66,12 +66,12 @@ def spanwise(head: RayHead, *arguments: str) -> subprocess.CompletedProcess[str]
 def states(head: RayHead, folder: Path) -> list[dict[str, Any]]:
     shown = spanwise(head, "status", str(folder), "--address", head.address, "--json")
     decoded: list[dict[str, Any]] = json.loads(shown.stdout)["shards"]
-    assert json.loads(shown.stdout)["fronts"] == []
+    assert json.loads(shown.stdout)["gateways"] == []
     assert shown.returncode == (0 if all(state["state"] == "up" for state in decoded) else 1)
     return decoded
 
 
-def front_door(head: RayHead, folder: Path, log: str) -> RunningService:
+def start_service(head: RayHead, folder: Path, log: str) -> RunningService:
     """Returns a service over the shards of a folder, with its own data folder and its log beside it."""
     flags = ("--cluster", head.address, "--store", f"shared={folder / 'traces'}")
     return RunningService(folder.parent / log, *flags, is_ready=True, **head.variables)
@@ -85,7 +85,7 @@ def send(service: RunningService, *numbers: int) -> None:
 
 def test_services_share_the_shards_and_leave_them(head: RayHead, folder: Path) -> None:
     before = states(head, folder)
-    with front_door(head, folder, "one") as one, front_door(head, folder, "two") as two:
+    with start_service(head, folder, "one") as one, start_service(head, folder, "two") as two:
         with tail(two) as reader:
             send(one, *range(1, 11))
             assert len({reader.trace()["trace_id"] for _ in range(10)}) == 10
@@ -100,7 +100,7 @@ def test_services_share_the_shards_and_leave_them(head: RayHead, folder: Path) -
 
 
 def test_a_shard_that_is_killed_is_started_again(head: RayHead, folder: Path) -> None:
-    with front_door(head, folder, "one") as service:
+    with start_service(head, folder, "one") as service:
         send(service, *range(1, 11))
         killed = states(head, folder)[0]["process_id"]
         os.kill(killed, signal.SIGKILL)
@@ -116,23 +116,23 @@ def test_a_shard_that_is_killed_is_started_again(head: RayHead, folder: Path) ->
 
 
 def test_services_find_shards_that_are_started_anew(head: RayHead, folder: Path) -> None:
-    with front_door(head, folder, "one") as service:
+    with start_service(head, folder, "one") as service:
         send(service, *range(1, 11))
         ended = spanwise(head, "down", str(folder), "--address", head.address)
         assert (ended.returncode, ended.stdout) == (0, "Ended 3 shards.\n")
         assert [state["state"] for state in states(head, folder)] == ["down"] * 3
         response = service.search()
         assert (response.status_code, response.headers["Retry-After"]) == (503, "1")
-        up = ("up", "--cluster", head.address, "--data-dir", str(folder), "--fronts", "0")
+        up = ("up", "--cluster", head.address, "--data-dir", str(folder), "--gateways", "0")
         assert spanwise(head, *up).returncode == 0
         service.wait_until_ready()
         assert len(service.trace_ids()) == 10
         assert service.stop() == 0
 
 
-def fronts(head: RayHead, folder: Path) -> list[dict[str, Any]]:
+def gateways(head: RayHead, folder: Path) -> list[dict[str, Any]]:
     shown = spanwise(head, "status", str(folder), "--address", head.address, "--json")
-    decoded: list[dict[str, Any]] = json.loads(shown.stdout)["fronts"]
+    decoded: list[dict[str, Any]] = json.loads(shown.stdout)["gateways"]
     return decoded
 
 
@@ -141,10 +141,10 @@ def found(url: str) -> set[str]:
     return {item["trace_id"] for item in response.raise_for_status().json()["data"]}
 
 
-def test_front_doors_go_on_until_down(head: RayHead, folder: Path, tmp_path: Path) -> None:
+def test_gateways_go_on_until_down(head: RayHead, folder: Path, tmp_path: Path) -> None:
     port = free_port()
     other = tmp_path / "other"
-    flags = ("--port", str(port), "--shards", "2", "--followers", "1", "--fronts", "2")
+    flags = ("--port", str(port), "--shards", "2", "--followers", "1", "--gateways", "2")
     up = ("up", "--cluster", head.address, "--data-dir", str(other), *flags)
     started = spanwise(head, *up)
     assert started.returncode == 0, started.stderr
@@ -154,10 +154,10 @@ def test_front_doors_go_on_until_down(head: RayHead, folder: Path, tmp_path: Pat
         "The follower of shard `0`",
         "Shard `1`",
         "The follower of shard `1`",
-        "Front door 0",
-        "Front door 1",
+        "Gateway 0",
+        "Gateway 1",
     ]
-    first, second = fronts(head, other)
+    first, second = gateways(head, other)
     assert (first["url"], first["state"]) == (f"http://127.0.0.1:{port}", "up")
     trace_id = f"{7:032x}"
     body = export_request(trace_id, "0" * 15 + "1")
@@ -166,30 +166,30 @@ def test_front_doors_go_on_until_down(head: RayHead, folder: Path, tmp_path: Pat
 
     os.kill(first["process_id"], signal.SIGKILL)
     deadline = time.monotonic() + WAIT_SECONDS
-    while (again := fronts(head, other))[0]["state"] != "up" or again[0]["process_id"] == first["process_id"]:
+    while (again := gateways(head, other))[0]["state"] != "up" or again[0]["process_id"] == first["process_id"]:
         assert time.monotonic() < deadline, again
     assert found(again[0]["url"]) == {trace_id}
     # Existing processes stay.
     assert spanwise(head, *up).returncode == 0
-    assert fronts(head, other) == again
+    assert gateways(head, other) == again
 
     before = states(head, folder)
     ended = spanwise(head, "down", str(other), "--address", head.address)
-    assert (ended.returncode, ended.stdout) == (0, "Ended 2 front doors, 2 shards, 2 followers.\n")
+    assert (ended.returncode, ended.stdout) == (0, "Ended 2 gateways, 2 shards, 2 followers.\n")
     with pytest.raises(httpx.ConnectError):
         httpx.get(f"{second['url']}/health")
     assert states(head, folder) == before
 
 
-def test_a_front_door_that_does_not_open_is_not_left_running(head: RayHead, folder: Path) -> None:
+def test_a_gateway_that_does_not_open_is_not_left_running(head: RayHead, folder: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         flags = ("--data-dir", str(folder), "--port", str(taken.getsockname()[1]))
         said = spanwise(head, "up", "--cluster", head.address, *flags)
     assert said.returncode == 1
-    assert said.stderr.startswith("Error: front door 0 does not open: ")
-    assert fronts(head, folder) == []
+    assert said.stderr.startswith("Error: gateway 0 does not open: ")
+    assert gateways(head, folder) == []
 
 
 def test_mistakes_are_one_line(head: RayHead, tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ def test_mistakes_are_one_line(head: RayHead, tmp_path: Path) -> None:
         mistakes = {
             ("up", "--cluster", nobody, *flags): f"there is no Ray cluster at `{nobody}`: ",
             ("up", "--cluster", "local", *flags): "`local` starts a Ray that ends with the service; ",
-            ("status", str(tmp_path), "--address", head.address): "there is no store with shards at ",
+            ("status", str(tmp_path), "--address", head.address): f"`{tmp_path}/traces` has no store with shards; ",
             ("down", str(tmp_path / "data"), "--address", nobody): f"there is no Ray cluster at `{nobody}`: ",
             ("status", str(tmp_path / "data"), "--address", head.address): "no shard of the store is running; ",
         }

@@ -6,13 +6,15 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from spanwise import Filter, TraceStore
-from spanwise.traces.shards import Layout, LocalShard, ShardedStore
+from spanwise.cluster.shards.layout import Layout
+from spanwise.cluster.shards.local import LocalShard
+from spanwise.cluster.store import ShardedStore
 from support.clients.otlp import export_request
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spanwise.traces.store_protocol import Store
+    from spanwise.store_protocol import Store
 
 EVERYTHING = Filter.compile(b"{}")
 

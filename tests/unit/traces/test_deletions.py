@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from spanwise._engine import CancellationToken, Filter, Page
-    from spanwise.traces.store_protocol import Store
+    from spanwise.store_protocol import Store
 
 EVERYTHING = Raw(b"{}")
 NOTHING = Raw(b'{"op": "EQ", "key": "name", "value": "absent"}')

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from spanwise._engine import CancellationToken
     from spanwise.api.aggregates import AggregateRequest
     from spanwise.fair_budget import Lease
-    from spanwise.traces.store_protocol import Store
+    from spanwise.store_protocol import Store
 
 _encoder = msgspec.json.Encoder()
 

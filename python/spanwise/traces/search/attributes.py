@@ -17,7 +17,7 @@ from spanwise.api.attributes import AttributesInfo
 
 if TYPE_CHECKING:
     from spanwise._engine import CancellationToken, Filter
-    from spanwise.traces.store_protocol import Store
+    from spanwise.store_protocol import Store
 
 _encoder = msgspec.json.Encoder()
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from spanwise._engine import CancellationToken, Filter
     from spanwise.api.facets import FacetsRequest
     from spanwise.fair_budget import Lease
-    from spanwise.traces.store_protocol import Store
+    from spanwise.store_protocol import Store
 
 _KNOWN = ", ".join(f"`{key}`" for key in FACET_FIELDS)
 _encoder = msgspec.json.Encoder()

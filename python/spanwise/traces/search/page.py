@@ -23,7 +23,7 @@ from spanwise.strict_json import quote_hint
 if TYPE_CHECKING:
     from spanwise._engine import CancellationToken, Page
     from spanwise.api.traces import PageRequest
-    from spanwise.traces.store_protocol import Store
+    from spanwise.store_protocol import Store
 
 MAX_PAGE = 2**48
 """No store has a page beyond this one. Greater page numbers are clamped to it, because both find no trace."""

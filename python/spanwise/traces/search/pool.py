@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from spanwise._engine import CancellationToken
 from spanwise.errors import UnavailableError
 from spanwise.metrics import Histogram
-from spanwise.traces.pools import Pool
+from spanwise.pools.pool import Pool
 
 if TYPE_CHECKING:
     from collections.abc import Callable

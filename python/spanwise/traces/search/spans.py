@@ -17,7 +17,7 @@ from spanwise.traces.search.page import MAX_PAGE, compile_filter, encoded_page, 
 if TYPE_CHECKING:
     from spanwise._engine import CancellationToken, Filter
     from spanwise.api.spans import SpanSearchRequest
-    from spanwise.traces.store_protocol import Store
+    from spanwise.store_protocol import Store
 
 
 def compile_spans(request: SpanSearchRequest) -> tuple[Filter, SpanFilter]:

@@ -1,0 +1,1 @@
+"""Thread pools that callers share in turns."""

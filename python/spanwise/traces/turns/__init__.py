@@ -1,1 +1,0 @@
-"""Threads that callers share in turns."""

@@ -200,7 +200,12 @@ def test_mistakes_are_one_line(head: RayHead, tmp_path: Path) -> None:
         mistakes = {
             ("up", "--cluster", nobody, *flags): f"there is no Ray cluster at `{nobody}`: ",
             ("up", "--cluster", "local", *flags): "`local` starts a Ray that ends with the service; ",
-            ("status", str(tmp_path), "--address", head.address): f"`{tmp_path}/traces` has no store with shards; ",
+            (
+                "status",
+                str(tmp_path / "none"),
+                "--address",
+                head.address,
+            ): f"`{tmp_path}/none/traces` has no store with shards",
             ("down", str(tmp_path / "data"), "--address", nobody): f"there is no Ray cluster at `{nobody}`: ",
             ("status", str(tmp_path / "data"), "--address", head.address): "no shard of the store is running; ",
         }

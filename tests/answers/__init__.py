@@ -1,0 +1,1 @@
+"""Records the answers of a service to seeded requests, to compare two engines byte for byte."""

@@ -26,12 +26,12 @@ impl fmt::Display for FilterError {
 impl std::error::Error for FilterError {}
 
 impl FilterError {
-    /// Returns this error with a path that starts at `place`, the path of the filter in a larger document,
+    /// Returns this error with a path that starts at `prefix`, the path of the filter in a larger document,
     /// such as `$.measures[1].where`.
     #[must_use]
-    pub fn at(self, place: &str) -> Self {
+    pub fn at(self, prefix: &str) -> Self {
         let below = self.path.strip_prefix('$').unwrap_or(&self.path);
-        Self { path: format!("{place}{below}"), message: self.message }
+        Self { path: format!("{prefix}{below}"), message: self.message }
     }
 }
 

@@ -121,17 +121,17 @@ impl SelectionMask<'_> {
         }
         let first = start / 64;
         for (at, word) in self.words[..end.div_ceil(64) - first].iter_mut().enumerate() {
-            let place = (first + at) * 64;
+            let position = (first + at) * 64;
             let asked = self.asked.map_or(u64::MAX, |asked| asked[at])
-                & (u64::MAX << start.saturating_sub(place))
-                & (u64::MAX >> (place + 64).saturating_sub(end));
+                & (u64::MAX << start.saturating_sub(position))
+                & (u64::MAX >> (position + 64).saturating_sub(end));
             if asked == 0 {
                 continue;
             }
-            let bits = if let Some(values) = values[place..].first_chunk() {
+            let bits = if let Some(values) = values[position..].first_chunk() {
                 bits_of(values)
             } else {
-                let (mut padded, rest) = ([T::default(); 64], &values[place..]);
+                let (mut padded, rest) = ([T::default(); 64], &values[position..]);
                 padded[..rest.len()].copy_from_slice(rest);
                 bits_of(&padded)
             };

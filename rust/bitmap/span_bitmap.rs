@@ -9,35 +9,35 @@ use super::marks::SelectionMask;
 /// A set of span ordinals. A block covers a range of ordinals; the set has one bit for each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bitmap {
-    places: Range<usize>,
+    ordinals: Range<usize>,
     /// The first word has the bit of the block's first ordinal.
     words: Vec<u64>,
 }
 
 impl Bitmap {
     /// Returns the empty set for a block with these ordinals.
-    pub fn none(places: Range<usize>) -> Self {
-        let words = vec![0; places.end.div_ceil(64) - places.start / 64];
-        Self { places, words }
+    pub fn none(ordinals: Range<usize>) -> Self {
+        let words = vec![0; ordinals.end.div_ceil(64) - ordinals.start / 64];
+        Self { ordinals, words }
     }
 
     /// Returns the set of all ordinals of a block.
-    pub fn all(places: Range<usize>) -> Self {
-        let mut set = Self::none(places.clone());
-        set.fill(places);
+    pub fn all(ordinals: Range<usize>) -> Self {
+        let mut set = Self::none(ordinals.clone());
+        set.fill(ordinals);
         set
     }
 
     /// Returns the set with these words. The first word has the bit of the first ordinal.
-    pub fn of_words(places: Range<usize>, words: Vec<u64>) -> Self {
-        let mut set = Self { places, words };
-        set.words.resize(set.places.end.div_ceil(64) - set.places.start / 64, 0);
+    pub fn of_words(ordinals: Range<usize>, words: Vec<u64>) -> Self {
+        let mut set = Self { ordinals, words };
+        set.words.resize(set.ordinals.end.div_ceil(64) - set.ordinals.start / 64, 0);
         set
     }
 
     /// Returns the range of ordinals that the block covers, whether they are in the set or not.
-    pub fn places(&self) -> Range<usize> {
-        self.places.clone()
+    pub fn ordinals(&self) -> Range<usize> {
+        self.ordinals.clone()
     }
 
     /// Returns the words of the bitmap. The first word has the bit of the block's first ordinal.
@@ -52,25 +52,25 @@ impl Bitmap {
 
     /// Returns the subset of ordinals that `mark` marks.
     pub(crate) fn marked(&self, mark: impl FnOnce(SelectionMask<'_>)) -> Self {
-        let mut found = Self::none(self.places());
-        mark(SelectionMask { range: self.places(), asked: Some(&self.words), words: &mut found.words });
+        let mut found = Self::none(self.ordinals());
+        mark(SelectionMask { range: self.ordinals(), asked: Some(&self.words), words: &mut found.words });
         found
     }
 
     /// Adds an ordinal of the block.
     #[inline]
-    pub fn insert(&mut self, place: usize) {
-        self.words[place / 64 - self.places.start / 64] |= 1 << (place % 64);
+    pub fn insert(&mut self, ordinal: usize) {
+        self.words[ordinal / 64 - self.ordinals.start / 64] |= 1 << (ordinal % 64);
     }
 
-    /// Adds the ordinals of the bits that are set in `words`. The lowest bit is that for `place`; all
+    /// Adds the ordinals of the bits that are set in `words`. The lowest bit is that for `ordinal`; all
     /// ordinals belong to the block.
-    pub fn insert_words(&mut self, place: usize, words: &[u64]) {
-        (place..).step_by(64).zip(words).for_each(|(place, word)| self.insert_word(place, *word));
+    pub fn insert_words(&mut self, ordinal: usize, words: &[u64]) {
+        (ordinal..).step_by(64).zip(words).for_each(|(ordinal, word)| self.insert_word(ordinal, *word));
     }
 
-    fn insert_word(&mut self, place: usize, bits: u64) {
-        let (word, shift) = (place / 64 - self.places.start / 64, place % 64);
+    fn insert_word(&mut self, ordinal: usize, bits: u64) {
+        let (word, shift) = (ordinal / 64 - self.ordinals.start / 64, ordinal % 64);
         self.words[word] |= bits << shift;
         // Two shifts, because a shift by 64 bits is an overflow.
         let rest = bits >> 1 >> (63 - shift);
@@ -80,22 +80,22 @@ impl Bitmap {
     }
 
     /// Removes an ordinal of the block.
-    pub fn remove(&mut self, place: usize) {
-        self.words[place / 64 - self.places.start / 64] &= !(1 << (place % 64));
+    pub fn remove(&mut self, ordinal: usize) {
+        self.words[ordinal / 64 - self.ordinals.start / 64] &= !(1 << (ordinal % 64));
     }
 
     /// Adds a range of ordinals of the block.
-    pub fn fill(&mut self, places: Range<usize>) {
-        let first = self.places.start / 64;
-        for (word, mask) in masks(places) {
+    pub fn fill(&mut self, ordinals: Range<usize>) {
+        let first = self.ordinals.start / 64;
+        for (word, mask) in masks(ordinals) {
             self.words[word - first] |= mask;
         }
     }
 
     /// Returns `true` if an ordinal of the block is in the set.
     #[inline]
-    pub fn contains(&self, place: usize) -> bool {
-        self.words[place / 64 - self.places.start / 64] >> (place % 64) & 1 == 1
+    pub fn contains(&self, ordinal: usize) -> bool {
+        self.words[ordinal / 64 - self.ordinals.start / 64] >> (ordinal % 64) & 1 == 1
     }
 
     /// Returns `true` if the set is empty.
@@ -105,8 +105,9 @@ impl Bitmap {
 
     /// Returns `true` if the set has an ordinal in a range of the block.
     #[inline]
-    pub fn has_any(&self, places: Range<usize>) -> bool {
-        self.bits(&places).map_or_else(|| self.words_of(places).any(|(_, word)| word != 0), |bits| bits != 0)
+    pub fn has_any(&self, ordinals: Range<usize>) -> bool {
+        self.bits(&ordinals)
+            .map_or_else(|| self.words_of(ordinals).any(|(_, word)| word != 0), |bits| bits != 0)
     }
 
     /// Returns the bits of a range of at most 64 ordinals of the block, the first one lowest. `None` if the
@@ -114,10 +115,10 @@ impl Bitmap {
     ///
     /// Most ranges belong to a trace with a few spans.
     #[inline]
-    fn bits(&self, places: &Range<usize>) -> Option<u64> {
-        let (word, shift) = (places.start / 64 - self.places.start / 64, places.start % 64);
-        let unused = 64_usize.checked_sub(places.len())?;
-        if places.is_empty() {
+    fn bits(&self, ordinals: &Range<usize>) -> Option<u64> {
+        let (word, shift) = (ordinals.start / 64 - self.ordinals.start / 64, ordinals.start % 64);
+        let unused = 64_usize.checked_sub(ordinals.len())?;
+        if ordinals.is_empty() {
             return Some(0);
         }
         // Two shifts, because a shift by 64 bits is an overflow.
@@ -126,9 +127,9 @@ impl Bitmap {
     }
 
     /// Returns the number of ordinals of a range that are in the set.
-    pub fn count(&self, places: Range<usize>) -> u64 {
-        let of_words = |places| self.words_of(places).map(|(_, word)| u64::from(word.count_ones())).sum();
-        self.bits(&places).map_or_else(|| of_words(places), |bits| u64::from(bits.count_ones()))
+    pub fn count(&self, ordinals: Range<usize>) -> u64 {
+        let of_words = |ordinals| self.words_of(ordinals).map(|(_, word)| u64::from(word.count_ones())).sum();
+        self.bits(&ordinals).map_or_else(|| of_words(ordinals), |bits| u64::from(bits.count_ones()))
     }
 
     /// Returns one bit for each range between adjacent bounds: whether the number of its ordinals in the set
@@ -154,11 +155,11 @@ impl Bitmap {
             sum += word.count_ones();
         }
         before.push((sum, 0));
-        let start = self.places.start / 64 * 64;
-        let rank = |place: u32| {
-            let place = place as usize - start;
-            let (before, word) = before[place / 64];
-            before + (word & ((1 << (place % 64)) - 1)).count_ones()
+        let start = self.ordinals.start / 64 * 64;
+        let rank = |ordinal: u32| {
+            let ordinal = ordinal as usize - start;
+            let (before, word) = before[ordinal / 64];
+            before + (word & ((1 << (ordinal % 64)) - 1)).count_ones()
         };
         let mut passed = rank(*first);
         let mut words = vec![0; bounds.len().div_ceil(64)];
@@ -176,28 +177,28 @@ impl Bitmap {
 
     /// Returns the ordinals of a range that are in the set, ascending.
     #[inline]
-    pub fn iter(&self, places: Range<usize>) -> BitmapOrdinals<'_> {
-        let base = self.places.start / 64;
-        if places.is_empty() {
+    pub fn iter(&self, ordinals: Range<usize>) -> BitmapOrdinals<'_> {
+        let base = self.ordinals.start / 64;
+        if ordinals.is_empty() {
             return BitmapOrdinals { words: &[], word: 0, first: 0, high: u64::MAX };
         }
-        let (first, last) = (places.start / 64, (places.end - 1) / 64);
-        let high = u64::MAX >> (63 - (places.end - 1) % 64);
+        let (first, last) = (ordinals.start / 64, (ordinals.end - 1) / 64);
+        let high = u64::MAX >> (63 - (ordinals.end - 1) % 64);
         let words = &self.words[first - base + 1..=last - base];
-        let low = self.words[first - base] & u64::MAX << (places.start % 64);
+        let low = self.words[first - base] & u64::MAX << (ordinals.start % 64);
         BitmapOrdinals { words, word: if first == last { low & high } else { low }, first: first * 64, high }
     }
 
     /// Returns the last ordinal of a range that is in the set.
-    pub fn last(&self, places: Range<usize>) -> Option<usize> {
-        let base = self.places.start / 64;
-        let (mut end, start) = (places.end, places.start);
+    pub fn last(&self, ordinals: Range<usize>) -> Option<usize> {
+        let base = self.ordinals.start / 64;
+        let (mut end, start) = (ordinals.end, ordinals.start);
         while start < end {
             let word = (end - 1) / 64;
             let left = self.words[word - base] & u64::MAX >> (63 - (end - 1) % 64);
             if left != 0 {
-                let place = word * 64 + 63 - left.leading_zeros() as usize;
-                return (place >= start).then_some(place);
+                let ordinal = word * 64 + 63 - left.leading_zeros() as usize;
+                return (ordinal >= start).then_some(ordinal);
             }
             end = word * 64;
         }
@@ -222,7 +223,7 @@ impl Bitmap {
     /// Returns the ordinals of the block that are not in the set.
     #[must_use]
     pub fn complement(&self) -> Self {
-        Self::all(self.places()).without(self)
+        Self::all(self.ordinals()).without(self)
     }
 
     /// Returns the ordinals that are not in `other`, a set of the same block.
@@ -234,9 +235,9 @@ impl Bitmap {
     }
 
     /// Returns the index of each word of a range, with only the bits of that range.
-    fn words_of(&self, places: Range<usize>) -> impl Iterator<Item = (usize, u64)> + '_ {
-        let first = self.places.start / 64;
-        masks(places).map(move |(index, mask)| (index, self.words[index - first] & mask))
+    fn words_of(&self, ordinals: Range<usize>) -> impl Iterator<Item = (usize, u64)> + '_ {
+        let first = self.ordinals.start / 64;
+        masks(ordinals).map(move |(index, mask)| (index, self.words[index - first] & mask))
     }
 }
 
@@ -264,15 +265,15 @@ impl Iterator for BitmapOrdinals<'_> {
             self.words = rest;
             self.first += 64;
         }
-        let place = self.first + self.word.trailing_zeros() as usize;
+        let ordinal = self.first + self.word.trailing_zeros() as usize;
         self.word &= self.word - 1;
-        Some(place)
+        Some(ordinal)
     }
 }
 
 /// Returns the index of each word that has bits of a range, with a mask of those bits.
-fn masks(places: Range<usize>) -> impl Iterator<Item = (usize, u64)> {
-    let Range { start, end } = places;
+fn masks(ordinals: Range<usize>) -> impl Iterator<Item = (usize, u64)> {
+    let Range { start, end } = ordinals;
     let words = if start < end { start / 64..end.div_ceil(64) } else { 0..0 };
     words.map(move |word| {
         let low = start.saturating_sub(word * 64);
@@ -296,43 +297,43 @@ mod tests {
     proptest! {
         #[test]
         fn a_place_set_is_a_set(
-            places in range(), fills in prop::collection::vec(range(), 0..4), asked in range(),
+            ordinals in range(), fills in prop::collection::vec(range(), 0..4), asked in range(),
             bounds in prop::collection::vec(0..300_usize, 0..200), counts in (0..5_u64).prop_flat_map(|least| least..=5).prop_flat_map(|most| (0..=most).prop_map(move |least| least..=most)),
         ) {
             let within = |range: &Range<usize>| {
-                let clamp = |place: usize| place.clamp(places.start, places.end);
+                let clamp = |ordinal: usize| ordinal.clamp(ordinals.start, ordinals.end);
                 clamp(range.start)..clamp(range.end)
             };
-            let (mut set, mut expected) = (Bitmap::none(places.clone()), BTreeSet::new());
+            let (mut set, mut expected) = (Bitmap::none(ordinals.clone()), BTreeSet::new());
             for fill in &fills {
                 set.fill(within(fill));
                 expected.extend(within(fill));
             }
             let asked = within(&asked);
             let found: Vec<usize> = set.iter(asked.clone()).collect();
-            let among: Vec<usize> = asked.clone().filter(|place| expected.contains(place)).collect();
+            let among: Vec<usize> = asked.clone().filter(|ordinal| expected.contains(ordinal)).collect();
             prop_assert_eq!(&found, &among);
             prop_assert_eq!(set.count(asked.clone()), among.len() as u64);
             prop_assert_eq!(set.last(asked.clone()), among.last().copied());
             prop_assert_eq!(set.has_any(asked.clone()), !among.is_empty());
             prop_assert_eq!(set.is_empty(), expected.is_empty());
             if let Some(first) = asked.clone().next() {
-                let bits = asked.clone().take(64).fold(0, |bits, place| {
-                    bits | u64::from(set.contains(place)) << (place - first)
+                let bits = asked.clone().take(64).fold(0, |bits, ordinal| {
+                    bits | u64::from(set.contains(ordinal)) << (ordinal - first)
                 });
-                let mut inserted = Bitmap::none(places.clone());
+                let mut inserted = Bitmap::none(ordinals.clone());
                 inserted.insert_words(first, &[bits]);
-                prop_assert_eq!(inserted.iter(places.clone()).collect::<Vec<_>>(), among.iter().copied()
-                    .filter(|place| *place < first + 64).collect::<Vec<_>>());
+                prop_assert_eq!(inserted.iter(ordinals.clone()).collect::<Vec<_>>(), among.iter().copied()
+                    .filter(|ordinal| *ordinal < first + 64).collect::<Vec<_>>());
             }
-            let mut rest = Bitmap::all(places.clone());
+            let mut rest = Bitmap::all(ordinals.clone());
             rest.subtract(&set);
-            prop_assert_eq!(rest.iter(places.clone()).count(), places.len() - expected.len());
+            prop_assert_eq!(rest.iter(ordinals.clone()).count(), ordinals.len() - expected.len());
             rest.intersect(&set);
             prop_assert!(rest.is_empty());
             rest.unite(&set);
             prop_assert_eq!(&rest, &set);
-            let mut bounds: Vec<u32> = bounds.iter().map(|bound| (*bound).clamp(places.start, places.end)).map(|bound| u32::try_from(bound).expect("small")).collect();
+            let mut bounds: Vec<u32> = bounds.iter().map(|bound| (*bound).clamp(ordinals.start, ordinals.end)).map(|bound| u32::try_from(bound).expect("small")).collect();
             bounds.sort_unstable();
             let ranges: Vec<_> = bounds.windows(2).map(|pair| pair[0] as usize..pair[1] as usize).collect();
             let words = set.neighbours_with_counts(&bounds, &counts);

@@ -87,17 +87,17 @@ impl<'a> EncodedBatch<'a> {
         Ok(keys)
     }
 
-    /// Appends the span at `place` in a block.
+    /// Appends the span at `range` in a block.
     ///
     /// # Errors
     /// [`Error::Batch`] if the block is too large for the offsets of a view.
     pub(super) fn append(
         &mut self,
-        (block, place): (u32, Range<usize>),
+        (block, range): (u32, Range<usize>),
         created_at: Option<i64>,
         origin: OriginKeys,
     ) -> Result<()> {
-        let (Ok(offset), Ok(length)) = (u32::try_from(place.start), u32::try_from(place.len())) else {
+        let (Ok(offset), Ok(length)) = (u32::try_from(range.start), u32::try_from(range.len())) else {
             return Err(Error::Batch("expected less than 4 GiB of spans at once".to_owned()));
         };
         self.span.try_append_view(block, offset, length).map_err(|error| Error::Batch(error.to_string()))?;
@@ -172,11 +172,11 @@ fn count(bytes: &mut usize, more: usize) -> Result<()> {
 /// [`Error::Batch`] if the bytes exceed the limit of a batch.
 pub fn batch_of(message: &Bytes, spans: &[WireSpan], created_at: i64) -> Result<RecordBatch> {
     let mut batch = EncodedBatch::with_capacity(spans.len());
-    let within: Option<Vec<_>> = spans.iter().map(|span| place_in(message, &span.bytes)).collect();
-    let (bytes, places) = within.map_or_else(|| joined(spans), |places| (message.clone(), places));
+    let within: Option<Vec<_>> = spans.iter().map(|span| range_in(message, &span.bytes)).collect();
+    let (bytes, ranges) = within.map_or_else(|| joined(spans), |ranges| (message.clone(), ranges));
     let block = batch.add_block(Buffer::from(bytes));
     let mut last: Option<(&Arc<Origin>, OriginKeys)> = None;
-    for (WireSpan { origin, .. }, place) in spans.iter().zip(places) {
+    for (WireSpan { origin, .. }, range) in spans.iter().zip(ranges) {
         let keys = match last {
             Some((same, keys)) if Arc::ptr_eq(same, origin) => keys,
             _ => {
@@ -185,13 +185,13 @@ pub fn batch_of(message: &Bytes, spans: &[WireSpan], created_at: i64) -> Result<
             }
         };
         last = Some((origin, keys));
-        batch.append((block, place), Some(created_at), keys)?;
+        batch.append((block, range), Some(created_at), keys)?;
     }
     batch.finish()
 }
 
 /// Returns the range of these bytes within `message`; `None` if they are elsewhere.
-fn place_in(message: &Bytes, bytes: &Bytes) -> Option<Range<usize>> {
+fn range_in(message: &Bytes, bytes: &Bytes) -> Option<Range<usize>> {
     let start = bytes.as_ptr().addr().checked_sub(message.as_ptr().addr())?;
     let end = start.checked_add(bytes.len())?;
     (end <= message.len()).then_some(start..end)
@@ -200,11 +200,11 @@ fn place_in(message: &Bytes, bytes: &Bytes) -> Option<Range<usize>> {
 /// Returns the concatenated bytes of spans, and the range of each.
 fn joined(spans: &[WireSpan]) -> (Bytes, Vec<Range<usize>>) {
     let mut bytes = Vec::with_capacity(spans.iter().map(|span| span.bytes.len()).sum());
-    let places = spans.iter().map(|span| {
+    let ranges = spans.iter().map(|span| {
         let start = bytes.len();
         bytes.extend_from_slice(&span.bytes);
         start..bytes.len()
     });
-    let places = places.collect();
-    (bytes.into(), places)
+    let ranges = ranges.collect();
+    (bytes.into(), ranges)
 }

@@ -62,15 +62,15 @@ impl<'a> MergedOrdinals<'a> {
     pub fn new(firsts: Vec<&'a [u32]>, rows: &'a MergedRows<'a>) -> Option<Self> {
         let spans = |firsts: &&[u32]| firsts.last().map_or(0, |spans| *spans as usize);
         let targets = firsts.iter().map(|firsts| vec![LEFT_OUT; spans(firsts)]).collect();
-        let mut places = Self { rows, firsts, targets, len: 0 };
+        let mut ordinals = Self { rows, firsts, targets, len: 0 };
         for (input, row) in rows.sources() {
-            let own = places.of_row(input, row);
-            let end = places.len + own.len();
-            let next = u32::try_from(places.len).ok()?..u32::try_from(end).ok()?;
-            places.targets[input][own].iter_mut().zip(next).for_each(|(target, place)| *target = place);
-            places.len = end;
+            let own = ordinals.of_row(input, row);
+            let end = ordinals.len + own.len();
+            let next = u32::try_from(ordinals.len).ok()?..u32::try_from(end).ok()?;
+            ordinals.targets[input][own].iter_mut().zip(next).for_each(|(target, ordinal)| *target = ordinal);
+            ordinals.len = end;
         }
-        Some(places)
+        Some(ordinals)
     }
 
     fn of_row(&self, input: usize, row: usize) -> Range<usize> {
@@ -94,12 +94,14 @@ impl<'a> MergedOrdinals<'a> {
 
     /// Returns the input and the ordinal of each merged span.
     pub fn sources(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
-        self.rows.sources().flat_map(|(input, row)| self.of_row(input, row).map(move |place| (input, place)))
+        self.rows
+            .sources()
+            .flat_map(|(input, row)| self.of_row(input, row).map(move |ordinal| (input, ordinal)))
     }
 
     /// Returns the merged ordinal of an input span; `None` if its row is dropped.
     #[inline]
-    pub fn target(&self, input: usize, place: u32) -> Option<u32> {
-        self.targets[input].get(place as usize).copied().filter(|target| *target != LEFT_OUT)
+    pub fn target(&self, input: usize, ordinal: u32) -> Option<u32> {
+        self.targets[input].get(ordinal as usize).copied().filter(|target| *target != LEFT_OUT)
     }
 }

@@ -103,11 +103,11 @@ impl<'p> AdjacentSearch<'p> {
             let of_word = &offsets[number * WORD..offsets.len().min(number * WORD + WORD + 1)];
             for (text, ends) in of_word.windows(2).enumerate() {
                 let [start, end] = [ends[0], ends[1]].map(|offset| offset.as_usize() - base);
-                let places = start..(end + 1).saturating_sub(pattern.len());
+                let positions = start..(end + 1).saturating_sub(pattern.len());
                 let is_hit = if is_exact {
-                    is_marked(&self.marks, places)
+                    is_marked(&self.marks, positions)
                 } else {
-                    is_marked_where(&self.marks, places, |place| bytes[place..].starts_with(pattern))
+                    is_marked_where(&self.marks, positions, |position| bytes[position..].starts_with(pattern))
                 };
                 *hits |= u64::from(is_hit) << text;
             }
@@ -117,17 +117,17 @@ impl<'p> AdjacentSearch<'p> {
 
 /// Returns `true` if a position in a range is marked. It folds over all words: without an early return, there
 /// is no branch to mispredict.
-fn is_marked(marks: &[u64], places: Range<usize>) -> bool {
-    let words = places.clone().step_by(WORD);
-    words.fold(0, |any, place| any | marks_of(marks, place..places.end)) != 0
+fn is_marked(marks: &[u64], positions: Range<usize>) -> bool {
+    let words = positions.clone().step_by(WORD);
+    words.fold(0, |any, position| any | marks_of(marks, position..positions.end)) != 0
 }
 
 /// Returns `true` if `is_there` is true for a marked position in a range.
-fn is_marked_where(marks: &[u64], places: Range<usize>, is_there: impl Fn(usize) -> bool) -> bool {
-    places.clone().step_by(WORD).any(|place| {
-        let mut left = marks_of(marks, place..places.end);
+fn is_marked_where(marks: &[u64], positions: Range<usize>, is_there: impl Fn(usize) -> bool) -> bool {
+    positions.clone().step_by(WORD).any(|position| {
+        let mut left = marks_of(marks, position..positions.end);
         while left != 0 {
-            if is_there(place + left.trailing_zeros() as usize) {
+            if is_there(position + left.trailing_zeros() as usize) {
                 return true;
             }
             left &= left - 1;
@@ -137,11 +137,11 @@ fn is_marked_where(marks: &[u64], places: Range<usize>, is_there: impl Fn(usize)
 }
 
 /// Returns the marks of the first 64 positions of a range.
-fn marks_of(marks: &[u64], places: Range<usize>) -> u64 {
-    let (word, bit) = (places.start / WORD, places.start % WORD);
+fn marks_of(marks: &[u64], positions: Range<usize>) -> u64 {
+    let (word, bit) = (positions.start / WORD, positions.start % WORD);
     let later = marks.get(word + 1).copied().unwrap_or_default();
     // Two shifts, because a shift by 64 bits is an overflow.
-    (marks[word] >> bit | later << 1 << (WORD - 1 - bit)) & u64::MAX >> (WORD - places.len().min(WORD))
+    (marks[word] >> bit | later << 1 << (WORD - 1 - bit)) & u64::MAX >> (WORD - positions.len().min(WORD))
 }
 
 #[cfg(test)]

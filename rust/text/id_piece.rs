@@ -30,7 +30,7 @@ pub(crate) struct IdPiece {
     /// The same tests if it starts with the second digit of a byte.
     shifted: [ByteTest; 2],
     /// The bytes of four ids in which the piece can start, with the first digit and with the second.
-    places: [u64; 2],
+    positions: [u64; 2],
     /// True if two bytes cover the whole piece.
     is_short: bool,
 }
@@ -41,18 +41,18 @@ impl IdPiece {
     pub(crate) fn of(digits: &[u8], starts: impl Iterator<Item = usize>) -> Option<Self> {
         let number = digits.iter().fold(0, |number, digit| number << 4 | u128::from(*digit));
         let mask = digits.iter().fold(0, |mask, _| mask << 4 | 0xF);
-        let (mut tests, mut places) = (Vec::new(), [0; 2]);
+        let (mut tests, mut positions) = (Vec::new(), [0; 2]);
         for start in starts {
             let shift = 4 * (ID_DIGITS - digits.len() - start);
             tests.push((mask << shift, number << shift));
-            places[start % 2] |= 0x0001_0001_0001_0001 << (start / 2);
+            positions[start % 2] |= 0x0001_0001_0001_0001 << (start / 2);
         }
-        let at = |place: usize| digits.get(place).copied();
+        let at = |position: usize| digits.get(position).copied();
         (!tests.is_empty()).then(|| Self {
             tests,
             aligned: [ByteTest::of(at(0), at(1)), ByteTest::of(at(2), at(3))],
             shifted: [ByteTest::of(None, at(0)), ByteTest::of(at(1), at(2))],
-            places,
+            positions,
             is_short: digits.len() <= 3,
         })
     }
@@ -82,9 +82,9 @@ impl IdPiece {
         for chunk in (first..end).step_by(IDS_A_CHUNK) {
             let mut left = self.begins(simd, bytes, chunk * ID_BYTES);
             while left != 0 {
-                let place = left.trailing_zeros() as usize / ID_BYTES;
-                left &= !(0xFFFF << (place * ID_BYTES));
-                let id = chunk + place;
+                let position = left.trailing_zeros() as usize / ID_BYTES;
+                left &= !(0xFFFF << (position * ID_BYTES));
+                let id = chunk + position;
                 if id < end && (self.is_short || self.is_in(id_at(bytes, id))) {
                     found(id);
                 }
@@ -92,18 +92,18 @@ impl IdPiece {
         }
     }
 
-    /// Returns a bit for each byte of the four ids from `place` on: whether the piece can start there.
+    /// Returns a bit for each byte of the four ids from `position` on: whether the piece can start there.
     #[inline(always)]
     #[allow(
         clippy::inline_always,
         reason = "it is compiled once for each kind of processor, inside its caller"
     )]
-    fn begins<S: Simd>(&self, simd: S, bytes: &[u8], place: usize) -> u64 {
-        let (own, next) = (chunk_at(simd, bytes, place), chunk_at(simd, bytes, place + 1));
+    fn begins<S: Simd>(&self, simd: S, bytes: &[u8], position: usize) -> u64 {
+        let (own, next) = (chunk_at(simd, bytes, position), chunk_at(simd, bytes, position + 1));
         let pass = |[one, other]: [ByteTest; 2]| (one.are(simd, own) & other.are(simd, next)).to_bitmask();
-        let mut begins = pass(self.aligned) & self.places[0];
-        if self.places[1] != 0 {
-            begins |= pass(self.shifted) & self.places[1];
+        let mut begins = pass(self.aligned) & self.positions[0];
+        if self.positions[1] != 0 {
+            begins |= pass(self.shifted) & self.positions[1];
         }
         begins
     }
@@ -162,7 +162,7 @@ mod tests {
             let own = chosen.get(&ids)[start..(start + length).min(ID_DIGITS)].to_owned();
             let written = other.unwrap_or(own);
             let digits: Vec<u8> = written.bytes().filter_map(digit).collect();
-            let piece = IdPiece::of(&digits, 0..=ID_DIGITS - digits.len()).expect("a place");
+            let piece = IdPiece::of(&digits, 0..=ID_DIGITS - digits.len()).expect("a position");
             let bytes = ids.iter().flat_map(|id| u128::from_str_radix(id, 16).expect("digits").to_be_bytes());
             let bytes: Vec<u8> = bytes.collect();
             let mut found = Vec::new();

@@ -165,7 +165,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_place_of_a_pattern_is_asked(
+        fn every_position_of_a_pattern_is_tested(
             bytes in prop::collection::vec(prop_oneof![Just(b'a'), Just(b'A'), Just(b'-'), Just(b'_'), any::<u8>()], 0..300),
             start in 0..300_usize,
             length in 1..80_usize,

@@ -129,7 +129,7 @@ impl<'a> Node<'a> {
         let mut steps =
             names.zip(types).and_then(|(names, types)| StepTypes::of(&names, &types)).unwrap_or_default();
         let below = children.iter().map(|child| &spans[*child].summary);
-        steps.place(below.filter(|child| child.node_type == NodeType::Workflow).map(|child| &*child.name));
+        steps.assign(below.filter(|child| child.node_type == NodeType::Workflow).map(|child| &*child.name));
         Some(steps)
     }
 

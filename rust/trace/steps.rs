@@ -27,7 +27,7 @@ pub(super) struct StepTypes {
     /// The steps by the spelling of their names in span names.
     by_spelling: HashMap<String, usize>,
     /// For spans that are not declared steps: the position of their step, by spelling.
-    placed: HashMap<String, usize>,
+    assigned: HashMap<String, usize>,
 }
 
 impl StepTypes {
@@ -57,7 +57,7 @@ impl StepTypes {
     /// were found before and after them.
     ///
     /// `span_names` are the names of the workflow's children, in time order.
-    pub(super) fn place<'a>(&mut self, span_names: impl Iterator<Item = &'a str>) {
+    pub(super) fn assign<'a>(&mut self, span_names: impl Iterator<Item = &'a str>) {
         let mut next = 0;
         let mut waiting: Vec<String> = Vec::new();
         for span_name in span_names {
@@ -65,7 +65,7 @@ impl StepTypes {
             match self.by_spelling.get(&spelling) {
                 Some(position) if *position >= next => {
                     let found = *position;
-                    self.place_between(next..found, std::mem::take(&mut waiting));
+                    self.assign_between(next..found, std::mem::take(&mut waiting));
                     next = found + 1;
                 }
                 Some(_) => {}
@@ -73,12 +73,12 @@ impl StepTypes {
                 None => waiting.push(spelling),
             }
         }
-        self.place_between(next..self.types.len(), waiting);
+        self.assign_between(next..self.types.len(), waiting);
     }
 
     /// Assigns spans to the steps of `declared`. A single step gets all spans. If there are as many steps as
     /// distinct span names, they are assigned in order. Otherwise no span is assigned.
-    fn place_between(&mut self, declared: Range<usize>, spellings: Vec<String>) {
+    fn assign_between(&mut self, declared: Range<usize>, spellings: Vec<String>) {
         let is_without_span = |position: &usize| !WITH_OWN_SPAN.contains(&self.types[*position].as_str());
         let mut steps: Vec<usize> = declared.filter(is_without_span).collect();
         if steps.len() == 1 {
@@ -86,7 +86,7 @@ impl StepTypes {
         }
         if steps.len() == spellings.len() {
             for (spelling, step) in spellings.into_iter().zip(steps) {
-                self.placed.entry(spelling).or_insert(step);
+                self.assigned.entry(spelling).or_insert(step);
             }
         }
     }
@@ -99,7 +99,7 @@ impl StepTypes {
             Some(name) => self.by_name.get(name),
             None => self.by_spelling.get(&spelling),
         };
-        declared.or_else(|| self.placed.get(&spelling)).map(|step| self.types[*step].as_str())
+        declared.or_else(|| self.assigned.get(&spelling)).map(|step| self.types[*step].as_str())
     }
 }
 

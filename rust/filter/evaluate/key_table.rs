@@ -14,7 +14,7 @@ impl KeyFilter {
     pub(super) fn new(keys: impl IntoIterator<Item = u64>) -> Self {
         let mut filter = Box::new([0; FILTER_BYTES]);
         for key in keys {
-            let (byte, bit) = place_of(key);
+            let (byte, bit) = position_of(key);
             filter[byte] |= bit;
         }
         Self(filter)
@@ -27,7 +27,7 @@ impl KeyFilter {
         reason = "it is compiled once for each kind of processor, inside its caller"
     )]
     pub(super) fn may_have(&self, key: u64) -> bool {
-        let (byte, bit) = place_of(key);
+        let (byte, bit) = position_of(key);
         self.0[byte] & bit != 0
     }
 }
@@ -91,7 +91,7 @@ fn mixed(key: u64) -> u64 {
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "it is compiled once for each kind of processor, inside its caller")]
 #[allow(clippy::cast_possible_truncation, reason = "as many bits as the filter has bytes are left")]
-fn place_of(key: u64) -> (usize, u8) {
+fn position_of(key: u64) -> (usize, u8) {
     let mixed = mixed(key);
     ((mixed >> (u64::BITS - FILTER_BITS)) as usize, 1 << (mixed >> (u64::BITS - FILTER_BITS - 3) & 7))
 }

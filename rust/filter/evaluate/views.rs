@@ -39,12 +39,12 @@ impl ViewTest {
             let inline = (view >> 32).to_le_bytes();
             return self.test.is_true_of((&inline, 0, length), scratch);
         }
-        self.test.is_true_of(self.place_of(view, length), scratch)
+        self.test.is_true_of(self.text_of(view, length), scratch)
     }
 
     #[inline]
     #[allow(clippy::cast_possible_truncation, reason = "parts of the view are 32 bits")]
-    fn place_of(&self, view: u128, length: usize) -> TextSlice<'_> {
+    fn text_of(&self, view: u128, length: usize) -> TextSlice<'_> {
         let (buffer, start) = ((view >> 64) as u32 as usize, (view >> 96) as u32 as usize);
         (self.texts.data_buffers()[buffer].as_slice(), start, length)
     }

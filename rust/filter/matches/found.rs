@@ -46,13 +46,13 @@ pub struct MatchedText {
 impl Matches {
     /// Converts the matches of a trace to their response form.
     pub(super) fn of(found: SpanMatches, view: &TraceView<'_>) -> Self {
-        let id = |place: usize| view.span(place).span_id.to_string();
-        let spans = found.spans.into_iter().map(|(name, places)| {
-            let span_ids = places.iter().take(MAX_SPAN_IDS).map(|place| id(*place)).collect();
-            (name, MatchedSpans { count: places.len(), span_ids })
+        let id = |ordinal: usize| view.span(ordinal).span_id.to_string();
+        let spans = found.spans.into_iter().map(|(name, ordinals)| {
+            let span_ids = ordinals.iter().take(MAX_SPAN_IDS).map(|ordinal| id(*ordinal)).collect();
+            (name, MatchedSpans { count: ordinals.len(), span_ids })
         });
-        let texts = in_turns(found.pieces).into_iter().map(|Piece { place, field, excerpt }| MatchedText {
-            span_id: id(place),
+        let texts = in_turns(found.pieces).into_iter().map(|Piece { ordinal, field, excerpt }| MatchedText {
+            span_id: id(ordinal),
             field,
             context: excerpt.context,
             start: excerpt.found.start,

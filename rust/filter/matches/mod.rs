@@ -63,15 +63,15 @@ impl OneSpanMatcher {
         Ok(Self(matcher.map_err(|error| error.spelled_as(&Json::Null))?))
     }
 
-    /// Returns the spans and texts that make the condition true for the span at `place`. The condition must
+    /// Returns the spans and texts that make the condition true for the span at `ordinal`. The condition must
     /// be true for the span.
     ///
     /// # Errors
     /// [`crate::error::Error::Decode`] if a stored span cannot be decoded.
-    pub fn matches(&self, view: &TraceView<'_>, place: usize) -> Result<Matches> {
+    pub fn matches(&self, view: &TraceView<'_>, ordinal: usize) -> Result<Matches> {
         let mut found = SpanMatches::default();
         if let Some(matcher) = &self.0 {
-            matcher.find_of(view, place, &mut found)?;
+            matcher.find_of(view, ordinal, &mut found)?;
         }
         Ok(Matches::of(found, view))
     }

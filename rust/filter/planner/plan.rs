@@ -90,13 +90,13 @@ fn has_id_within(ids: &Ids, positions: &[Range<usize>], row: usize) -> bool {
 /// Keeps the subset of `rows` that a node matches. It has no branch that depends on a match, so the processor
 /// waits for the values of many rows at once.
 fn retain_matches(node: &PlanNode, rows: &mut Vec<u32>) {
-    let mut kept = 0;
-    for place in 0..rows.len() {
-        let row = rows[place];
-        rows[kept] = row;
-        kept += usize::from(contains(node, row));
+    let mut count = 0;
+    for index in 0..rows.len() {
+        let row = rows[index];
+        rows[count] = row;
+        count += usize::from(contains(node, row));
     }
-    rows.truncate(kept);
+    rows.truncate(count);
 }
 
 /// Builds row sets of one index. After a cancellation, the remaining sets are empty.

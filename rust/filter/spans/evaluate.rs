@@ -41,8 +41,8 @@ impl SpanTest {
             }
             Self::Contains(channel, pattern) => {
                 let mut found = Truth::Unknown;
-                for place in 0..view.len() {
-                    match contains(view, place, (*channel, pattern), needed)? {
+                for ordinal in 0..view.len() {
+                    match contains(view, ordinal, (*channel, pattern), needed)? {
                         Truth::True => return Ok(Truth::True),
                         Truth::False => found = Truth::False,
                         Truth::Unknown => {}
@@ -51,8 +51,8 @@ impl SpanTest {
                 Ok(found)
             }
             Self::HasText(channel) => {
-                for place in 0..view.len() {
-                    if view.texts(place, *channel)?.next().is_some() {
+                for ordinal in 0..view.len() {
+                    if view.texts(ordinal, *channel)?.next().is_some() {
                         return Ok(Truth::True);
                     }
                 }
@@ -91,14 +91,14 @@ fn truths(
             let found = on_axis(&axis.relation, view, asked, &targets)?;
             Ok(found.into_iter().map(Truth::of).collect())
         }
-        SpanPredicate::Field(field, leaf) => each(asked, |place| of_field(field, leaf, view, place)),
+        SpanPredicate::Field(field, leaf) => each(asked, |ordinal| of_field(field, leaf, view, ordinal)),
         SpanPredicate::Contains(channel, pattern) => {
-            each(asked, |place| contains(view, place, (*channel, pattern), needed))
+            each(asked, |ordinal| contains(view, ordinal, (*channel, pattern), needed))
         }
         SpanPredicate::HasText(channel) => {
-            each(asked, |place| Ok(Truth::of(view.texts(place, *channel)?.next().is_some())))
+            each(asked, |ordinal| Ok(Truth::of(view.texts(ordinal, *channel)?.next().is_some())))
         }
-        SpanPredicate::Attribute(test) => each(asked, |place| of_attribute(test, view, place)),
+        SpanPredicate::Attribute(test) => each(asked, |ordinal| of_attribute(test, view, ordinal)),
     }
 }
 
@@ -112,25 +112,25 @@ pub(super) fn on_axis(
     asked: &[bool],
     targets: &[bool],
 ) -> Result<Vec<bool>> {
-    let places = |of: &[bool]| {
-        let mut places = Bitmap::none(0..of.len());
-        (0..of.len()).filter(|place| of[*place]).for_each(|place| places.insert(place));
-        places
+    let ordinals = |of: &[bool]| {
+        let mut ordinals = Bitmap::none(0..of.len());
+        (0..of.len()).filter(|ordinal| of[*ordinal]).for_each(|ordinal| ordinals.insert(ordinal));
+        ordinals
     };
     let narrowing = Narrowing {
         from: relation.from,
         scope: relation.scope,
         classes: match relation.same.as_slice() {
             [] => None,
-            fields => Some(classes_of_trace(fields, view, |place| asked[place] || targets[place])?),
+            fields => Some(classes_of_trace(fields, view, |ordinal| asked[ordinal] || targets[ordinal])?),
         },
         without: match &relation.without {
             None => None,
-            Some(without) => Some(places(&true_of(without, view, &vec![true; view.len()])?)),
+            Some(without) => Some(ordinals(&true_of(without, view, &vec![true; view.len()])?)),
         },
     };
-    let found = related((relation.axis, &narrowing, false), view, &places(asked), &places(targets));
-    Ok((0..view.len()).map(|place| found.contains(place)).collect())
+    let found = related((relation.axis, &narrowing, false), view, &ordinals(asked), &ordinals(targets));
+    Ok((0..view.len()).map(|ordinal| found.contains(ordinal)).collect())
 }
 
 /// Joins the truths of parts. `first` is the result for an empty list; its negation decides.
@@ -145,10 +145,10 @@ fn join(
         if !open.contains(&true) {
             break;
         }
-        for (place, truth) in truths(part, view, &open, needed)?.into_iter().enumerate() {
-            if open[place] {
-                found[place] = pick(found[place], truth);
-                open[place] = found[place] != first.not();
+        for (ordinal, truth) in truths(part, view, &open, needed)?.into_iter().enumerate() {
+            if open[ordinal] {
+                found[ordinal] = pick(found[ordinal], truth);
+                open[ordinal] = found[ordinal] != first.not();
             }
         }
     }
@@ -156,12 +156,13 @@ fn join(
 }
 
 fn each(asked: &[bool], truth: impl Fn(usize) -> Result<Truth>) -> Result<Vec<Truth>> {
-    let of = |(place, is_asked): (usize, &bool)| if *is_asked { truth(place) } else { Ok(Truth::Unknown) };
+    let of =
+        |(ordinal, is_asked): (usize, &bool)| if *is_asked { truth(ordinal) } else { Ok(Truth::Unknown) };
     asked.iter().enumerate().map(of).collect()
 }
 
-fn of_field(field: &SpanField, leaf: &Leaf, view: &TraceView<'_>, place: usize) -> Result<Truth> {
-    Ok(match (leaf, field.value(view, place)?) {
+fn of_field(field: &SpanField, leaf: &Leaf, view: &TraceView<'_>, ordinal: usize) -> Result<Truth> {
+    Ok(match (leaf, field.value(view, ordinal)?) {
         (Leaf::Exists, value) => Truth::of(value.is_some()),
         (Leaf::Text(_), Some(SpanValue::Text(text))) => of_text(leaf, Some(&text)),
         (Leaf::Number(numbers), Some(SpanValue::Whole(number) | SpanValue::Nanodollars(number))) => {
@@ -184,15 +185,15 @@ pub(super) fn of_text(leaf: &Leaf, text: Option<&str>) -> Truth {
 
 fn contains(
     view: &TraceView<'_>,
-    place: usize,
+    ordinal: usize,
     (channel, pattern): (Channel, &Pattern),
     needed: Needed,
 ) -> Result<Truth> {
-    if needed == Needed::IsTrue && !pattern.may_be_in(&view.span(place).wire.bytes) {
+    if needed == Needed::IsTrue && !pattern.may_be_in(&view.span(ordinal).wire.bytes) {
         return Ok(Truth::False);
     }
     let (mut found, mut scratch) = (Truth::Unknown, String::new());
-    for text in view.texts(place, channel)? {
+    for text in view.texts(ordinal, channel)? {
         if pattern.is_in(text, &mut scratch) {
             return Ok(Truth::True);
         }
@@ -201,6 +202,6 @@ fn contains(
     Ok(found)
 }
 
-fn of_attribute(test: &AttributeTest, view: &TraceView<'_>, place: usize) -> Result<Truth> {
-    Ok(test.truth(view.attribute(place, test.scope, &test.key)?))
+fn of_attribute(test: &AttributeTest, view: &TraceView<'_>, ordinal: usize) -> Result<Truth> {
+    Ok(test.truth(view.attribute(ordinal, test.scope, &test.key)?))
 }

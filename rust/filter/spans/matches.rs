@@ -83,7 +83,7 @@ pub(in crate::filter) struct SpanMatches {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::filter) struct Piece {
     /// The ordinal of the span.
-    pub(in crate::filter) place: usize,
+    pub(in crate::filter) ordinal: usize,
     /// The field that has the text.
     pub(in crate::filter) field: &'static str,
     pub(in crate::filter) excerpt: Excerpt,
@@ -113,11 +113,11 @@ impl SpanMatcher {
     /// [`crate::error::Error::Decode`] if a stored span cannot be decoded.
     pub(in crate::filter) fn find(&self, view: &TraceView<'_>, found: &mut SpanMatches) -> Result<()> {
         let spans = true_of(&self.predicate, view, &vec![true; view.len()])?;
-        found.spans.push((self.name.clone(), places(&spans)));
+        found.spans.push((self.name.clone(), ordinals(&spans)));
         self.part.find(view, &spans, found)
     }
 
-    /// Adds the spans and texts that make the condition true for the span at `place`. It must be true for
+    /// Adds the spans and texts that make the condition true for the span at `ordinal`. It must be true for
     /// this span.
     ///
     /// # Errors
@@ -125,10 +125,10 @@ impl SpanMatcher {
     pub(in crate::filter) fn find_of(
         &self,
         view: &TraceView<'_>,
-        place: usize,
+        ordinal: usize,
         found: &mut SpanMatches,
     ) -> Result<()> {
-        let spans: Vec<bool> = (0..view.len()).map(|other| other == place).collect();
+        let spans: Vec<bool> = (0..view.len()).map(|other| other == ordinal).collect();
         self.part.find(view, &spans, found)
     }
 }
@@ -161,14 +161,14 @@ impl PatternMatcher {
     ) -> Result<()> {
         let Self(channel, pattern) = self;
         let mut pieces: Vec<Piece> = Vec::new();
-        'spans: for place in spans {
-            if !pattern.may_be_in(&view.span(place).wire.bytes) {
+        'spans: for ordinal in spans {
+            if !pattern.may_be_in(&view.span(ordinal).wire.bytes) {
                 continue;
             }
             for (field, side) in SIDES.iter().filter(|(_, side)| [*side, Channel::Any].contains(channel)) {
-                for text in view.texts(place, *side)? {
+                for text in view.texts(ordinal, *side)? {
                     let Some(excerpt) = pattern.excerpt(text) else { continue };
-                    let piece = Piece { place, field, excerpt };
+                    let piece = Piece { ordinal, field, excerpt };
                     // A message of a conversation may also be a text of the node.
                     if !pieces.contains(&piece) {
                         pieces.push(piece);
@@ -258,15 +258,15 @@ impl SpanPart {
                 let all = vec![true; view.len()];
                 let reached = on_axis(&axis.converse, view, &all, spans)?;
                 let targets = true_of(&axis.predicate, view, &reached)?;
-                found.spans.extend(axis.name.clone().map(|name| (name, places(&targets))));
+                found.spans.extend(axis.name.clone().map(|name| (name, ordinals(&targets))));
                 axis.part.find(view, &targets, found)
             }
-            Self::Pattern(matcher) => matcher.find(view, places(spans), found),
+            Self::Pattern(matcher) => matcher.find(view, ordinals(spans), found),
             Self::Nothing => Ok(()),
         }
     }
 }
 
-fn places(spans: &[bool]) -> Vec<usize> {
-    (0..spans.len()).filter(|place| spans[*place]).collect()
+fn ordinals(spans: &[bool]) -> Vec<usize> {
+    (0..spans.len()).filter(|ordinal| spans[*ordinal]).collect()
 }

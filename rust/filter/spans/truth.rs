@@ -36,20 +36,20 @@ pub(in crate::filter) struct TernaryMask {
 
 impl TernaryMask {
     /// Returns a mask in which every result is unknown.
-    pub(in crate::filter) fn unknown(places: Range<usize>) -> Self {
-        Self { yes: Bitmap::none(places.clone()), no: Bitmap::none(places) }
+    pub(in crate::filter) fn unknown(ordinals: Range<usize>) -> Self {
+        Self { yes: Bitmap::none(ordinals.clone()), no: Bitmap::none(ordinals) }
     }
 
     /// Returns a mask in which every result is true.
-    pub(in crate::filter) fn all(places: Range<usize>) -> Self {
-        Self { yes: Bitmap::all(places.clone()), no: Bitmap::none(places) }
+    pub(in crate::filter) fn all(ordinals: Range<usize>) -> Self {
+        Self { yes: Bitmap::all(ordinals.clone()), no: Bitmap::none(ordinals) }
     }
 
     /// Sets the result for an ordinal or position, which must be unknown so far.
-    pub(in crate::filter) fn insert(&mut self, place: usize, truth: Truth) {
+    pub(in crate::filter) fn insert(&mut self, ordinal: usize, truth: Truth) {
         match truth {
-            Truth::True => self.yes.insert(place),
-            Truth::False => self.no.insert(place),
+            Truth::True => self.yes.insert(ordinal),
+            Truth::False => self.no.insert(ordinal),
             Truth::Unknown => {}
         }
     }

@@ -19,7 +19,7 @@ use crate::trace::view::{AttributeScope, TraceView};
 const BYTES_PER_VALUE: usize = 64;
 const BYTES_PER_ENTRY: usize = 8;
 /// The memory of a span's resource code and of a row's run root, in bytes.
-const BYTES_PER_PLACE: usize = 4;
+const BYTES_PER_ORDINAL: usize = 4;
 const BYTES_PER_ROW: usize = 4;
 
 /// Collects the attributes of a segment, row by row.
@@ -34,7 +34,7 @@ pub struct AttributeIndexBuilder {
     resource_codes: Vec<u32>,
     roots: Vec<u32>,
     beyond: RoaringBitmap,
-    places: usize,
+    ordinals: usize,
     value_bytes: usize,
     entries: usize,
     scratch: Vec<u8>,
@@ -53,7 +53,7 @@ enum IndexedKey {
 #[derive(Debug, Default)]
 struct KeyBuilder {
     values: HashMap<Box<[u8]>, u32, RandomState>,
-    places: Vec<u32>,
+    ordinals: Vec<u32>,
     codes: Vec<u32>,
     rows: RoaringBitmap,
 }
@@ -61,28 +61,29 @@ struct KeyBuilder {
 impl AttributeIndexBuilder {
     /// Returns the approximate memory use in bytes.
     pub fn bytes(&self) -> u64 {
-        let places = self.places * BYTES_PER_PLACE + self.roots.len() * BYTES_PER_ROW;
-        (self.value_bytes + self.entries * BYTES_PER_ENTRY + places) as u64
+        let ordinals = self.ordinals * BYTES_PER_ORDINAL + self.roots.len() * BYTES_PER_ROW;
+        (self.value_bytes + self.entries * BYTES_PER_ENTRY + ordinals) as u64
     }
 
     /// Adds the next row; `None` if its document is unreadable.
     pub fn add(&mut self, view: Option<&TraceView<'_>>) {
         // As in the span table, a trace has no ordinals if one of its spans cannot be decoded.
-        let is_sound = |view: &&TraceView<'_>| (0..view.len()).all(|place| view.attributes(place).is_ok());
+        let is_sound =
+            |view: &&TraceView<'_>| (0..view.len()).all(|ordinal| view.attributes(ordinal).is_ok());
         let row = u32::try_from(self.roots.len()).unwrap_or(u32::MAX);
         let view = view.filter(is_sound);
         let root = view.and_then(TraceView::run_root).map_or(0, |root| root + 1);
         self.roots.push(u32::try_from(root).unwrap_or(u32::MAX));
         if let Some(view) = view {
             // Every span was decoded above, so no error can occur.
-            let _read = (0..view.len()).try_for_each(|place| self.add_span(view, place, row));
+            let _read = (0..view.len()).try_for_each(|ordinal| self.add_span(view, ordinal, row));
         }
     }
 
-    fn add_span(&mut self, view: &TraceView<'_>, place: usize, row: u32) -> Result<()> {
-        let own = u32::try_from(self.places).unwrap_or(u32::MAX);
-        self.places += 1;
-        for attribute in view.attributes(place)? {
+    fn add_span(&mut self, view: &TraceView<'_>, ordinal: usize, row: u32) -> Result<()> {
+        let own = u32::try_from(self.ordinals).unwrap_or(u32::MAX);
+        self.ordinals += 1;
+        for attribute in view.attributes(ordinal)? {
             let key = match self.key_of(AttributeScope::Span, attribute) {
                 Some(IndexedKey::Known(key)) => key,
                 Some(IndexedKey::Beyond) => {
@@ -92,17 +93,17 @@ impl AttributeIndexBuilder {
                 None => continue,
             };
             // The first value of a repeated key counts.
-            if self.keys[key as usize].places.last() == Some(&own) {
+            if self.keys[key as usize].ordinals.last() == Some(&own) {
                 continue;
             }
             let code = self.value_of(key, attribute.value);
             let column = &mut self.keys[key as usize];
-            column.places.push(own);
+            column.ordinals.push(own);
             column.codes.push(code);
             column.rows.insert(row);
             self.entries += 1;
         }
-        let resource = self.resource_of(view.resource(place));
+        let resource = self.resource_of(view.resource(ordinal));
         self.resource_codes.push(resource);
         let (values, is_beyond) = &self.resource_values[resource as usize];
         for (key, _) in values {
@@ -206,7 +207,7 @@ impl AttributeIndexBuilder {
             })
             .collect();
         self.resource_codes.extend(later.resource_codes.into_iter().map(|code| resources[code as usize]));
-        self.places += later.places;
+        self.ordinals += later.ordinals;
         self.roots.extend(later.roots);
         true
     }
@@ -230,11 +231,11 @@ impl AttributeIndexBuilder {
     fn append_key(&mut self, key: u32, later: KeyBuilder) -> Vec<u32> {
         let values: Vec<u32> =
             in_order(later.values).into_iter().map(|value| self.value_coded(key, value)).collect();
-        let first_place = u32::try_from(self.places).unwrap_or(u32::MAX);
+        let first_ordinal = u32::try_from(self.ordinals).unwrap_or(u32::MAX);
         let first_row = u32::try_from(self.roots.len()).unwrap_or(u32::MAX);
         let own = &mut self.keys[key as usize];
-        self.entries += later.places.len();
-        own.places.extend(later.places.into_iter().map(|place| place.saturating_add(first_place)));
+        self.entries += later.ordinals.len();
+        own.ordinals.extend(later.ordinals.into_iter().map(|ordinal| ordinal.saturating_add(first_ordinal)));
         own.codes.extend(later.codes.into_iter().map(|code| values[code as usize]));
         own.rows.extend(later.rows.into_iter().map(|row| row.saturating_add(first_row)));
         values
@@ -269,8 +270,8 @@ impl AttributeIndexBuilder {
             let (values, _) = &self.resource_values[*resource as usize];
             resources.push(*resource, || values.iter().flat_map(in_order).collect());
         }
-        let (places, roots, beyond) = (self.places, self.roots, self.beyond);
-        SortedAttributes { keys, resources, places, roots, beyond }.write(source, out)
+        let (ordinals, roots, beyond) = (self.ordinals, self.roots, self.beyond);
+        SortedAttributes { keys, resources, ordinals, roots, beyond }.write(source, out)
     }
 }
 
@@ -294,6 +295,6 @@ impl KeyBuilder {
         }
         let codes = self.codes.into_iter().map(|code| code_of[code as usize]).collect();
         let values = values.into_iter().map(|(value, _)| Cow::Owned(value.into_vec())).collect();
-        (SortedKey { name, values, places: self.places, codes, rows: self.rows }, code_of)
+        (SortedKey { name, values, ordinals: self.ordinals, codes, rows: self.rows }, code_of)
     }
 }

@@ -23,11 +23,11 @@ pub(super) enum KeySpans {
 /// Writes `entries`, ascending ordinals out of `spans` spans.
 pub(super) fn write(entries: impl ExactSizeIterator<Item = u32>, spans: usize, out: &mut Vec<u8>) {
     if !are_bits(entries.len(), spans) {
-        entries.for_each(|place| out.extend_from_slice(&place.to_le_bytes()));
+        entries.for_each(|ordinal| out.extend_from_slice(&ordinal.to_le_bytes()));
         return;
     }
     let mut words = vec![0_u64; spans.div_ceil(64)];
-    entries.for_each(|place| words[place as usize / 64] |= 1 << (place % 64));
+    entries.for_each(|ordinal| words[ordinal as usize / 64] |= 1 << (ordinal % 64));
     out.extend(words.iter().flat_map(|word| word.to_le_bytes()));
     let mut before = 0_u32;
     for run in words.chunks(WORDS_PER_RANK) {
@@ -72,10 +72,10 @@ impl KeySpans {
         let mut bits = vec![0; range.end.div_ceil(64) - first];
         match self {
             Self::List(list) => {
-                let before = list.partition_point(|place| place.as_usize() < range.start);
-                let own = list[before..].iter().map(|place| place.as_usize());
-                own.take_while(|place| *place < range.end)
-                    .for_each(|place| bits[place / 64 - first] |= 1 << (place % 64));
+                let before = list.partition_point(|ordinal| ordinal.as_usize() < range.start);
+                let own = list[before..].iter().map(|ordinal| ordinal.as_usize());
+                own.take_while(|ordinal| *ordinal < range.end)
+                    .for_each(|ordinal| bits[ordinal / 64 - first] |= 1 << (ordinal % 64));
                 (bits, before)
             }
             Self::Bits { words, ranks } => {
@@ -112,12 +112,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn places_are_read_as_they_were_written(
+        fn ordinals_are_read_as_they_were_written(
             spans in 1..20_000_u32, seeds in prop::collection::vec(any::<u32>(), 0..900), repeats in 1..40_u32,
             range in any::<[u32; 2]>(), padding in prop::collection::vec(any::<u8>(), 0..9),
         ) {
             let near = seeds.iter().flat_map(|seed| (0..repeats).map(move |at| seed.wrapping_add(at)));
-            let entries: BTreeSet<u32> = near.map(|place| place % spans).collect();
+            let entries: BTreeSet<u32> = near.map(|ordinal| ordinal % spans).collect();
             let mut out = Vec::new();
             write(entries.iter().copied(), spans as usize, &mut out);
             let open = |content: &[u8]| {
@@ -134,18 +134,18 @@ mod tests {
             }
             out.extend_from_slice(&padding);
             let is_dense = are_bits(entries.len(), spans as usize);
-            let places = open(&out).expect("whole");
-            prop_assert_eq!(matches!(places, KeySpans::Bits { .. }), is_dense);
-            let [one, other] = range.map(|place| (place % (spans + 1)) as usize);
+            let ordinals = open(&out).expect("whole");
+            prop_assert_eq!(matches!(ordinals, KeySpans::Bits { .. }), is_dense);
+            let [one, other] = range.map(|ordinal| (ordinal % (spans + 1)) as usize);
             let range = one.min(other)..one.max(other);
-            let (bits, before) = places.bits(range.clone());
-            let within = |place: &&u32| range.contains(&(**place as usize));
+            let (bits, before) = ordinals.bits(range.clone());
+            let within = |ordinal: &&u32| range.contains(&(**ordinal as usize));
             let mut expected = vec![0_u64; range.end.div_ceil(64) - range.start / 64];
-            for place in entries.iter().filter(within) {
-                expected[*place as usize / 64 - range.start / 64] |= 1 << (place % 64);
+            for ordinal in entries.iter().filter(within) {
+                expected[*ordinal as usize / 64 - range.start / 64] |= 1 << (ordinal % 64);
             }
             prop_assert_eq!(bits, expected);
-            prop_assert_eq!(before, entries.iter().filter(|place| (**place as usize) < range.start).count());
+            prop_assert_eq!(before, entries.iter().filter(|ordinal| (**ordinal as usize) < range.start).count());
         }
     }
 }

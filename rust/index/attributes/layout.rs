@@ -52,9 +52,9 @@ pub fn names_of(view: &TraceView<'_>) -> Result<BTreeSet<String>> {
     let mut add = |scope, attribute: &AttributeRef<'_>| {
         names.extend(indexed_key(attribute).map(|key| name_of(scope, key)));
     };
-    for place in 0..view.len() {
-        view.attributes(place)?.iter().for_each(|attribute| add(AttributeScope::Span, attribute));
-        let resource = attributes_of_resource(view.resource(place)).filter_map(std::result::Result::ok);
+    for ordinal in 0..view.len() {
+        view.attributes(ordinal)?.iter().for_each(|attribute| add(AttributeScope::Span, attribute));
+        let resource = attributes_of_resource(view.resource(ordinal)).filter_map(std::result::Result::ok);
         resource.for_each(|attribute| add(AttributeScope::Resource, &attribute));
     }
     Ok(names)

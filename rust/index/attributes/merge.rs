@@ -24,7 +24,7 @@ impl AttributeIndex {
     /// An error of `out`, or an error if there are 2^32 rows or more.
     pub fn merge(
         indexes: &[&Self],
-        places: &MergedOrdinals<'_>,
+        ordinals: &MergedOrdinals<'_>,
         source: &str,
         out: &mut dyn io::Write,
     ) -> io::Result<bool> {
@@ -32,7 +32,7 @@ impl AttributeIndex {
             return Ok(false);
         }
         let mut inputs: Vec<Input<'_>> = indexes.iter().map(|index| Input::new(index)).collect();
-        mark_resources(&mut inputs, places);
+        mark_resources(&mut inputs, ordinals);
         let mut by_name = BTreeMap::<&[u8], Vec<(usize, usize)>>::new();
         for (number, index) in indexes.iter().enumerate() {
             for key in 0..index.names.len() {
@@ -41,7 +41,7 @@ impl AttributeIndex {
         }
         let mut keys = Vec::new();
         for (name, own) in by_name {
-            if let Some(key) = merged_key((name, keys.len()), &own, &mut inputs, places) {
+            if let Some(key) = merged_key((name, keys.len()), &own, &mut inputs, ordinals) {
                 keys.push(key);
             }
             priority::yield_cpu();
@@ -55,9 +55,9 @@ impl AttributeIndex {
         };
         let merged = SortedAttributes {
             keys,
-            resources: merged_resources(&inputs, places),
-            places: places.len(),
-            roots: places.rows().sources().map(root).collect(),
+            resources: merged_resources(&inputs, ordinals),
+            ordinals: ordinals.len(),
+            roots: ordinals.rows().sources().map(root).collect(),
             beyond: RoaringBitmap::new(),
         };
         merged.write(source, out)?;
@@ -92,11 +92,11 @@ impl<'i> Input<'i> {
 }
 
 /// Marks the values in use by resources of remaining spans.
-fn mark_resources(inputs: &mut [Input<'_>], places: &MergedOrdinals<'_>) {
+fn mark_resources(inputs: &mut [Input<'_>], ordinals: &MergedOrdinals<'_>) {
     let resources = |input: &Input<'_>| vec![false; input.index.resource_starts.len().saturating_sub(1)];
     let mut used: Vec<Vec<bool>> = inputs.iter().map(resources).collect();
-    for (input, place) in places.sources() {
-        used[input][inputs[input].index.resource_codes.code(place) as usize] = true;
+    for (input, ordinal) in ordinals.sources() {
+        used[input][inputs[input].index.resource_codes.code(ordinal) as usize] = true;
     }
     for (input, used) in inputs.iter_mut().zip(used) {
         let used = used.iter().enumerate().filter(|(_, is_used)| **is_used);
@@ -113,7 +113,7 @@ fn merged_key<'i>(
     (name, number): (&[u8], usize),
     own: &[(usize, usize)],
     inputs: &mut [Input<'i>],
-    places: &MergedOrdinals<'_>,
+    ordinals: &MergedOrdinals<'_>,
 ) -> Option<SortedKey<'i>> {
     // The ordinal of each span, and the input and index of its value.
     let (mut spans, mut rows) = (Vec::new(), Vec::new());
@@ -121,14 +121,14 @@ fn merged_key<'i>(
         let Input { index, values, .. } = &mut inputs[input];
         let first = index.first_values[key].as_usize();
         let codes = index.codes_of(key);
-        let entries = index.places_of(key);
-        for (at, place) in entries.iter().flat_map(|entries| entries.iter()).enumerate() {
-            let Some(target) = places.target(input, place) else { continue };
+        let entries = index.ordinals_of(key);
+        for (at, ordinal) in entries.iter().flat_map(|entries| entries.iter()).enumerate() {
+            let Some(target) = ordinals.target(input, ordinal) else { continue };
             let value = first + codes.as_ref().map_or(0, |codes| codes.code(at) as usize);
             values[value] = 0;
             spans.push((target, input, value));
         }
-        rows.extend(index.rows.bitmap(key).iter().filter_map(|row| places.rows().target(input, row)));
+        rows.extend(index.rows.bitmap(key).iter().filter_map(|row| ordinals.rows().target(input, row)));
     }
     let values = number_values(own, inputs);
     if values.is_empty() {
@@ -138,12 +138,12 @@ fn merged_key<'i>(
         inputs[*input].keys[*key] = u32::try_from(number).unwrap_or(UNUSED);
     }
     // The entries of each input ascend, so the sort is a merge.
-    spans.sort_by_key(|(place, ..)| *place);
+    spans.sort_by_key(|(ordinal, ..)| *ordinal);
     rows.sort_unstable();
     Some(SortedKey {
         name: String::from_utf8_lossy(name).into_owned(),
         values,
-        places: spans.iter().map(|(place, ..)| *place).collect(),
+        ordinals: spans.iter().map(|(ordinal, ..)| *ordinal).collect(),
         codes: spans.iter().map(|(_, input, value)| inputs[*input].values[*value]).collect(),
         rows: rows.into_iter().collect(),
     })
@@ -170,16 +170,16 @@ fn number_values<'i>(own: &[(usize, usize)], inputs: &mut [Input<'i>]) -> Vec<Co
     distinct
 }
 
-fn merged_resources(inputs: &[Input<'_>], places: &MergedOrdinals<'_>) -> Resources {
+fn merged_resources(inputs: &[Input<'_>], ordinals: &MergedOrdinals<'_>) -> Resources {
     let before = inputs.iter().scan(0_u32, |sum, input| {
         let own = u32::try_from(input.index.resource_starts.len()).unwrap_or(u32::MAX);
         Some(std::mem::replace(sum, sum.saturating_add(own)))
     });
     let before: Vec<u32> = before.collect();
     let mut resources = Resources::default();
-    for (number, place) in places.sources() {
+    for (number, ordinal) in ordinals.sources() {
         let input = &inputs[number];
-        let code = input.index.resource_codes.code(place);
+        let code = input.index.resource_codes.code(ordinal);
         let pairs = || {
             let pairs = input.resource(code as usize);
             pairs.flat_map(|(key, value)| [input.keys[key], input.values[value]]).collect()

@@ -29,8 +29,8 @@ pub struct AttributeIndex {
     pub(super) values: Slices,
     /// The index of the first value of each key.
     pub(super) first_values: ScalarBuffer<u64>,
-    places: Slices,
-    place_counts: ScalarBuffer<u64>,
+    ordinals: Slices,
+    ordinal_counts: ScalarBuffer<u64>,
     codes: Buffer,
     code_offsets: ScalarBuffer<u64>,
     code_widths: ScalarBuffer<u8>,
@@ -105,8 +105,8 @@ impl AttributeIndex {
             names: Slices::open(&sections, AttributeColumn::Names)?,
             values: Slices::open(&sections, AttributeColumn::Values)?,
             first_values: numbers(&sections, AttributeColumn::Values, SectionKind::Starts)?,
-            places: Slices::open(&sections, AttributeColumn::Ordinals)?,
-            place_counts: numbers(&sections, AttributeColumn::Ordinals, SectionKind::Whole)?,
+            ordinals: Slices::open(&sections, AttributeColumn::Ordinals)?,
+            ordinal_counts: numbers(&sections, AttributeColumn::Ordinals, SectionKind::Whole)?,
             codes: sections.buffer(AttributeColumn::Codes as usize, SectionKind::Values)?,
             code_offsets: numbers(&sections, AttributeColumn::Codes, SectionKind::Offsets)?,
             code_widths: numbers(&sections, AttributeColumn::Codes, SectionKind::Whole)?,
@@ -122,12 +122,14 @@ impl AttributeIndex {
         };
         let keys = index.names.len();
         let is_whole = index.first_values.len() == keys + 1
-            && [index.places.len(), index.rows.len(), index.row_counts.len()].iter().all(|len| *len == keys)
-            && [index.code_offsets.len(), index.code_widths.len(), index.place_counts.len()]
+            && [index.ordinals.len(), index.rows.len(), index.row_counts.len()]
+                .iter()
+                .all(|len| *len == keys)
+            && [index.code_offsets.len(), index.code_widths.len(), index.ordinal_counts.len()]
                 .iter()
                 .all(|len| *len == keys)
             && index.beyond.len() == 1
-            && (0..keys).all(|key| index.places_of(key).is_some());
+            && (0..keys).all(|key| index.ordinals_of(key).is_some());
         is_whole.then_some(index)
     }
 
@@ -225,7 +227,7 @@ pub struct MarkedAttribute<'i> {
 #[derive(Debug)]
 enum MarkedOrdinals {
     /// The spans with a value, and the result for each value code.
-    Spans { places: KeySpans, codes: Option<PackedInts>, by_code: Vec<Marks> },
+    Spans { ordinals: KeySpans, codes: Option<PackedInts>, by_code: Vec<Marks> },
     /// The result for each resource.
     Resources(Vec<Marks>),
     /// The spans that need a document check.
@@ -239,7 +241,7 @@ impl<'i> KnownAttribute<'i> {
         let marks = match (self.key, self.scope) {
             (None, _) => MarkedOrdinals::Open(index.beyond.bitmap(0)),
             (Some(key), AttributeScope::Span) => MarkedOrdinals::Spans {
-                places: index.places_of(key).unwrap_or(KeySpans::List(ScalarBuffer::default())),
+                ordinals: index.ordinals_of(key).unwrap_or(KeySpans::List(ScalarBuffer::default())),
                 codes: index.codes_of(key),
                 by_code: index.of_values(key, decide),
             },
@@ -259,9 +261,9 @@ impl<'i> KnownAttribute<'i> {
 
 impl AttributeIndex {
     /// Returns the span ordinals of a key; `None` if the stored count does not match.
-    pub(super) fn places_of(&self, key: usize) -> Option<KeySpans> {
-        let entries = self.place_counts[key].as_usize();
-        KeySpans::open(&self.places.slice(key), entries, self.spans)
+    pub(super) fn ordinals_of(&self, key: usize) -> Option<KeySpans> {
+        let entries = self.ordinal_counts[key].as_usize();
+        KeySpans::open(&self.ordinals.slice(key), entries, self.spans)
     }
 
     /// Returns the value codes of a key in ordinal order; `None` if it has a single value.
@@ -279,20 +281,20 @@ impl MarkedAttribute<'_> {
             MarkedOrdinals::Spans { by_code: marks, .. } | MarkedOrdinals::Resources(marks) => {
                 marks.iter().all(|marks| marks & IS_OPEN == 0)
             }
-            MarkedOrdinals::Open(places) => places.is_empty(),
+            MarkedOrdinals::Open(ordinals) => ordinals.is_empty(),
         }
     }
 
     /// Returns the ordinals of a range for which the condition is true, false and undecided, in this order.
-    pub fn sets(&self, places: Range<usize>) -> [Bitmap; 3] {
-        let (known, marks) = self.known(&places);
+    pub fn sets(&self, ordinals: Range<usize>) -> [Bitmap; 3] {
+        let (known, marks) = self.known(&ordinals);
         let mut sets = match marks {
             KnownMarks::Same(marks) => [IS_TRUE, IS_FALSE, IS_OPEN]
                 .map(|mark| if marks & mark == 0 { vec![0; known.len()] } else { known.clone() }),
             KnownMarks::Each(marks) => spread(&known, &marks),
         };
         if self.missing != 0 {
-            let all = Bitmap::all(places.clone());
+            let all = Bitmap::all(ordinals.clone());
             for (mark, set) in [IS_TRUE, IS_FALSE, IS_OPEN].into_iter().zip(&mut sets) {
                 if self.missing & mark != 0 {
                     let words = set.iter_mut().zip(all.words()).zip(&known);
@@ -300,21 +302,21 @@ impl MarkedAttribute<'_> {
                 }
             }
         }
-        sets.map(|words| Bitmap::of_words(places.clone(), words))
+        sets.map(|words| Bitmap::of_words(ordinals.clone(), words))
     }
 
     /// Returns the bits of the ordinals that have a value, and their results.
-    fn known(&self, places: &Range<usize>) -> (Vec<u64>, KnownMarks) {
-        let as_u32 = |place: usize| u32::try_from(place).unwrap_or(u32::MAX);
+    fn known(&self, ordinals: &Range<usize>) -> (Vec<u64>, KnownMarks) {
+        let as_u32 = |ordinal: usize| u32::try_from(ordinal).unwrap_or(u32::MAX);
         match &self.marks {
             MarkedOrdinals::Open(open) => {
-                let mut known = Bitmap::none(places.clone());
-                let own = open.range(as_u32(places.start)..as_u32(places.end));
-                own.for_each(|place| known.insert(place as usize));
+                let mut known = Bitmap::none(ordinals.clone());
+                let own = open.range(as_u32(ordinals.start)..as_u32(ordinals.end));
+                own.for_each(|ordinal| known.insert(ordinal as usize));
                 (known.words().to_vec(), KnownMarks::Same(IS_OPEN))
             }
-            MarkedOrdinals::Spans { places: own, codes, by_code } => {
-                let (known, before) = own.bits(places.clone());
+            MarkedOrdinals::Spans { ordinals: own, codes, by_code } => {
+                let (known, before) = own.bits(ordinals.clone());
                 let first = by_code.first().copied().unwrap_or_default();
                 let Some(codes) = codes.as_ref().filter(|_| by_code.iter().any(|marks| *marks != first))
                 else {
@@ -324,8 +326,8 @@ impl MarkedAttribute<'_> {
                 (known, marks_of(codes, before..before + count, by_code))
             }
             MarkedOrdinals::Resources(by_resource) => {
-                let known = Bitmap::all(places.clone()).words().to_vec();
-                (known, marks_of(&self.index.resource_codes, places.clone(), by_resource))
+                let known = Bitmap::all(ordinals.clone()).words().to_vec();
+                (known, marks_of(&self.index.resource_codes, ordinals.clone(), by_resource))
             }
         }
     }
@@ -355,11 +357,11 @@ fn spread(known: &[u64], marks: &[Marks]) -> [Vec<u64>; 3] {
     for word in known {
         let (mut left, mut bits) = (*word, [0_u64; 3]);
         while left != 0 {
-            let place = left.trailing_zeros();
+            let ordinal = left.trailing_zeros();
             left &= left - 1;
             let marks = u64::from(marks.next().copied().unwrap_or_default());
             for (mark, bits) in bits.iter_mut().enumerate() {
-                *bits |= (marks >> mark & 1) << place;
+                *bits |= (marks >> mark & 1) << ordinal;
             }
         }
         sets.iter_mut().zip(bits).for_each(|(set, bits)| set.push(bits));

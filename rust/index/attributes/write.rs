@@ -21,7 +21,7 @@ pub(super) struct SortedAttributes<'v> {
     pub(super) keys: Vec<SortedKey<'v>>,
     pub(super) resources: Resources,
     /// The number of spans.
-    pub(super) places: usize,
+    pub(super) ordinals: usize,
     /// For each row, the position of its run root among its spans, plus 1; 0 if the trace has no spans.
     pub(super) roots: Vec<u32>,
     /// The ordinals of spans that have a key beyond the limit.
@@ -34,7 +34,7 @@ pub(super) struct SortedKey<'v> {
     pub(super) name: String,
     pub(super) values: Vec<Cow<'v, [u8]>>,
     /// The ordinals of spans that have the key.
-    pub(super) places: Vec<u32>,
+    pub(super) ordinals: Vec<u32>,
     /// The value number of each of these spans.
     pub(super) codes: Vec<u32>,
     pub(super) rows: RoaringBitmap,
@@ -50,14 +50,14 @@ pub(super) struct Resources {
     codes: HashMap<Box<[u32]>, u32, RandomState>,
     starts: Vec<u64>,
     pairs: Vec<u32>,
-    by_place: Vec<u32>,
+    by_ordinal: Vec<u32>,
 }
 
 impl Resources {
     /// Appends the resource of the next span. `number` identifies it in its source; `pairs` returns its (key,
     /// value) pairs.
     pub(super) fn push(&mut self, number: u32, pairs: impl FnOnce() -> Vec<u32>) {
-        let Self { known, codes, starts, pairs: all, by_place } = self;
+        let Self { known, codes, starts, pairs: all, by_ordinal } = self;
         let code = *known.entry(number).or_insert_with(|| {
             let pairs = pairs();
             let next = u32::try_from(codes.len()).unwrap_or(u32::MAX);
@@ -67,7 +67,7 @@ impl Resources {
                 next
             })
         });
-        by_place.push(code);
+        by_ordinal.push(code);
     }
 
     fn write(mut self, writer: &mut SectionWriter<'_>) -> io::Result<()> {
@@ -75,7 +75,7 @@ impl Resources {
         self.starts.push(self.pairs.len() as u64);
         writer.plain(column, SectionKind::Starts, self.starts)?;
         writer.plain(column, SectionKind::Order, self.pairs)?;
-        writer.codes(column, &self.by_place)
+        writer.codes(column, &self.by_ordinal)
     }
 }
 
@@ -86,7 +86,7 @@ impl SortedAttributes<'_> {
     /// An error of `out`, or an error if there are 4 Gi spans or rows or more.
     pub(super) fn write(self, source: &str, out: &mut dyn io::Write) -> io::Result<()> {
         let invalid = |_| io::Error::new(io::ErrorKind::InvalidInput, "expected fewer than 2^32 spans");
-        u32::try_from(self.places).map_err(invalid)?;
+        u32::try_from(self.ordinals).map_err(invalid)?;
         let rows = u32::try_from(self.roots.len()).map_err(invalid)?;
         let keys = &self.keys;
         let mut writer = SectionWriter::new(ATTRIBUTE_INDEX, out);
@@ -98,7 +98,7 @@ impl SortedAttributes<'_> {
             Some(*first)
         }));
         writer.plain(AttributeColumn::Values as usize, SectionKind::Starts, firsts.collect::<Vec<u64>>())?;
-        self.write_places(&mut writer)?;
+        self.write_ordinals(&mut writer)?;
         write_codes(&mut writer, keys)?;
         write_bitmaps(&mut writer, AttributeColumn::Rows, keys.iter().map(|key| &key.rows))?;
         writer.plain(
@@ -114,17 +114,17 @@ impl SortedAttributes<'_> {
     }
 
     /// Writes the ordinals of each key and their number.
-    fn write_places(&self, writer: &mut SectionWriter<'_>) -> io::Result<()> {
+    fn write_ordinals(&self, writer: &mut SectionWriter<'_>) -> io::Result<()> {
         let (mut content, mut offsets) = (Vec::new(), vec![0_u64]);
         for key in &self.keys {
-            key_spans::write(key.places.iter().copied(), self.places, &mut content);
+            key_spans::write(key.ordinals.iter().copied(), self.ordinals, &mut content);
             content.resize(content.len().next_multiple_of(ALIGNMENT), 0);
             offsets.push(content.len() as u64);
         }
         let column = AttributeColumn::Ordinals as usize;
         writer.plain(column, SectionKind::Values, content)?;
         writer.plain(column, SectionKind::Offsets, offsets)?;
-        let counts = self.keys.iter().map(|key| key.places.len() as u64).collect();
+        let counts = self.keys.iter().map(|key| key.ordinals.len() as u64).collect();
         writer.plain(column, SectionKind::Whole, counts)
     }
 }

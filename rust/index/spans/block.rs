@@ -38,7 +38,7 @@ impl SpanBlock<'_> {
     }
 
     /// Returns the ordinals of all spans from the first row to the last one.
-    pub fn places(&self) -> Range<usize> {
+    pub fn ordinals(&self) -> Range<usize> {
         let range = self.range();
         self.table.firsts[range.start as usize] as usize..self.table.firsts[range.end as usize] as usize
     }
@@ -46,10 +46,10 @@ impl SpanBlock<'_> {
     /// Returns the set of all ordinals that belong to the rows.
     pub fn all(&self) -> Bitmap {
         match &self.rows {
-            RowBlock::Range(_) => Bitmap::all(self.places()),
+            RowBlock::Range(_) => Bitmap::all(self.ordinals()),
             RowBlock::List(rows) => {
-                let mut all = Bitmap::none(self.places());
-                rows.iter().for_each(|row| all.fill(self.places_of(*row)));
+                let mut all = Bitmap::none(self.ordinals());
+                rows.iter().for_each(|row| all.fill(self.ordinals_of(*row)));
                 all
             }
         }
@@ -57,7 +57,7 @@ impl SpanBlock<'_> {
 
     /// Returns the ordinals of a row's spans.
     #[inline]
-    pub fn places_of(&self, row: u32) -> Range<usize> {
+    pub fn ordinals_of(&self, row: u32) -> Range<usize> {
         self.table.firsts[row as usize] as usize..self.table.firsts[row as usize + 1] as usize
     }
 
@@ -68,7 +68,7 @@ impl SpanBlock<'_> {
         }
         match &self.rows {
             RowBlock::Range(_) => self.rows_with_counts(set, 1..=u64::MAX),
-            RowBlock::List(_) => self.rows_of(|places| set.has_any(places)),
+            RowBlock::List(_) => self.rows_of(|ordinals| set.has_any(ordinals)),
         }
     }
 
@@ -79,7 +79,7 @@ impl SpanBlock<'_> {
                 let bounds = &self.table.firsts[range.start as usize..=range.end as usize];
                 Bitmap::of_words(0..range.len(), set.neighbours_with_counts(bounds, &counts))
             }
-            RowBlock::List(_) => self.rows_of(|places| counts.contains(&set.count(places))),
+            RowBlock::List(_) => self.rows_of(|ordinals| counts.contains(&set.count(ordinals))),
         }
     }
 
@@ -129,14 +129,14 @@ impl SpanBlock<'_> {
     }
 
     /// Returns the number of a span in a column; `None` if it is missing.
-    pub fn number(&self, column: usize, place: usize) -> Option<i64> {
-        let stored = self.table.numbers[column].signed(place);
+    pub fn number(&self, column: usize, ordinal: usize) -> Option<i64> {
+        let stored = self.table.numbers[column].signed(ordinal);
         (stored > 0).then(|| stored - 1)
     }
 
     /// Returns the code of a span's combination of words.
-    pub fn combination(&self, place: usize) -> usize {
-        self.table.codes.code(place) as usize
+    pub fn combination(&self, ordinal: usize) -> usize {
+        self.table.codes.code(ordinal) as usize
     }
 
     /// Returns the subset of `asked` without a parent.
@@ -146,32 +146,32 @@ impl SpanBlock<'_> {
 
     /// Returns the ordinal of the parent; `None` for a root.
     #[inline]
-    pub fn parent(&self, place: usize) -> Option<usize> {
-        let distance = self.table.parents.get(place);
-        usize::try_from(distance).ok().filter(|distance| *distance != 0).map(|distance| place - distance)
+    pub fn parent(&self, ordinal: usize) -> Option<usize> {
+        let distance = self.table.parents.get(ordinal);
+        usize::try_from(distance).ok().filter(|distance| *distance != 0).map(|distance| ordinal - distance)
     }
 
     /// Returns the first ordinal after the subtree of a span.
     #[inline]
-    pub fn end_of_subtree(&self, place: usize) -> usize {
-        place + 1 + usize::try_from(self.table.subtrees.get(place)).unwrap_or_default()
+    pub fn end_of_subtree(&self, ordinal: usize) -> usize {
+        ordinal + 1 + usize::try_from(self.table.subtrees.get(ordinal)).unwrap_or_default()
     }
 
     /// Returns the start in microseconds after the base of the trace, plus 1.
     #[inline]
-    pub fn start(&self, place: usize) -> u64 {
-        self.table.starts.get(place)
+    pub fn start(&self, ordinal: usize) -> u64 {
+        self.table.starts.get(ordinal)
     }
 
     /// Returns the end in microseconds after the base of the trace, plus 1; 0 if the span has not ended.
     #[inline]
-    pub fn end(&self, place: usize) -> u64 {
-        self.table.ends.get(place)
+    pub fn end(&self, ordinal: usize) -> u64 {
+        self.table.ends.get(ordinal)
     }
 
     /// Returns the start of a row's span in microseconds since 1970.
-    pub fn start_micros(&self, row: u32, place: usize) -> i64 {
-        self.table.bases.signed(row as usize) - 1 + self.table.starts.signed(place)
+    pub fn start_micros(&self, row: u32, ordinal: usize) -> i64 {
+        self.table.bases.signed(row as usize) - 1 + self.table.starts.signed(ordinal)
     }
 
     /// Returns the subset of `asked` that has ended with a duration in one of the closed `intervals` of
@@ -188,14 +188,14 @@ impl SpanBlock<'_> {
     }
 
     /// Returns the duration in milliseconds; `None` if the span has not ended.
-    pub fn duration_ms(&self, place: usize) -> Option<i64> {
-        let end = self.table.ends.signed(place);
-        (end != 0).then(|| (end - self.table.starts.signed(place)).max(0) / 1_000)
+    pub fn duration_ms(&self, ordinal: usize) -> Option<i64> {
+        let end = self.table.ends.signed(ordinal);
+        (end != 0).then(|| (end - self.table.starts.signed(ordinal)).max(0) / 1_000)
     }
 
     /// Returns the depth of each span of the block in ordinal order; 0 for a root.
     pub fn depths(&self) -> Vec<i64> {
-        let mut depths: Vec<i64> = Vec::with_capacity(self.places().len());
+        let mut depths: Vec<i64> = Vec::with_capacity(self.ordinals().len());
         self.for_each_parent(|at, parent| {
             depths.push(parent.map_or(0, |distance| depths[at - distance] + 1));
         });
@@ -204,7 +204,7 @@ impl SpanBlock<'_> {
 
     /// Returns the number of children of each span of the block in ordinal order.
     pub fn child_counts(&self) -> Vec<i64> {
-        let mut counts = vec![0; self.places().len()];
+        let mut counts = vec![0; self.ordinals().len()];
         self.for_each_parent(|at, parent| parent.into_iter().for_each(|distance| counts[at - distance] += 1));
         counts
     }

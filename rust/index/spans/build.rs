@@ -98,20 +98,20 @@ impl SpanTableBuilder {
     }
 
     fn entries(&mut self, view: &TraceView<'_>) -> Result<Vec<SpanEntry>> {
-        (0..view.len()).map(|place| self.entry(view, place)).collect()
+        (0..view.len()).map(|ordinal| self.entry(view, ordinal)).collect()
     }
 
-    fn entry(&mut self, view: &TraceView<'_>, place: usize) -> Result<SpanEntry> {
+    fn entry(&mut self, view: &TraceView<'_>, ordinal: usize) -> Result<SpanEntry> {
         let mut codes = Vec::with_capacity(self.words.len());
         for (position, field) in fields(SpanColumn::Word).enumerate() {
-            codes.push(match field.value(view, place)? {
+            codes.push(match field.value(view, ordinal)? {
                 Some(SpanValue::Text(word)) => self.word(position, Some(&word)),
                 _ => WordsBuilder::MISSING,
             });
         }
         let mut numbers = Vec::with_capacity(self.numbers.len());
         for field in fields(SpanColumn::Number) {
-            numbers.push(match field.value(view, place)? {
+            numbers.push(match field.value(view, ordinal)? {
                 Some(SpanValue::Whole(number) | SpanValue::Nanodollars(number)) => {
                     number.max(0).cast_unsigned() + 1
                 }
@@ -131,17 +131,17 @@ impl SpanTableBuilder {
     }
 
     fn add_spans(&mut self, view: &TraceView<'_>, entries: Vec<SpanEntry>) {
-        let spans = (0..view.len()).map(|place| view.span(place));
+        let spans = (0..view.len()).map(|ordinal| view.span(ordinal));
         let ends = spans.clone().map(|span| span.end).filter(|end| *end != 0);
         let base = spans.map(|span| span.start).chain(ends).min().unwrap_or_default() / NANOS_PER_MICRO;
         let mut has_fraction = false;
-        for (place, entry) in entries.into_iter().enumerate() {
-            let (start, end) = (view.span(place).start, view.span(place).end);
+        for (ordinal, entry) in entries.into_iter().enumerate() {
+            let (start, end) = (view.span(ordinal).start, view.span(ordinal).end);
             has_fraction |= !start.is_multiple_of(NANOS_PER_MICRO) || !end.is_multiple_of(NANOS_PER_MICRO);
             let span = SpanRow {
                 code: self.code(entry.words),
-                parent: view.parent(place).map_or(0, |parent| (place - parent) as u64),
-                subtree: view.subtree(place).len() as u64 - 1,
+                parent: view.parent(ordinal).map_or(0, |parent| (ordinal - parent) as u64),
+                subtree: view.subtree(ordinal).len() as u64 - 1,
                 start: start / NANOS_PER_MICRO - base + 1,
                 end: if end == 0 { 0 } else { end / NANOS_PER_MICRO - base + 1 },
             };
@@ -191,16 +191,16 @@ impl SpanTableBuilder {
             .collect();
         let mut unreadable = later.unreadable.iter().peekable();
         for (row, base) in later.bases.into_iter().enumerate() {
-            for place in later.firsts[row] as usize..later.firsts[row + 1] as usize {
-                let combination = usize::try_from(later.codes.get(place)).unwrap_or(usize::MAX);
+            for ordinal in later.firsts[row] as usize..later.firsts[row + 1] as usize {
+                let combination = usize::try_from(later.codes.get(ordinal)).unwrap_or(usize::MAX);
                 let span = SpanRow {
                     code: codes[combination],
-                    parent: later.parents.get(place),
-                    subtree: later.subtrees.get(place),
-                    start: later.starts.get(place),
-                    end: later.ends.get(place),
+                    parent: later.parents.get(ordinal),
+                    subtree: later.subtrees.get(ordinal),
+                    start: later.starts.get(ordinal),
+                    end: later.ends.get(ordinal),
                 };
-                self.push_span(&span, later.numbers.iter().map(|numbers| numbers.get(place)));
+                self.push_span(&span, later.numbers.iter().map(|numbers| numbers.get(ordinal)));
             }
             if unreadable.next_if(|unreadable| **unreadable as usize == row).is_some() {
                 self.push_unreadable();

@@ -60,9 +60,10 @@ impl TableCalls<'_> {
         if self.table.is_unreadable(row) {
             return false;
         }
-        let places = self.table.firsts[row as usize] as usize..self.table.firsts[row as usize + 1] as usize;
-        let spans: Vec<CallSpan> = places.clone().map(|place| self.span(place, places.start)).collect();
-        let code = |number: usize| self.table.codes.code(places.start + number) as usize;
+        let ordinals = self.table.firsts[row as usize] as usize..self.table.firsts[row as usize + 1] as usize;
+        let spans: Vec<CallSpan> =
+            ordinals.clone().map(|ordinal| self.span(ordinal, ordinals.start)).collect();
+        let code = |number: usize| self.table.codes.code(ordinals.start + number) as usize;
         let visited = for_each_call::<Infallible>(
             &spans,
             |number| Ok(self.prices[code(number)]),
@@ -71,14 +72,14 @@ impl TableCalls<'_> {
         visited.is_ok()
     }
 
-    /// Returns the span at ordinal `place`; `first` is the ordinal of the first span of its trace.
-    fn span(&self, place: usize, first: usize) -> CallSpan {
+    /// Returns the span at ordinal `ordinal`; `first` is the ordinal of the first span of its trace.
+    fn span(&self, ordinal: usize, first: usize) -> CallSpan {
         let table = self.table;
-        let call_type = self.call_types[table.codes.code(place) as usize];
-        let parent = usize::try_from(table.parents.get(place)).ok().filter(|distance| *distance != 0);
-        let below = usize::try_from(table.subtrees.get(place)).unwrap_or_default();
+        let call_type = self.call_types[table.codes.code(ordinal) as usize];
+        let parent = usize::try_from(table.parents.get(ordinal)).ok().filter(|distance| *distance != 0);
+        let below = usize::try_from(table.subtrees.get(ordinal)).unwrap_or_default();
         // Numbers are stored plus 1; a missing one is 0.
-        let number = |at: usize| table.numbers[self.columns[at]].get(place);
+        let number = |at: usize| table.numbers[self.columns[at]].get(ordinal);
         let count = |at: usize| number(at).saturating_sub(1);
         let (tokens, report) = if call_type.is_some() {
             let tokens = Tokens { input: count(0), output: count(1), cached: count(2), reasoning: count(3) };
@@ -90,8 +91,8 @@ impl TableCalls<'_> {
             call_type,
             tokens,
             report,
-            parent: parent.map(|distance| place - first - distance),
-            end: place - first + 1 + below,
+            parent: parent.map(|distance| ordinal - first - distance),
+            end: ordinal - first + 1 + below,
         }
     }
 }

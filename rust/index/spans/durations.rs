@@ -57,8 +57,8 @@ impl Durations<'_> {
             }
             for (index, open) in at_bounds.iter().enumerate() {
                 for bit in ones(0, *open & !words[index]) {
-                    let place = (range.start / 64 + index) * 64 + bit as usize;
-                    let duration = self.ends.get(place).saturating_sub(self.starts.get(place));
+                    let ordinal = (range.start / 64 + index) * 64 + bit as usize;
+                    let duration = self.ends.get(ordinal).saturating_sub(self.starts.get(ordinal));
                     words[index] |= u64::from((least..=greatest).contains(&duration)) << bit;
                 }
             }
@@ -108,19 +108,19 @@ mod tests {
                 ends: &PackedInts::of(&ends),
                 magnitudes: &PackedInts::of(&magnitudes),
             };
-            let places = cut.min(spans.len())..spans.len();
-            let length = places.end.div_ceil(64) - places.start / 64;
+            let ordinals = cut.min(spans.len())..spans.len();
+            let length = ordinals.end.div_ceil(64) - ordinals.start / 64;
             let (mut within, mut of_asked) = (vec![0; length], vec![0; length]);
-            let every = SelectionMask { range: places.clone(), asked: None, words: &mut within };
+            let every = SelectionMask { range: ordinals.clone(), asked: None, words: &mut within };
             durations.mark(bounds.iter().copied(), every);
             let asked = Some(asked.get(..length).expect("enough words"));
-            durations.mark(bounds.iter().copied(), SelectionMask { range: places.clone(), asked, words: &mut of_asked });
-            let has = |words: &[u64], place: usize| words[place / 64 - places.start / 64] >> (place % 64) & 1 == 1;
-            for place in places.clone() {
-                let (start, end) = spans[place];
+            durations.mark(bounds.iter().copied(), SelectionMask { range: ordinals.clone(), asked, words: &mut of_asked });
+            let has = |words: &[u64], ordinal: usize| words[ordinal / 64 - ordinals.start / 64] >> (ordinal % 64) & 1 == 1;
+            for ordinal in ordinals.clone() {
+                let (start, end) = spans[ordinal];
                 let milliseconds = (end.saturating_sub(start) / 1_000).cast_signed();
                 let is_within = bounds.iter().any(|(least, greatest)| (*least..=*greatest).contains(&milliseconds));
-                prop_assert_eq!(has(&within, place), end != 0 && is_within, "place {} of {}", place, spread);
+                prop_assert_eq!(has(&within, ordinal), end != 0 && is_within, "ordinal {} of {}", ordinal, spread);
             }
             for ((asked, within), of_asked) in asked.into_iter().flatten().zip(&within).zip(&of_asked) {
                 prop_assert_eq!(*of_asked, within & asked);

@@ -36,7 +36,7 @@ impl SpanTable {
 
     /// Returns the mapping of span ordinals from `tables` to the merged table; `None` if it has too many
     /// spans.
-    pub fn merged_places<'a>(tables: &[&'a Self], rows: &'a MergedRows<'a>) -> Option<MergedOrdinals<'a>> {
+    pub fn merged_ordinals<'a>(tables: &[&'a Self], rows: &'a MergedRows<'a>) -> Option<MergedOrdinals<'a>> {
         MergedOrdinals::new(tables.iter().map(|table| table.firsts.as_ref()).collect(), rows)
     }
 }
@@ -45,18 +45,18 @@ impl SpanTableBuilder {
     /// Adds a row of `table` as the next one. `codes` caches the new code of each combination of words of
     /// that table.
     fn copy(&mut self, table: &SpanTable, row: usize, codes: &mut [Option<u32>]) {
-        for place in table.firsts[row] as usize..table.firsts[row + 1] as usize {
-            let combination = table.codes.code(place) as usize;
+        for ordinal in table.firsts[row] as usize..table.firsts[row + 1] as usize {
+            let combination = table.codes.code(ordinal) as usize;
             let code = codes[combination].unwrap_or_else(|| self.code_of(table, combination));
             codes[combination] = Some(code);
             let span = SpanRow {
                 code,
-                parent: table.parents.get(place),
-                subtree: table.subtrees.get(place),
-                start: table.starts.get(place),
-                end: table.ends.get(place),
+                parent: table.parents.get(ordinal),
+                subtree: table.subtrees.get(ordinal),
+                start: table.starts.get(ordinal),
+                end: table.ends.get(ordinal),
             };
-            self.push_span(&span, table.numbers.iter().map(|numbers| numbers.get(place)));
+            self.push_span(&span, table.numbers.iter().map(|numbers| numbers.get(ordinal)));
         }
         self.push_row(table.bases.signed(row), table.fractions[row / 64] >> (row % 64) & 1 == 1);
     }

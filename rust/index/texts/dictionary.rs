@@ -7,7 +7,7 @@ use arrow_buffer::{Buffer, ScalarBuffer};
 use fearless_simd::Level;
 use memchr::memmem::Finder;
 
-use super::postings::{StoredList, place, push_number, take_number};
+use super::postings::{StoredList, index_of, push_number, take_number};
 use super::token_blocks::{BLOCK_TOKENS, TokenBlocks, TokenBlocksWriter};
 use crate::bitmap::ones;
 use crate::index::layout::{SectionKind, SectionWriter, Sections};
@@ -128,11 +128,11 @@ impl TokenDictionary {
 
     /// Returns the lists of the tokens of a block.
     fn lists_of(&self, block: usize) -> impl Iterator<Item = StoredList<'_>> {
-        let bytes = &self.lists[place(self.list_starts[block])..place(self.list_starts[block + 1])];
+        let bytes = &self.lists[index_of(self.list_starts[block])..index_of(self.list_starts[block + 1])];
         let (count, mut rest) = bytes.split_first().map_or((0, bytes), |(count, rest)| (*count, rest));
         let mut lengths = [0; BLOCK_TOKENS];
         let count = BLOCK_TOKENS.min(usize::from(count));
-        lengths[..count].fill_with(|| place(take_number(&mut rest)));
+        lengths[..count].fill_with(|| index_of(take_number(&mut rest)));
         lengths.into_iter().take(count).map(move |length| {
             let (list, after) = rest.split_at(length);
             rest = after;

@@ -24,7 +24,7 @@ pub(super) fn channel_bits(channel: Channel) -> u8 {
 }
 
 /// Converts a number to an offset in memory. A number that does not fit is outside every file.
-pub(super) fn place(number: u64) -> usize {
+pub(super) fn index_of(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
@@ -166,7 +166,7 @@ fn mark_near(eight: u64, channels: u8, row: &mut u64, words: &mut [u64]) -> bool
     let is_marked = (in_channels | in_channels >> 1 | in_channels >> 2) & LOWEST;
     let bit = |shift: u32| (is_marked >> shift & 1) << (sums >> shift & 63);
     let bits = (0..64).step_by(8).fold(0, |bits, shift| bits | bit(shift));
-    let (word, shift) = (place(*row / 64), *row % 64);
+    let (word, shift) = (index_of(*row / 64), *row % 64);
     words[word] |= bits << shift;
     // Two shifts, because a shift by 64 bits is an overflow.
     let rest = bits >> 1 >> (63 - shift);
@@ -202,7 +202,7 @@ fn mark_each<const COUNT: usize>(eight: u64, channels: u8, row: &mut u64, words:
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "it is compiled once for each kind of processor, inside its caller")]
 fn mark(row: u64, is_marked: bool, words: &mut [u64]) {
-    words[place(row / 64)] |= u64::from(is_marked) << (row % 64);
+    words[index_of(row / 64)] |= u64::from(is_marked) << (row % 64);
 }
 
 /// Iterates over a list: each row with its channels.

@@ -10,7 +10,7 @@ use fearless_simd::Level;
 use memchr::memmem::Finder;
 
 use super::dictionary::BLOCKS_PER_CHECK;
-use super::postings::{ANY, CHANNELS, Posting, place, push_number, take_number};
+use super::postings::{ANY, CHANNELS, Posting, index_of, push_number, take_number};
 use super::rows::ChannelRows;
 use super::token_blocks::{TokenBlocks, TokenBlocksWriter, until_zero};
 use crate::bitmap::ones;
@@ -38,7 +38,7 @@ impl RareTokensWriter {
         let (mut blocks, mut first_rows) = (TokenBlocksWriter::default(), Vec::new());
         let (mut postings, mut starts, mut first) = (Vec::new(), Vec::new(), 0);
         for (start, (row, channels)) in self.entries {
-            if blocks.push(until_zero(&self.tokens[place(start)..])) {
+            if blocks.push(until_zero(&self.tokens[index_of(start)..])) {
                 first = row;
                 first_rows.push(first);
                 starts.push(postings.len() as u64);
@@ -132,7 +132,7 @@ impl RareTokens {
     /// Returns the postings of the tokens of a block.
     #[allow(clippy::cast_possible_truncation, reason = "rows have 32 bits, channels three")]
     fn postings_of(&self, block: usize) -> impl Iterator<Item = Posting> {
-        let mut rest = &self.postings[place(self.starts[block])..place(self.starts[block + 1])];
+        let mut rest = &self.postings[index_of(self.starts[block])..index_of(self.starts[block + 1])];
         let first = self.first_rows[block];
         std::iter::from_fn(move || {
             if rest.is_empty() {

@@ -13,7 +13,7 @@ use fearless_simd::{Level, dispatch};
 use memchr::memchr;
 use memchr::memmem::Finder;
 
-use super::postings::place;
+use super::postings::index_of;
 use crate::bitmap::fill;
 use crate::index::layout::{SectionKind, SectionWriter, Sections};
 use crate::text::chunk_at;
@@ -128,14 +128,14 @@ impl TokenBlocks {
     }
 
     /// Returns the token at an offset.
-    pub(super) fn token_at(&self, place: usize) -> &[u8] {
-        until_zero(&self.tokens[place..])
+    pub(super) fn token_at(&self, offset: usize) -> &[u8] {
+        until_zero(&self.tokens[offset..])
     }
 
     /// Returns the first block for which `is_before` is false. The predicate is monotonic and receives the
     /// bytes from the first token of a block on.
     pub(super) fn partition_point(&self, is_before: impl Fn(&[u8]) -> bool) -> usize {
-        self.starts[..self.count].partition_point(|start| is_before(&self.tokens[place(*start) + 1..]))
+        self.starts[..self.count].partition_point(|start| is_before(&self.tokens[index_of(*start) + 1..]))
     }
 
     /// Returns a bitmap of the blocks in a range that can have a token with `piece`. A zero byte at the start
@@ -155,9 +155,9 @@ impl TokenBlocks {
 
     /// Returns a bit for each token of a block: whether it contains the piece.
     pub(super) fn tokens_with(&self, finder: &Finder<'_>, block: usize, level: Level) -> u64 {
-        let tokens = &self.tokens[place(self.starts[block])..];
+        let tokens = &self.tokens[index_of(self.starts[block])..];
         // The zero byte after the last token belongs to it.
-        let length = place(self.starts[block + 1] - self.starts[block]) + 1;
+        let length = index_of(self.starts[block + 1] - self.starts[block]) + 1;
         // The substring search rejects blocks without the piece fastest.
         if finder.find(&tokens[..length]).is_none() {
             return 0;

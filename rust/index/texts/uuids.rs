@@ -28,18 +28,18 @@ pub(super) fn parse(token: &[u8]) -> Option<u128> {
     if token.len() != TEXT_BYTES {
         return None;
     }
-    token.iter().enumerate().try_fold(0, |number, (place, byte)| match digit(*byte) {
-        None if *byte == b'-' && DASHES.contains(&place) => Some(number),
-        Some(digit) if !DASHES.contains(&place) => Some(number << 4 | u128::from(digit)),
+    token.iter().enumerate().try_fold(0, |number, (position, byte)| match digit(*byte) {
+        None if *byte == b'-' && DASHES.contains(&position) => Some(number),
+        Some(digit) if !DASHES.contains(&position) => Some(number << 4 | u128::from(digit)),
         _ => None,
     })
 }
 
 /// Returns the text form of a UUID.
 pub(super) fn text(uuid: u128) -> [u8; TEXT_BYTES] {
-    let mut digits = (0..ID_DIGITS).rev().map(|place| (uuid >> (4 * place) & 0xF) as usize);
-    std::array::from_fn(|place| {
-        let digit = if DASHES.contains(&place) { None } else { digits.next() };
+    let mut digits = (0..ID_DIGITS).rev().map(|position| (uuid >> (4 * position) & 0xF) as usize);
+    std::array::from_fn(|position| {
+        let digit = if DASHES.contains(&position) { None } else { digits.next() };
         digit.map_or(b'-', |digit| b"0123456789abcdef"[digit])
     })
 }
@@ -157,10 +157,12 @@ fn piece_of_uuid(piece: &[u8]) -> Option<IdPiece> {
         return None;
     }
     let last = TEXT_BYTES.checked_sub(written.len())?;
-    let is_dash = |place: usize| DASHES.contains(&place);
+    let is_dash = |position: usize| DASHES.contains(&position);
     let starts = (0..=last)
         .filter(|start| (!begins || *start == 0) && (!ends || *start == last))
-        .filter(|start| written.iter().zip(*start..).all(|(byte, place)| is_dash(place) == (*byte == b'-')))
+        .filter(|start| {
+            written.iter().zip(*start..).all(|(byte, position)| is_dash(position) == (*byte == b'-'))
+        })
         .map(|start| start - DASHES.iter().filter(|dash| **dash < start).count());
     let digits: Vec<u8> = written.iter().filter_map(|byte| digit(*byte)).collect();
     IdPiece::of(&digits, starts)

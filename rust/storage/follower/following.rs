@@ -133,7 +133,7 @@ impl Following {
     fn look(&mut self) -> Result<()> {
         let began = Moment::now();
         let objects = self.connected()?;
-        if !objects.is_in_place()? {
+        if !objects.is_at_location()? {
             return Err(Error::storage("manifest", "the folder of the store was moved or removed"));
         }
         let finished = self.opening.as_ref().and_then(|opening| opening.opened.try_recv().ok());

@@ -50,9 +50,9 @@ pub(crate) fn write_segment(
         let mut documents =
             DocumentWriter::for_flush(path.clone(), objects.create(&path)?, defer_compression);
         record.awaits_compression = defer_compression;
-        let places = documents.append_all(rows.entries(), |entry| entry.trace.document())?;
+        let locations = documents.append_all(rows.entries(), |entry| entry.trace.document())?;
         record.documents = documents.finish()?;
-        write_rows(objects, record, rows.batch(), &places)
+        write_rows(objects, record, rows.batch(), &locations)
     })?;
     if let Some((indexed, indexing)) = indexes {
         // Unmerged indexes are built by the indexing thread, which also reports errors.

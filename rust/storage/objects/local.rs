@@ -242,7 +242,7 @@ impl Objects for LocalFolder {
         Ok(())
     }
 
-    fn is_in_place(&self) -> Result<bool> {
+    fn is_at_location(&self) -> Result<bool> {
         let failed = |error| Error::storage(self.root.display().to_string(), error);
         let opened = self.handle.metadata().map_err(failed)?;
         match identity(&self.root) {

@@ -54,8 +54,8 @@ impl Objects for MeteredObjects {
         self.objects.free_bytes()
     }
 
-    fn is_in_place(&self) -> Result<bool> {
-        self.objects.is_in_place()
+    fn is_at_location(&self) -> Result<bool> {
+        self.objects.is_at_location()
     }
 
     fn commit_interval(&self) -> Duration {

@@ -96,7 +96,7 @@ pub trait Objects: Send + Sync + Debug {
     ///
     /// # Errors
     /// [`Error::Storage`] if this is unknown.
-    fn is_in_place(&self) -> Result<bool> {
+    fn is_at_location(&self) -> Result<bool> {
         Ok(true)
     }
 

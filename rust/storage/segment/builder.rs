@@ -72,15 +72,15 @@ impl NewSegment {
     }
 }
 
-/// Writes and records the rows of a segment, whose documents are at `places`.
+/// Writes and records the rows of a segment, whose documents are at `locations`.
 pub(crate) fn write_rows(
     objects: &dyn Objects,
     record: &mut SegmentRecord,
     rows: &RecordBatch,
-    places: &[DocumentLocation],
+    locations: &[DocumentLocation],
 ) -> Result<()> {
     let path = record.traces_path();
-    let content = encode_rows(rows, places).map_err(|error| Error::storage(&path, error))?;
+    let content = encode_rows(rows, locations).map_err(|error| Error::storage(&path, error))?;
     record.rows = rows.num_rows() as u64;
     record.traces = write_file(objects, &path, &content)?;
     write_without_spans(objects, record, rows)

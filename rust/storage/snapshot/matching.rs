@@ -167,7 +167,7 @@ impl SnapshotPart {
                 matching.insert_words(block.row(0) as usize, decided.matching.words());
                 open.insert_words(block.row(0) as usize, decided.open.words());
             })?;
-            let (certain, possible) = (place_set(&certain, count), place_set(&possible, count));
+            let (certain, possible) = (bitmap_of(&certain, count), bitmap_of(&possible, count));
             matching.intersect(&possible);
             matching.unite(&certain);
             open.intersect(&possible.without(&certain));
@@ -282,7 +282,7 @@ impl SnapshotPart {
 }
 
 /// Returns rows of a part with `count` rows as a bitmap.
-fn place_set(rows: &RowSet, count: usize) -> Bitmap {
+fn bitmap_of(rows: &RowSet, count: usize) -> Bitmap {
     let mut set = Bitmap::none(0..count);
     match rows {
         RowSet::Range(range) => set.fill(range.start as usize..range.end as usize),

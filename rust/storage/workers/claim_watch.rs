@@ -57,7 +57,7 @@ impl ClaimWatch {
     /// # Errors
     /// [`Error::Storage`] or [`Error::Damage`]: unknown.
     fn look(&self) -> Result<Option<String>> {
-        if !self.objects.is_in_place()? {
+        if !self.objects.is_at_location()? {
             return Ok(Some("the folder of the store was moved or removed since it was opened".into()));
         }
         if self.is_locked {

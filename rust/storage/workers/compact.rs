@@ -98,11 +98,11 @@ fn merge(
         return Ok(None);
     }
     let merged = NewSegment::build(objects, cache, |record| {
-        let places = write_documents(objects, record, task, &kept, is_closing)?;
+        let locations = write_documents(objects, record, task, &kept, is_closing)?;
         let batches = inputs.iter().map(|input| input.segment.read_rows()).collect::<Result<Vec<_>>>()?;
         let rows = interleave_record_batch(&batches.iter().collect::<Vec<_>>(), &kept)
             .map_err(|error| Error::storage(record.traces_path(), error))?;
-        write_rows(objects, record, &rows, &places)
+        write_rows(objects, record, &rows, &locations)
     })?;
     // Unmerged indexes are built by the indexing thread, which also reports errors.
     let _made_later = merge_indexes(&merged.segment, (objects, indexing), (task, &kept), is_closing);
@@ -150,7 +150,7 @@ fn write_documents(
     write_dictionary(objects, record, &dictionary)?;
     let path = record.documents_path();
     let mut documents = DocumentWriter::for_merge(path.clone(), objects.create(&path)?, &dictionary);
-    let mut places = Vec::with_capacity(kept.len());
+    let mut locations = Vec::with_capacity(kept.len());
     for group in read_groups(inputs, kept) {
         if priority::checkpoint(is_closing) {
             return Err(Error::Closed);
@@ -158,15 +158,15 @@ fn write_documents(
         task.progress.add(group.len() as u64);
         if is_copied {
             for (frame, decoded) in read_parallel(inputs, group, concurrency, Segment::frame)? {
-                places.push(documents.append_frame(&frame, decoded)?);
+                locations.push(documents.append_frame(&frame, decoded)?);
             }
         } else {
             let read = read_parallel(inputs, group, concurrency, Segment::document)?;
-            places.extend(documents.append_all(&read, Clone::clone)?);
+            locations.extend(documents.append_all(&read, Clone::clone)?);
         }
     }
     record.documents = documents.finish()?;
-    Ok(places)
+    Ok(locations)
 }
 
 /// Returns `true` if the segment of these rows will be merged again soon.

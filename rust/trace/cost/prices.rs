@@ -121,14 +121,14 @@ fn read_table(source: &[u8]) -> Result<Vec<(String, Price)>> {
     let table: TableBody = serde_json::from_slice(source)
         .map_err(|error| invalid(format!("expected a table of prices: {error}")))?;
     let prices = table.prices.iter().enumerate().map(|(index, price)| {
-        let place = format!("$.prices[{index}]");
+        let path = format!("$.prices[{index}]");
         if price.model.trim().is_empty() {
-            return Err(invalid(format!("expected the name of a model at `{place}.model`")));
+            return Err(invalid(format!("expected the name of a model at `{path}.model`")));
         }
         let picos = |dollars: f64, member: &str| {
             picodollars(dollars).ok_or_else(|| {
                 let least = "expected dollars for a million tokens, from 0 to below 1,000,000,";
-                invalid(format!("{least} at `{place}.{member}`, got {dollars}"))
+                invalid(format!("{least} at `{path}.{member}`, got {dollars}"))
             })
         };
         let (input, output) = (picos(price.input, "input")?, picos(price.output, "output")?);
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_table_is_rejected_with_its_place() {
+    fn an_invalid_table_is_rejected_with_its_path() {
         let cases = [
             ("[]", "expected a table of prices"),
             (r#"{"as_of": "2026-01-01"}"#, "prices"),
@@ -269,9 +269,9 @@ mod tests {
                 "$.prices[0].output",
             ),
         ];
-        for (source, place) in cases {
+        for (source, path) in cases {
             let error = PriceTables::new(Some(source.as_bytes())).expect_err("rejected").to_string();
-            assert!(error.contains(place), "{error}");
+            assert!(error.contains(path), "{error}");
         }
     }
 }

@@ -10,7 +10,9 @@ use crate::error::Result;
 impl TraceView<'_> {
     /// Returns the spans as input of the cost computation, by ordinal.
     pub fn call_spans(&self) -> Vec<CallSpan> {
-        let of = |place: usize| CallSpan::of(self.span(place), self.parent(place), self.subtree(place).end);
+        let of = |ordinal: usize| {
+            CallSpan::of(self.span(ordinal), self.parent(ordinal), self.subtree(ordinal).end)
+        };
         (0..self.len()).map(of).collect()
     }
 
@@ -18,8 +20,8 @@ impl TraceView<'_> {
     ///
     /// # Errors
     /// The errors of [`TraceView::attribute`].
-    pub fn model(&self, place: usize) -> Result<Option<Cow<'_, str>>> {
-        Ok(AttributeReader::of(&self.decoded(place)?.attributes).text(Attribute::Model))
+    pub fn model(&self, ordinal: usize) -> Result<Option<Cow<'_, str>>> {
+        Ok(AttributeReader::of(&self.decoded(ordinal)?.attributes).text(Attribute::Model))
     }
 
     /// Returns the cost of the trace.
@@ -27,8 +29,8 @@ impl TraceView<'_> {
     /// # Errors
     /// The errors of [`TraceView::attribute`].
     pub fn cost(&self) -> Result<TraceCost> {
-        cost_of(&self.call_spans(), |place| {
-            Ok(self.model(place)?.and_then(|model| prices().price_of(&model)))
+        cost_of(&self.call_spans(), |ordinal| {
+            Ok(self.model(ordinal)?.and_then(|model| prices().price_of(&model)))
         })
     }
 }

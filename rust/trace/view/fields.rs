@@ -100,9 +100,9 @@ impl SpanField {
     ///
     /// # Errors
     /// The errors of [`TraceView::attribute`].
-    pub fn value<'a>(&self, view: &'a TraceView<'_>, place: usize) -> Result<Option<SpanValue<'a>>> {
+    pub fn value<'a>(&self, view: &'a TraceView<'_>, ordinal: usize) -> Result<Option<SpanValue<'a>>> {
         match self.read {
-            Read::Value(read) => read(view, place),
+            Read::Value(read) => read(view, ordinal),
             Read::Texts(_) => Ok(None),
         }
     }
@@ -198,36 +198,36 @@ fn text(text: &str) -> Option<SpanValue<'_>> {
 }
 
 /// Returns the displayed duration; NULL for a span without an end.
-fn duration(view: &TraceView<'_>, place: usize) -> Option<SpanValue<'static>> {
-    let span = view.span(place);
+fn duration(view: &TraceView<'_>, ordinal: usize) -> Option<SpanValue<'static>> {
+    let span = view.span(ordinal);
     let duration = (micros(span.end) - micros(span.start)).max(0) / 1_000;
     (span.end != 0).then_some(SpanValue::Whole(duration))
 }
 
 /// Returns a token count; NULL unless the span is a model call.
-fn tokens(view: &TraceView<'_>, place: usize, count: u64) -> Option<SpanValue<'static>> {
-    let is_model = view.span(place).summary.node_type.is_model();
+fn tokens(view: &TraceView<'_>, ordinal: usize, count: u64) -> Option<SpanValue<'static>> {
+    let is_model = view.span(ordinal).summary.node_type.is_model();
     is_model.then(|| SpanValue::Whole(i64::try_from(count).unwrap_or(i64::MAX)))
 }
 
 fn attribute<'a>(
     view: &'a TraceView<'_>,
-    place: usize,
+    ordinal: usize,
     attribute: Attribute,
 ) -> Result<Option<SpanValue<'a>>> {
-    let text = AttributeReader::of(&view.decoded(place)?.attributes).text(attribute);
+    let text = AttributeReader::of(&view.decoded(ordinal)?.attributes).text(attribute);
     Ok(text.filter(|text| !text.is_empty()).map(SpanValue::Text))
 }
 
-fn of_model<'a>(view: &'a TraceView<'_>, place: usize, of: Attribute) -> Result<Option<SpanValue<'a>>> {
-    if view.span(place).summary.node_type.is_model() { attribute(view, place, of) } else { Ok(None) }
+fn of_model<'a>(view: &'a TraceView<'_>, ordinal: usize, of: Attribute) -> Result<Option<SpanValue<'a>>> {
+    if view.span(ordinal).summary.node_type.is_model() { attribute(view, ordinal, of) } else { Ok(None) }
 }
 
-fn tool_name<'a>(view: &'a TraceView<'_>, place: usize) -> Result<Option<SpanValue<'a>>> {
-    let span = view.span(place);
+fn tool_name<'a>(view: &'a TraceView<'_>, ordinal: usize) -> Result<Option<SpanValue<'a>>> {
+    let span = view.span(ordinal);
     if span.summary.node_type != NodeType::Tool {
         return Ok(None);
     }
-    let named = attribute(view, place, Attribute::ToolName)?;
+    let named = attribute(view, ordinal, Attribute::ToolName)?;
     Ok(named.or_else(|| tool_of_span(span).and_then(text)))
 }

@@ -27,14 +27,14 @@ const SHOWN: [&str; 13] = [
 ///
 /// # Errors
 /// [`crate::error::Error::Decode`] if the stored bytes are damaged; `out` is then incomplete.
-pub fn write_span_preview(out: &mut Vec<u8>, view: &TraceView<'_>, place: usize) -> Result<()> {
-    let span = view.span(place);
+pub fn write_span_preview(out: &mut Vec<u8>, view: &TraceView<'_>, ordinal: usize) -> Result<()> {
+    let span = view.span(ordinal);
     let mut json = JsonWriter::new(out);
     json.begin_object();
     json.text_member("trace_id", &span.trace_id.to_string());
     json.text_member("span_id", &span.span_id.to_string());
     for key in SHOWN {
-        let value = SpanField::from_key(key).map(|field| field.value(view, place)).transpose()?.flatten();
+        let value = SpanField::from_key(key).map(|field| field.value(view, ordinal)).transpose()?.flatten();
         match value {
             Some(SpanValue::Text(text)) => json.text_member(key, &text),
             Some(SpanValue::Whole(number)) => json.whole_member(key, number),

@@ -46,7 +46,7 @@ impl<'t> TraceView<'t> {
         let spans = trace.spans();
         let forest = Forest::of(spans);
         let order = forest.preorder();
-        let mut places = vec![0; spans.len()];
+        let mut ordinals = vec![0; spans.len()];
         let mut view = Self {
             spans,
             parents: Vec::with_capacity(spans.len()),
@@ -58,19 +58,19 @@ impl<'t> TraceView<'t> {
             texts: (0..spans.len()).map(|_| SpanTexts::default()).collect(),
             order,
         };
-        for (place, index) in view.order.iter().copied().enumerate() {
-            places[index] = place;
-            let parent = forest.parent(index).map(|parent| places[parent]);
+        for (ordinal, index) in view.order.iter().copied().enumerate() {
+            ordinals[index] = ordinal;
+            let parent = forest.parent(index).map(|parent| ordinals[parent]);
             view.depths.push(parent.map_or(0, |parent| view.depths[parent] + 1));
             view.parents.push(parent);
         }
-        for place in (0..spans.len()).rev() {
-            if let Some(parent) = view.parents[place] {
-                view.ends[parent] = view.ends[parent].max(view.ends[place]);
+        for ordinal in (0..spans.len()).rev() {
+            if let Some(parent) = view.parents[ordinal] {
+                view.ends[parent] = view.ends[parent].max(view.ends[ordinal]);
                 view.child_counts[parent] += 1;
             }
         }
-        view.run_root = run_root(spans, &forest).map(|index| places[index]);
+        view.run_root = run_root(spans, &forest).map(|index| ordinals[index]);
         view
     }
 
@@ -90,46 +90,46 @@ impl<'t> TraceView<'t> {
     }
 
     /// Returns the span at an ordinal.
-    pub fn span(&self, place: usize) -> &'t Span {
-        &self.spans[self.order[place]]
+    pub fn span(&self, ordinal: usize) -> &'t Span {
+        &self.spans[self.order[ordinal]]
     }
 
     /// Returns the ordinal of the parent; `None` for a root.
-    pub fn parent(&self, place: usize) -> Option<usize> {
-        self.parents[place]
+    pub fn parent(&self, ordinal: usize) -> Option<usize> {
+        self.parents[ordinal]
     }
 
     /// Returns the ordinals of a span and all spans below it.
-    pub fn subtree(&self, place: usize) -> Range<usize> {
-        place..self.ends[place]
+    pub fn subtree(&self, ordinal: usize) -> Range<usize> {
+        ordinal..self.ends[ordinal]
     }
 
     /// Returns the attributes of a span, in the order in which they were sent.
     ///
     /// # Errors
     /// [`Error::Decode`] if the stored bytes are damaged.
-    pub fn attributes(&self, place: usize) -> Result<&[AttributeRef<'t>]> {
-        Ok(&self.decoded(place)?.attributes)
+    pub fn attributes(&self, ordinal: usize) -> Result<&[AttributeRef<'t>]> {
+        Ok(&self.decoded(ordinal)?.attributes)
     }
 
     /// Returns the encoded resource of a span.
-    pub fn resource(&self, place: usize) -> &'t [u8] {
-        &self.span(place).wire.origin.resource
+    pub fn resource(&self, ordinal: usize) -> &'t [u8] {
+        &self.span(ordinal).wire.origin.resource
     }
 
     /// Returns the value of an attribute. If the key is repeated, the first value counts.
     ///
     /// # Errors
     /// [`Error::Decode`] if the stored bytes are damaged.
-    pub fn attribute(&self, place: usize, scope: AttributeScope, key: &str) -> Result<ValueRef<'t>> {
+    pub fn attribute(&self, ordinal: usize, scope: AttributeScope, key: &str) -> Result<ValueRef<'t>> {
         let is_found = |own: &[u8], value: ValueRef<'_>| own == key.as_bytes() && value != ValueRef::Missing;
         let found = match scope {
             AttributeScope::Span => {
-                let mut attributes = self.attributes(place)?.iter();
+                let mut attributes = self.attributes(ordinal)?.iter();
                 attributes.find(|own| is_found(own.key, own.value)).copied()
             }
             AttributeScope::Resource => {
-                let mut attributes = attributes_of_resource(self.resource(place));
+                let mut attributes = attributes_of_resource(self.resource(ordinal));
                 attributes.find_map(|own| own.ok().filter(|own| is_found(own.key, own.value)))
             }
         };
@@ -140,16 +140,16 @@ impl<'t> TraceView<'t> {
     ///
     /// # Errors
     /// The errors of [`TraceView::attribute`].
-    pub fn texts(&self, place: usize, channel: Channel) -> Result<impl Iterator<Item = &str>> {
-        self.texts[place].of(self.span(place), Some(self.decoded(place)?), channel)
+    pub fn texts(&self, ordinal: usize, channel: Channel) -> Result<impl Iterator<Item = &str>> {
+        self.texts[ordinal].of(self.span(ordinal), Some(self.decoded(ordinal)?), channel)
     }
 
-    pub(super) fn decoded(&self, place: usize) -> Result<&SpanRef<'t>> {
-        let cell = &self.decoded[place];
+    pub(super) fn decoded(&self, ordinal: usize) -> Result<&SpanRef<'t>> {
+        let cell = &self.decoded[ordinal];
         if let Some(decoded) = cell.get() {
             return Ok(decoded);
         }
-        let span = self.span(place);
+        let span = self.span(ordinal);
         let decoded = SpanRef::of(&span.wire.bytes).map_err(|error| {
             Error::Decode(format!("span {} of trace {}: {error}", span.span_id, span.trace_id))
         })?;

@@ -30,7 +30,7 @@ pub(super) fn related(
     asked: &Bitmap,
     targets: &Bitmap,
 ) -> Bitmap {
-    let all = asked.places();
+    let all = asked.ordinals();
     let mut found = Bitmap::none(all.clone());
     if !narrowing.is_plain() {
         for trace in spans.traces() {
@@ -44,36 +44,39 @@ pub(super) fn related(
     if is_any && is_of_trees {
         for trace in spans.traces() {
             if asked.has_any(trace.clone())
-                && let Some(place) = first_in_tree(axis, spans, (trace, asked, targets))
+                && let Some(ordinal) = first_in_tree(axis, spans, (trace, asked, targets))
             {
-                found.insert(place);
+                found.insert(ordinal);
             }
         }
         return found;
     }
     match axis {
         Axis::Parent => {
-            let has = |place: &usize| spans.parent(*place).is_some_and(|parent| targets.contains(parent));
-            asked.iter(all).filter(has).for_each(|place| found.insert(place));
+            let has = |ordinal: &usize| spans.parent(*ordinal).is_some_and(|parent| targets.contains(parent));
+            asked.iter(all).filter(has).for_each(|ordinal| found.insert(ordinal));
         }
         Axis::Child => {
-            targets.iter(all).filter_map(|place| spans.parent(place)).for_each(|place| found.insert(place));
+            targets
+                .iter(all)
+                .filter_map(|ordinal| spans.parent(ordinal))
+                .for_each(|ordinal| found.insert(ordinal));
             found.intersect(asked);
         }
         Axis::Ancestor => {
             // Two subtrees are nested or disjoint. A subtree that begins within another one is part of it.
             let mut covered = all.start;
-            for place in targets.iter(all) {
-                if place >= covered {
-                    covered = spans.end_of_subtree(place);
-                    found.fill(place + 1..covered);
+            for ordinal in targets.iter(all) {
+                if ordinal >= covered {
+                    covered = spans.end_of_subtree(ordinal);
+                    found.fill(ordinal + 1..covered);
                 }
             }
             found.intersect(asked);
         }
         Axis::Descendant => {
-            let has = |place: &usize| targets.has_any(place + 1..spans.end_of_subtree(*place));
-            asked.iter(all).filter(has).for_each(|place| found.insert(place));
+            let has = |ordinal: &usize| targets.has_any(ordinal + 1..spans.end_of_subtree(*ordinal));
+            asked.iter(all).filter(has).for_each(|ordinal| found.insert(ordinal));
         }
         Axis::Sibling => siblings(spans, asked, targets, &mut found),
         Axis::FollowedBy | Axis::PrecededBy => {
@@ -93,32 +96,33 @@ fn first_in_tree(
     spans: &impl TreeOrder,
     (trace, asked, targets): (Range<usize>, &Bitmap, &Bitmap),
 ) -> Option<usize> {
-    let below = |place: usize| place + 1..spans.end_of_subtree(place);
+    let below = |ordinal: usize| ordinal + 1..spans.end_of_subtree(ordinal);
     match axis {
         Axis::Parent => {
-            let has = |place: &usize| spans.parent(*place).is_some_and(|parent| targets.contains(parent));
+            let has = |ordinal: &usize| spans.parent(*ordinal).is_some_and(|parent| targets.contains(parent));
             asked.iter(trace).find(has)
         }
-        Axis::Child => {
-            targets.iter(trace).filter_map(|place| spans.parent(place)).find(|place| asked.contains(*place))
-        }
-        Axis::Ancestor => targets.iter(trace).find_map(|place| asked.iter(below(place)).next()),
-        _ => asked.iter(trace).find(|place| targets.has_any(below(*place))),
+        Axis::Child => targets
+            .iter(trace)
+            .filter_map(|ordinal| spans.parent(ordinal))
+            .find(|ordinal| asked.contains(*ordinal)),
+        Axis::Ancestor => targets.iter(trace).find_map(|ordinal| asked.iter(below(ordinal)).next()),
+        _ => asked.iter(trace).find(|ordinal| targets.has_any(below(*ordinal))),
     }
 }
 
 /// Adds the spans of `asked` whose parent has a target as another child.
 fn siblings(spans: &impl TreeOrder, asked: &Bitmap, targets: &Bitmap, found: &mut Bitmap) {
-    let all = asked.places();
+    let all = asked.ordinals();
     let (mut one, mut several) = (Bitmap::none(all.clone()), Bitmap::none(all.clone()));
-    for parent in targets.iter(all.clone()).filter_map(|place| spans.parent(place)) {
+    for parent in targets.iter(all.clone()).filter_map(|ordinal| spans.parent(ordinal)) {
         let more = if one.contains(parent) { &mut several } else { &mut one };
         more.insert(parent);
     }
-    for place in asked.iter(all) {
-        let has = |parent| several.contains(parent) || (one.contains(parent) && !targets.contains(place));
-        if spans.parent(place).is_some_and(has) {
-            found.insert(place);
+    for ordinal in asked.iter(all) {
+        let has = |parent| several.contains(parent) || (one.contains(parent) && !targets.contains(ordinal));
+        if spans.parent(ordinal).is_some_and(has) {
+            found.insert(ordinal);
         }
     }
 }
@@ -134,33 +138,33 @@ fn in_order(
     found: &mut Bitmap,
 ) {
     // For preceding targets the order is inverted, so that the greatest value decides in both directions.
-    let value = |place: usize| {
+    let value = |ordinal: usize| {
         if is_followed {
-            return Some(spans.start(place));
+            return Some(spans.start(ordinal));
         }
-        Some(spans.end(place)).filter(|end| *end != 0).map(|end| u64::MAX - end)
+        Some(spans.end(ordinal)).filter(|end| *end != 0).map(|end| u64::MAX - end)
     };
-    let bound = |place: usize| {
+    let bound = |ordinal: usize| {
         if is_followed {
-            return Some(spans.end(place)).filter(|end| *end != 0);
+            return Some(spans.end(ordinal)).filter(|end| *end != 0);
         }
-        Some(u64::MAX - spans.start(place))
+        Some(u64::MAX - spans.start(ordinal))
     };
-    let is_near = |place: usize, target: usize| {
-        (place..spans.end_of_subtree(place)).contains(&target)
-            || (target..spans.end_of_subtree(target)).contains(&place)
+    let is_near = |ordinal: usize, target: usize| {
+        (ordinal..spans.end_of_subtree(ordinal)).contains(&target)
+            || (target..spans.end_of_subtree(target)).contains(&ordinal)
     };
     if is_any {
         // Ordinals are roughly in start order: the outermost pair is the most likely match.
-        let (place, target) = if is_followed {
+        let (ordinal, target) = if is_followed {
             (asked.iter(trace.clone()).next(), targets.last(trace.clone()))
         } else {
             (asked.last(trace.clone()), targets.iter(trace.clone()).next())
         };
-        let Some((place, target)) = place.zip(target) else { return };
-        let is_after = value(target).zip(bound(place)).is_some_and(|(value, bound)| value >= bound);
-        if is_after && !is_near(place, target) {
-            return found.insert(place);
+        let Some((ordinal, target)) = ordinal.zip(target) else { return };
+        let is_after = value(target).zip(bound(ordinal)).is_some_and(|(value, bound)| value >= bound);
+        if is_after && !is_near(ordinal, target) {
+            return found.insert(ordinal);
         }
     }
     // A span above all others has no span elsewhere in the tree.
@@ -169,23 +173,23 @@ fn in_order(
     if !targets.has_any(trace.clone()) {
         return;
     }
-    let values = targets.iter(trace.clone()).filter_map(|place| Some((value(place)?, place)));
+    let values = targets.iter(trace.clone()).filter_map(|ordinal| Some((value(ordinal)?, ordinal)));
     let Some((greatest, decisive)) = values.max() else { return };
     let mut elsewhere = None;
-    for place in asked.iter(trace.clone()) {
-        let Some(bound) = bound(place).filter(|bound| greatest >= *bound) else { continue };
-        let is_found = !is_near(place, decisive)
+    for ordinal in asked.iter(trace.clone()) {
+        let Some(bound) = bound(ordinal).filter(|bound| greatest >= *bound) else { continue };
+        let is_found = !is_near(ordinal, decisive)
             || if trace.len() <= SHORT_TRACE {
                 let is_elsewhere =
-                    |target| value(target).is_some_and(|value| value >= bound) && !is_near(place, target);
+                    |target| value(target).is_some_and(|value| value >= bound) && !is_near(ordinal, target);
                 targets.iter(trace.clone()).any(is_elsewhere)
             } else {
-                let of = |place: usize| value(place).filter(|_| targets.contains(place));
+                let of = |ordinal: usize| value(ordinal).filter(|_| targets.contains(ordinal));
                 let elsewhere = elsewhere.get_or_insert_with(|| greatest_elsewhere(spans, trace.clone(), of));
-                elsewhere[place - trace.start].is_some_and(|greatest| greatest >= bound)
+                elsewhere[ordinal - trace.start].is_some_and(|greatest| greatest >= bound)
             };
         if is_found {
-            found.insert(place);
+            found.insert(ordinal);
             if is_any {
                 return;
             }
@@ -204,17 +208,17 @@ fn greatest_elsewhere(
     value: impl Fn(usize) -> Option<u64>,
 ) -> Vec<Option<u64>> {
     let mut after = vec![None; trace.len() + 1];
-    for place in trace.clone().rev() {
-        let at = place - trace.start;
-        after[at] = after[at + 1].max(value(place));
+    for ordinal in trace.clone().rev() {
+        let at = ordinal - trace.start;
+        after[at] = after[at + 1].max(value(ordinal));
     }
     let (mut found, mut before, mut open) = (Vec::with_capacity(trace.len()), None, Vec::<usize>::new());
-    for place in trace.clone() {
-        while let Some(last) = open.pop_if(|last| spans.end_of_subtree(*last) <= place) {
+    for ordinal in trace.clone() {
+        while let Some(last) = open.pop_if(|last| spans.end_of_subtree(*last) <= ordinal) {
             before = before.max(value(last));
         }
-        open.push(place);
-        found.push(before.max(after[spans.end_of_subtree(place) - trace.start]));
+        open.push(ordinal);
+        found.push(before.max(after[spans.end_of_subtree(ordinal) - trace.start]));
     }
     found
 }

@@ -41,7 +41,7 @@ struct SiblingGroup<'g, P> {
     asked: &'g Bitmap,
     targets: &'g Bitmap,
     /// The ordinals of the asked spans and the targets, ascending.
-    places: Vec<usize>,
+    ordinals: Vec<usize>,
     /// The spans that must not be between two related spans, in start order.
     without: Option<&'g [(u64, usize)]>,
 }
@@ -54,25 +54,25 @@ pub(super) fn mark_narrowed<P: TreeOrder>(
     found: &mut Bitmap,
 ) {
     let of_siblings = axis == Axis::Sibling || narrowing.scope == OrderScope::Siblings;
-    let first = asked.places().start;
-    let group_of = |place: usize| {
-        let parent = if of_siblings { spans.parent(place)? } else { 0 };
-        let class = narrowing.classes.as_ref().map_or(1, |classes| classes[place - first]);
-        (class > 0).then_some((parent, class, place))
+    let first = asked.ordinals().start;
+    let group_of = |ordinal: usize| {
+        let parent = if of_siblings { spans.parent(ordinal)? } else { 0 };
+        let class = narrowing.classes.as_ref().map_or(1, |classes| classes[ordinal - first]);
+        (class > 0).then_some((parent, class, ordinal))
     };
-    let is_member = |place: &usize| asked.contains(*place) || targets.contains(*place);
+    let is_member = |ordinal: &usize| asked.contains(*ordinal) || targets.contains(*ordinal);
     let mut members: Vec<_> = trace.clone().filter(is_member).filter_map(group_of).collect();
     members.sort_unstable();
     let without = narrowing.without.as_ref().map(|without| {
         let mut starts: Vec<_> =
-            without.iter(trace.clone()).map(|place| (spans.start(place), place)).collect();
+            without.iter(trace.clone()).map(|ordinal| (spans.start(ordinal), ordinal)).collect();
         starts.sort_unstable();
         starts
     });
     for members in members.chunk_by(|one, next| (one.0, one.1) == (next.0, next.1)) {
-        let places = members.iter().map(|member| member.2).collect();
+        let ordinals = members.iter().map(|member| member.2).collect();
         let without = without.as_deref();
-        SiblingGroup { axis, from: narrowing.from, spans, asked, targets, places, without }.mark(found);
+        SiblingGroup { axis, from: narrowing.from, spans, asked, targets, ordinals, without }.mark(found);
     }
 }
 
@@ -83,28 +83,28 @@ impl<P: TreeOrder> SiblingGroup<'_, P> {
         if times.is_empty() {
             return;
         }
-        let mut ranks = vec![None; self.places.len()];
-        for (rank, (_, place)) in times.iter().enumerate() {
-            if let Ok(at) = self.places.binary_search(place) {
+        let mut ranks = vec![None; self.ordinals.len()];
+        for (rank, (_, ordinal)) in times.iter().enumerate() {
+            if let Ok(at) = self.ordinals.binary_search(ordinal) {
                 ranks[at] = Some(rank);
             }
         }
         // The targets that the walk has reached, and the targets whose subtree it has not left.
         let (mut seen, mut above) = (FenwickTree::of(times.len()), FenwickTree::of(times.len()));
         let mut open: Vec<Open> = Vec::new();
-        for (place, rank) in self.places.iter().copied().zip(ranks) {
-            while let Some(span) = open.pop_if(|span| span.end <= place) {
+        for (ordinal, rank) in self.ordinals.iter().copied().zip(ranks) {
+            while let Some(span) = open.pop_if(|span| span.end <= ordinal) {
                 span.close(&seen, &mut above, found);
             }
-            let range = if self.asked.contains(place) { self.range(place, &times) } else { 0..0 };
+            let range = if self.asked.contains(ordinal) { self.range(ordinal, &times) } else { 0..0 };
             let before = seen.between(&range) - above.between(&range);
-            open.push(Open { place, end: self.spans.end_of_subtree(place), range, before, rank });
+            open.push(Open { ordinal, end: self.spans.end_of_subtree(ordinal), range, before, rank });
             if let Some(rank) = rank {
                 seen.add(rank, 1);
                 above.add(rank, 1);
             }
-            if self.is_instant_before(place) {
-                found.insert(place);
+            if self.is_instant_before(ordinal) {
+                found.insert(ordinal);
             }
         }
         while let Some(span) = open.pop() {
@@ -114,27 +114,27 @@ impl<P: TreeOrder> SiblingGroup<'_, P> {
 
     /// Returns the targets in the order of the time that relates them.
     fn times(&self) -> Vec<(u64, usize)> {
-        let time = |place: usize| match (self.axis, self.from) {
-            (Axis::PrecededBy, OrderFrom::End) => Some(self.spans.end(place)).filter(|end| *end != 0),
-            (Axis::PrecededBy | Axis::FollowedBy, _) => Some(self.spans.start(place)),
+        let time = |ordinal: usize| match (self.axis, self.from) {
+            (Axis::PrecededBy, OrderFrom::End) => Some(self.spans.end(ordinal)).filter(|end| *end != 0),
+            (Axis::PrecededBy | Axis::FollowedBy, _) => Some(self.spans.start(ordinal)),
             _ => Some(0),
         };
-        let targets = self.places.iter().copied().filter(|place| self.targets.contains(*place));
-        let mut times: Vec<_> = targets.filter_map(|place| Some((time(place)?, place))).collect();
+        let targets = self.ordinals.iter().copied().filter(|ordinal| self.targets.contains(*ordinal));
+        let mut times: Vec<_> = targets.filter_map(|ordinal| Some((time(ordinal)?, ordinal))).collect();
         times.sort_unstable();
         times
     }
 
     /// Returns the range of targets in time order that are related to a span by time.
-    fn range(&self, place: usize, times: &[(u64, usize)]) -> Range<usize> {
-        let (start, end) = (self.spans.start(place), self.spans.end(place));
+    fn range(&self, ordinal: usize, times: &[(u64, usize)]) -> Range<usize> {
+        let (start, end) = (self.spans.start(ordinal), self.spans.end(ordinal));
         let is_before = |other: &(u64, usize)| match self.spans.ties() {
-            Ties::Ordered => *other < (start, place),
+            Ties::Ordered => *other < (start, ordinal),
             Ties::Count => other.0 <= start,
             Ties::DoNotCount => other.0 < start,
         };
         let is_not_after = |other: &(u64, usize)| match self.spans.ties() {
-            Ties::Ordered => *other <= (start, place),
+            Ties::Ordered => *other <= (start, ordinal),
             Ties::Count => other.0 < start,
             Ties::DoNotCount => other.0 <= start,
         };
@@ -148,7 +148,7 @@ impl<P: TreeOrder> SiblingGroup<'_, P> {
                 let low = times.partition_point(is_too_early);
                 let high = self.without.and_then(|without| {
                     let next = without.partition_point(is_too_early);
-                    let next = without[next..].iter().find(|other| other.1 != place)?;
+                    let next = without[next..].iter().find(|other| other.1 != ordinal)?;
                     Some(times.partition_point(|other| other <= next))
                 });
                 low..high.unwrap_or(times.len()).max(low)
@@ -158,7 +158,7 @@ impl<P: TreeOrder> SiblingGroup<'_, P> {
                     OrderFrom::End => times.partition_point(|other| other.0 <= start),
                     OrderFrom::Start => times.partition_point(is_before),
                 };
-                let low = self.last_before(place, 0).map_or(0, |last| match from {
+                let low = self.last_before(ordinal, 0).map_or(0, |last| match from {
                     OrderFrom::End => times.partition_point(|other| other.0 <= last.0),
                     OrderFrom::Start => times.partition_point(|other| *other < last),
                 });
@@ -169,35 +169,35 @@ impl<P: TreeOrder> SiblingGroup<'_, P> {
     }
 
     /// Returns the last excluded span that starts before a span, after `skipped` later ones.
-    fn last_before(&self, place: usize, skipped: usize) -> Option<(u64, usize)> {
+    fn last_before(&self, ordinal: usize, skipped: usize) -> Option<(u64, usize)> {
         let without = self.without?;
-        let before = without.partition_point(|other| *other < (self.spans.start(place), place));
+        let before = without.partition_point(|other| *other < (self.spans.start(ordinal), ordinal));
         without[..before].iter().rev().nth(skipped).copied()
     }
 
     /// Returns `true` if the last excluded span before an asked span took no time and is related to it.
     ///
     /// Such a span starts at its own end, and is not between itself and another span.
-    fn is_instant_before(&self, place: usize) -> bool {
-        if (self.axis, self.from) != (Axis::PrecededBy, OrderFrom::End) || !self.asked.contains(place) {
+    fn is_instant_before(&self, ordinal: usize) -> bool {
+        if (self.axis, self.from) != (Axis::PrecededBy, OrderFrom::End) || !self.asked.contains(ordinal) {
             return false;
         }
-        let Some((start, last)) = self.last_before(place, 0) else { return false };
+        let Some((start, last)) = self.last_before(ordinal, 0) else { return false };
         let end = self.spans.end(last);
-        let is_elsewhere = last >= self.spans.end_of_subtree(place)
-            || (last < place && self.spans.end_of_subtree(last) <= place);
+        let is_elsewhere = last >= self.spans.end_of_subtree(ordinal)
+            || (last < ordinal && self.spans.end_of_subtree(last) <= ordinal);
         end != 0
             && end <= start
             && is_elsewhere
             && self.targets.contains(last)
-            && self.places.binary_search(&last).is_ok()
-            && self.last_before(place, 1).is_none_or(|earlier| earlier.0 < end)
+            && self.ordinals.binary_search(&last).is_ok()
+            && self.last_before(ordinal, 1).is_none_or(|earlier| earlier.0 < end)
     }
 }
 
 /// A span whose subtree the walk has not left.
 struct Open {
-    place: usize,
+    ordinal: usize,
     end: usize,
     /// The range of targets in time order that are related to the span by time.
     range: Range<usize>,
@@ -215,7 +215,7 @@ impl Open {
         }
         let all = i64::try_from(self.range.len()).unwrap_or(i64::MAX);
         if self.before + all - seen.between(&self.range) > 0 {
-            found.insert(self.place);
+            found.insert(self.ordinal);
         }
     }
 }

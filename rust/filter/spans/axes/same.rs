@@ -43,20 +43,20 @@ pub(in crate::filter::spans) fn classes_of_trace(
     asked: impl Fn(usize) -> bool,
 ) -> Result<Vec<u32>> {
     let mut classes = Classes::new();
-    let of_place = |place: usize| {
-        let values = fields.iter().map(|field| value(field, view, place));
-        let key = if asked(place) { values.collect::<Result<Option<Vec<SharedValue>>>>()? } else { None };
+    let key_of = |ordinal: usize| {
+        let values = fields.iter().map(|field| value(field, view, ordinal));
+        let key = if asked(ordinal) { values.collect::<Result<Option<Vec<SharedValue>>>>()? } else { None };
         Ok(classes.class(key))
     };
-    (0..view.len()).map(of_place).collect()
+    (0..view.len()).map(key_of).collect()
 }
 
-fn value(field: &SpanField, view: &TraceView<'_>, place: usize) -> Result<Option<SharedValue>> {
+fn value(field: &SpanField, view: &TraceView<'_>, ordinal: usize) -> Result<Option<SharedValue>> {
     if let Some(channel) = field.channel() {
-        let texts: Vec<String> = view.texts(place, channel)?.map(str::to_owned).collect();
+        let texts: Vec<String> = view.texts(ordinal, channel)?.map(str::to_owned).collect();
         return Ok((!texts.is_empty()).then_some(SharedValue::Texts(texts)));
     }
-    Ok(field.value(view, place)?.map(|value| match value {
+    Ok(field.value(view, ordinal)?.map(|value| match value {
         SpanValue::Text(text) => SharedValue::Text(text.into_owned()),
         SpanValue::Whole(number) | SpanValue::Nanodollars(number) => SharedValue::Number(number.into()),
         SpanValue::Nanos(instant) => SharedValue::Number(instant),
@@ -111,17 +111,17 @@ impl SameInTable {
     /// Returns the class of each span of a block, in the fields that the table has; 0 for spans that are not
     /// `asked`.
     pub(in crate::filter::spans) fn classes(&self, block: &SpanBlock<'_>, asked: &Bitmap) -> Vec<u32> {
-        let places = block.places();
-        let first = places.start;
-        let mut keys: Vec<Option<Vec<i64>>> = vec![None; places.len()];
-        for place in asked.iter(places) {
-            let class = self.words.as_ref().map_or(1, |words| words[block.combination(place)]);
-            let root = i64::from(self.asks_roots && block.parent(place).is_none());
-            keys[place - first] = (class > 0).then(|| vec![i64::from(class), root]);
+        let ordinals = block.ordinals();
+        let first = ordinals.start;
+        let mut keys: Vec<Option<Vec<i64>>> = vec![None; ordinals.len()];
+        for ordinal in asked.iter(ordinals) {
+            let class = self.words.as_ref().map_or(1, |words| words[block.combination(ordinal)]);
+            let root = i64::from(self.asks_roots && block.parent(ordinal).is_none());
+            keys[ordinal - first] = (class > 0).then(|| vec![i64::from(class), root]);
         }
         for numbers in &self.numbers {
-            numbers.for_each(block, asked, |place, number| {
-                let key = &mut keys[place - first];
+            numbers.for_each(block, asked, |ordinal, number| {
+                let key = &mut keys[ordinal - first];
                 match (number, key.as_mut()) {
                     (Some(number), Some(values)) => values.push(number),
                     _ => *key = None,

@@ -24,16 +24,16 @@ pub(in crate::filter::spans) trait TreeOrder {
     fn traces(&self) -> impl Iterator<Item = Range<usize>>;
 
     /// Returns the ordinal of the parent; `None` for a root.
-    fn parent(&self, place: usize) -> Option<usize>;
+    fn parent(&self, ordinal: usize) -> Option<usize>;
 
     /// Returns the first ordinal after the subtree.
-    fn end_of_subtree(&self, place: usize) -> usize;
+    fn end_of_subtree(&self, ordinal: usize) -> usize;
 
     /// Returns the start, in any unit after any instant of the trace.
-    fn start(&self, place: usize) -> u64;
+    fn start(&self, ordinal: usize) -> u64;
 
     /// Returns the end in the same unit; 0 if the span has not ended.
-    fn end(&self, place: usize) -> u64;
+    fn end(&self, ordinal: usize) -> u64;
 
     /// Returns the order of two spans that start at the same time.
     fn ties(&self) -> Ties;
@@ -44,20 +44,20 @@ impl TreeOrder for TraceView<'_> {
         iter::once(0..self.len())
     }
 
-    fn parent(&self, place: usize) -> Option<usize> {
-        TraceView::parent(self, place)
+    fn parent(&self, ordinal: usize) -> Option<usize> {
+        TraceView::parent(self, ordinal)
     }
 
-    fn end_of_subtree(&self, place: usize) -> usize {
-        self.subtree(place).end
+    fn end_of_subtree(&self, ordinal: usize) -> usize {
+        self.subtree(ordinal).end
     }
 
-    fn start(&self, place: usize) -> u64 {
-        self.span(place).start
+    fn start(&self, ordinal: usize) -> u64 {
+        self.span(ordinal).start
     }
 
-    fn end(&self, place: usize) -> u64 {
-        self.span(place).end
+    fn end(&self, ordinal: usize) -> u64 {
+        self.span(ordinal).end
     }
 
     fn ties(&self) -> Ties {
@@ -74,27 +74,27 @@ pub(in crate::filter::spans) struct BlockOrdinals<'b> {
 
 impl TreeOrder for BlockOrdinals<'_> {
     fn traces(&self) -> impl Iterator<Item = Range<usize>> {
-        self.block.rows().map(|row| self.block.places_of(row))
+        self.block.rows().map(|row| self.block.ordinals_of(row))
     }
 
     #[inline]
-    fn parent(&self, place: usize) -> Option<usize> {
-        self.block.parent(place)
+    fn parent(&self, ordinal: usize) -> Option<usize> {
+        self.block.parent(ordinal)
     }
 
     #[inline]
-    fn end_of_subtree(&self, place: usize) -> usize {
-        self.block.end_of_subtree(place)
+    fn end_of_subtree(&self, ordinal: usize) -> usize {
+        self.block.end_of_subtree(ordinal)
     }
 
     #[inline]
-    fn start(&self, place: usize) -> u64 {
-        self.block.start(place)
+    fn start(&self, ordinal: usize) -> u64 {
+        self.block.start(ordinal)
     }
 
     #[inline]
-    fn end(&self, place: usize) -> u64 {
-        let end = self.block.end(place);
+    fn end(&self, ordinal: usize) -> u64 {
+        let end = self.block.end(ordinal);
         if end == 0 { 0 } else { end + u64::from(self.ties == Ties::DoNotCount) }
     }
 

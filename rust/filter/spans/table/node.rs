@@ -179,21 +179,21 @@ impl<'t> SpanTableNode<'t> {
     }
 
     /// Returns the subset of `asked` in a block with the requested result: certainly or possibly.
-    pub(super) fn places(&self, block: &SpanBlock<'_>, asked: &Bitmap, sought: SpanQuery) -> Bitmap {
+    pub(super) fn ordinals(&self, block: &SpanBlock<'_>, asked: &Bitmap, sought: SpanQuery) -> Bitmap {
         let SpanQuery { wanted, bound, .. } = sought;
         match self {
             // All parts of an `AND` are true, or all parts of an `OR` are false.
             Self::Join { parts, is_or } if *is_or != wanted => of_all(parts, block, asked, sought),
             Self::Join { parts, .. } => of_any(parts, block, asked, sought),
-            Self::Not(part) => part.places(block, asked, SpanQuery { wanted: !wanted, ..sought }),
+            Self::Not(part) => part.ordinals(block, asked, SpanQuery { wanted: !wanted, ..sought }),
             Self::Words(sets) => {
                 block.of_combinations(if wanted { &sets.is_true } else { &sets.is_false }, asked)
             }
-            Self::Numbers(numbers, test) => numbers.places(test, (block, asked), wanted),
+            Self::Numbers(numbers, test) => numbers.ordinals(test, (block, asked), wanted),
             Self::IsRoot(is_root) if *is_root == wanted => block.roots(asked),
             Self::IsRoot(_) => asked.without(&block.roots(asked)),
             Self::Attribute(marked) => {
-                let [is_true, is_false, open] = marked.sets(asked.places());
+                let [is_true, is_false, open] = marked.sets(asked.ordinals());
                 let mut found = if wanted { is_true } else { is_false };
                 if bound == EvalMode::UpperBound {
                     found.unite(&open);
@@ -202,7 +202,7 @@ impl<'t> SpanTableNode<'t> {
                 found
             }
             Self::Open if bound == EvalMode::UpperBound => asked.clone(),
-            Self::Open => Bitmap::none(asked.places()),
+            Self::Open => Bitmap::none(asked.ordinals()),
             Self::Axis(axis) if wanted => axis.found(block, asked, sought),
             Self::Axis(axis) => asked.without(&axis.found(block, asked, SpanQuery::all(bound.other()))),
         }
@@ -241,9 +241,9 @@ impl<'t> AxisNode<'t> {
         let lacks_fields = self.same.as_ref().is_some_and(|same| !same.is_decided);
         let lacks_times = self.without.is_some() && !block.has_whole_times();
         if is_least && (lacks_fields || lacks_times) {
-            return Bitmap::none(block.places());
+            return Bitmap::none(block.ordinals());
         }
-        let targets = self.part.places(block, &all, SpanQuery::all(bound));
+        let targets = self.part.ordinals(block, &all, SpanQuery::all(bound));
         let mut members = asked.clone();
         members.unite(&targets);
         let without = self.without.as_ref().filter(|_| !lacks_times);
@@ -252,7 +252,7 @@ impl<'t> AxisNode<'t> {
             scope: self.scope,
             classes: self.same.as_ref().map(|same| same.classes(block, &members)),
             // Fewer spans between two spans mean more related spans, so this is the opposite bound.
-            without: without.map(|without| without.places(block, &all, SpanQuery::all(bound.other()))),
+            without: without.map(|without| without.ordinals(block, &all, SpanQuery::all(bound.other()))),
         };
         let ties = match (block.has_whole_times(), bound) {
             (true, _) => Ties::Ordered,
@@ -283,7 +283,7 @@ fn of_all(parts: &[SpanTableNode<'_>], block: &SpanBlock<'_>, asked: &Bitmap, so
     for (number, part) in (1..).zip(parts) {
         // For the last part, one span per trace is enough if the caller needs only one.
         let is_any = sought.is_any && number == parts.len();
-        left = part.places(block, &left, SpanQuery { is_any, ..sought });
+        left = part.ordinals(block, &left, SpanQuery { is_any, ..sought });
         if left.is_empty() {
             break;
         }
@@ -294,9 +294,9 @@ fn of_all(parts: &[SpanTableNode<'_>], block: &SpanBlock<'_>, asked: &Bitmap, so
 /// Returns the spans for which at least one part has the requested result. Each part is evaluated only for
 /// the spans that earlier parts have not matched.
 fn of_any(parts: &[SpanTableNode<'_>], block: &SpanBlock<'_>, asked: &Bitmap, sought: SpanQuery) -> Bitmap {
-    let (mut found, mut open) = (Bitmap::none(asked.places()), asked.clone());
+    let (mut found, mut open) = (Bitmap::none(asked.ordinals()), asked.clone());
     for part in parts {
-        let own = part.places(block, &open, sought);
+        let own = part.ordinals(block, &open, sought);
         found.unite(&own);
         open.subtract(&own);
         if open.is_empty() {

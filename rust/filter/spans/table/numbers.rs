@@ -24,7 +24,7 @@ pub(super) enum NumberTest {
 
 impl SpanNumbers {
     /// Returns the subset of `asked` for whose number the test is `wanted`.
-    pub(super) fn places(
+    pub(super) fn ordinals(
         self,
         test: &NumberTest,
         (block, asked): (&SpanBlock<'_>, &Bitmap),
@@ -50,10 +50,10 @@ impl SpanNumbers {
             }
         };
         in_columns.unwrap_or_else(|| {
-            let mut found = Bitmap::none(asked.places());
-            self.for_each(block, asked, |place, number| {
+            let mut found = Bitmap::none(asked.ordinals());
+            self.for_each(block, asked, |ordinal, number| {
                 if test.truth(number) == Truth::of(wanted) {
-                    found.insert(place);
+                    found.insert(ordinal);
                 }
             });
             found
@@ -67,21 +67,21 @@ impl SpanNumbers {
         asked: &Bitmap,
         mut visit: impl FnMut(usize, Option<i64>),
     ) {
-        let places = block.places();
+        let ordinals = block.ordinals();
         let all = match self {
             Self::Depth => block.depths(),
             Self::ChildCount => block.child_counts(),
             Self::Column(_) | Self::Duration | Self::Start => Vec::new(),
         };
         for row in block.rows() {
-            for place in asked.iter(block.places_of(row)) {
+            for ordinal in asked.iter(block.ordinals_of(row)) {
                 visit(
-                    place,
+                    ordinal,
                     match self {
-                        Self::Duration => block.duration_ms(place),
-                        Self::Start => Some(block.start_micros(row, place)),
-                        Self::Column(column) => block.number(column, place),
-                        Self::Depth | Self::ChildCount => all.get(place - places.start).copied(),
+                        Self::Duration => block.duration_ms(ordinal),
+                        Self::Start => Some(block.start_micros(row, ordinal)),
+                        Self::Column(column) => block.number(column, ordinal),
+                        Self::Depth | Self::ChildCount => all.get(ordinal - ordinals.start).copied(),
                     },
                 );
             }

@@ -77,7 +77,7 @@ impl SpansTest<'_> {
                     truths.no.insert_words(first, counted.no.words());
                 }
                 SpanQuantifier::RunRoot(attributes) => {
-                    let run_root = |row| Some(block.places_of(row).start + attributes.run_root(row)?);
+                    let run_root = |row| Some(block.ordinals_of(row).start + attributes.run_root(row)?);
                     let of_roots = self.of_run_roots(&block, wanted, &run, run_root);
                     (first..).zip(of_roots).for_each(|(position, truth)| truths.insert(position, truth));
                 }
@@ -98,13 +98,13 @@ impl SpansTest<'_> {
             let run = rest.slice(0..length_of_run(&rest));
             let block = self.table.block(run.clone());
             let all = block.all();
-            let found = |bound| self.node.places(&block, &all, SpanQuery::all(bound));
+            let found = |bound| self.node.ordinals(&block, &all, SpanQuery::all(bound));
             let least = found(EvalMode::LowerBound);
             let most = (!self.is_decided).then(|| found(EvalMode::UpperBound));
             for row in run.iter() {
-                let places = block.places_of(row);
-                let count = least.count(places.clone());
-                let is_certain = most.as_ref().is_none_or(|most| most.count(places) == count);
+                let ordinals = block.ordinals_of(row);
+                let count = least.count(ordinals.clone());
+                let is_certain = most.as_ref().is_none_or(|most| most.count(ordinals) == count);
                 counts.push((is_certain && !self.table.is_unreadable(row)).then_some(count));
             }
         }
@@ -115,7 +115,7 @@ impl SpansTest<'_> {
     fn of_counted(&self, block: &SpanBlock<'_>, at_least: u64, at_most: Option<u64>) -> TernaryMask {
         let is_any = (at_least, at_most) == (1, None);
         let all = block.all();
-        let found = |bound| self.node.places(block, &all, SpanQuery { is_any, ..SpanQuery::all(bound) });
+        let found = |bound| self.node.ordinals(block, &all, SpanQuery { is_any, ..SpanQuery::all(bound) });
         let least = found(EvalMode::LowerBound);
         let most = (!self.is_decided).then(|| found(EvalMode::UpperBound));
         let most = most.as_ref().unwrap_or(&least);
@@ -131,10 +131,12 @@ impl SpansTest<'_> {
             (block.rows_with(&least), block.rows_with(most).complement())
         } else {
             let fits = |count| at_most.is_none_or(|at_most| count <= at_most);
-            let is_certain =
-                |places: Range<usize>| least.count(places.clone()) >= at_least && fits(most.count(places));
-            let is_impossible =
-                |places: Range<usize>| most.count(places.clone()) < at_least || !fits(least.count(places));
+            let is_certain = |ordinals: Range<usize>| {
+                least.count(ordinals.clone()) >= at_least && fits(most.count(ordinals))
+            };
+            let is_impossible = |ordinals: Range<usize>| {
+                most.count(ordinals.clone()) < at_least || !fits(least.count(ordinals))
+            };
             (block.rows_of(is_certain), block.rows_of(is_impossible))
         };
         if self.table.has_unreadable(block.range()) {
@@ -154,15 +156,15 @@ impl SpansTest<'_> {
         rows: &RowBlock<'_>,
         run_root: impl Fn(u32) -> Option<usize>,
     ) -> Vec<Truth> {
-        let mut asked = Bitmap::none(block.places());
-        rows.iter().filter_map(&run_root).for_each(|place| asked.insert(place));
+        let mut asked = Bitmap::none(block.ordinals());
+        rows.iter().filter_map(&run_root).for_each(|ordinal| asked.insert(ordinal));
         let wanted = wanted == Truth::True;
         let [least, most] = [EvalMode::LowerBound, EvalMode::UpperBound]
-            .map(|bound| self.node.places(block, &asked, SpanQuery { wanted, ..SpanQuery::all(bound) }));
+            .map(|bound| self.node.ordinals(block, &asked, SpanQuery { wanted, ..SpanQuery::all(bound) }));
         let of_row = |row: u32| match run_root(row) {
             _ if self.table.is_unreadable(row) => Truth::Unknown,
-            Some(place) if least.contains(place) => Truth::True,
-            Some(place) if most.contains(place) => Truth::Unknown,
+            Some(ordinal) if least.contains(ordinal) => Truth::True,
+            Some(ordinal) if most.contains(ordinal) => Truth::Unknown,
             Some(_) | None => Truth::False,
         };
         rows.iter().map(of_row).collect()

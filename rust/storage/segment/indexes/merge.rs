@@ -70,11 +70,12 @@ impl Segment {
             );
         }
         let attributes = all_of(inputs, |input| input.attributes.clone());
-        let places = tables.as_deref().and_then(|tables| SpanTable::merged_places(&of_arcs(tables), rows));
-        let attributes = attributes.zip(places).filter(|_| is_mergeable(IndexKind::Attributes));
-        if let Some((attributes, places)) = attributes {
+        let ordinals =
+            tables.as_deref().and_then(|tables| SpanTable::merged_ordinals(&of_arcs(tables), rows));
+        let attributes = attributes.zip(ordinals).filter(|_| is_mergeable(IndexKind::Attributes));
+        if let Some((attributes, ordinals)) = attributes {
             own.attributes.store(self.merged(is_cancelled, |source, out| {
-                AttributeIndex::merge(&of_arcs(&attributes), &places, source, out)
+                AttributeIndex::merge(&of_arcs(&attributes), &ordinals, source, out)
             })?);
         }
         let texts = all_of(inputs, |input| input.texts.clone());

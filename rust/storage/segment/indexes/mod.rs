@@ -211,9 +211,9 @@ fn both<T>(own: &mut Option<T>, later: Option<T>, append: impl FnOnce(&mut T, T)
 }
 
 fn add_texts(texts: &mut TextIndexBuilder, row: u32, view: &TraceView<'_>) -> Result<()> {
-    for place in 0..view.len() {
+    for ordinal in 0..view.len() {
         for channel in [Channel::Input, Channel::Output, Channel::Error] {
-            view.texts(place, channel)?.for_each(|text| texts.add(row, channel, text));
+            view.texts(ordinal, channel)?.for_each(|text| texts.add(row, channel, text));
         }
         priority::yield_cpu();
     }

@@ -52,11 +52,11 @@ impl Interpolation {
         }
     }
 
-    /// Returns the first position at which the predicate is true. `look` returns the value at a position and
+    /// Returns the first position at which the predicate is true. `read` returns the value at a position and
     /// the predicate, which is monotonic.
-    pub(super) fn first_position(mut self, look: impl Fn(usize) -> (u64, bool)) -> usize {
+    pub(super) fn first_position(mut self, read: impl Fn(usize) -> (u64, bool)) -> usize {
         while let Some(position) = self.position() {
-            let (value, is_reached) = look(position);
+            let (value, is_reached) = read(position);
             self.narrow(position, value, if is_reached { Ordering::Greater } else { Ordering::Less });
         }
         self.low
@@ -85,11 +85,11 @@ mod tests {
             near in prop_oneof![0..50_u64, any::<u64>()],
         ) {
             values.sort_unstable();
-            let look = |position: usize| (values[position], values[position] > bound);
+            let read = |position: usize| (values[position], values[position] > bound);
             let expected = values.partition_point(|value| *value <= bound);
             for wanted in [bound, near] {
                 let search = Interpolation::new(wanted, 0..values.len(), (0, u64::MAX));
-                prop_assert_eq!(search.first_position(look), expected);
+                prop_assert_eq!(search.first_position(read), expected);
             }
         }
     }

@@ -14,8 +14,8 @@ pub(crate) fn range_bounds(texts: &[&Texts]) -> Vec<Vec<u32>> {
     let largest = texts.iter().max_by_key(|texts| texts.distinct());
     let between = (1..RANGES).filter_map(|range| {
         let largest = largest.filter(|largest| largest.distinct() > RANGES)?;
-        let cut = largest.value(largest.distinct() / RANGES * range);
-        Some(texts.iter().map(|texts| texts.first_code(Boundary::Before(cut))).collect())
+        let bound = largest.value(largest.distinct() / RANGES * range);
+        Some(texts.iter().map(|texts| texts.first_code(Boundary::Before(bound))).collect())
     });
     let first = std::iter::once(vec![0; texts.len()]);
     let last = std::iter::once(texts.iter().map(|texts| texts.distinct()).collect());

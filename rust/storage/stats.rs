@@ -55,7 +55,7 @@ pub struct Stats {
     pub following_error: Option<String>,
     /// The error of the last flush, which is retried.
     #[serde(rename = "seal_fault")]
-    pub seal_error: Option<String>,
+    pub flush_error: Option<String>,
     /// True if segments are being merged.
     pub is_merging: bool,
     /// The error of the last merge, which is retried. No data is lost.
@@ -92,8 +92,8 @@ impl Stats {
             segments_without_texts: without(IndexKind::Texts),
             segments_without_attributes: without(IndexKind::Attributes),
             generations: progress.generations as u64,
-            unsealed_bytes: progress.unsealed_bytes,
-            unsealed_objects: progress.unsealed_objects,
+            unsealed_bytes: progress.unflushed_bytes,
+            unsealed_objects: progress.unflushed_objects,
             waiting_bytes,
             wal_through: progress.wal_through,
             wal_checkpoint: progress.wal_checkpoint,
@@ -104,7 +104,7 @@ impl Stats {
             as_of: None,
             lag_seconds: None,
             following_error: None,
-            seal_error: progress.seal_error.clone(),
+            flush_error: progress.flush_error.clone(),
             is_merging: progress.is_merging,
             merge_error: progress.merge_error.clone(),
             indexing_error: published.indexing_error.load_full().map(|error| error.to_string()),

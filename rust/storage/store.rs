@@ -87,7 +87,7 @@ impl TraceStore {
         let recovered = recover(objects.as_ref(), &options, lock.is_some())?;
         let published = Arc::new(Published::default());
         if options.indexing().has_all_kinds() {
-            published.snapshot.store(Arc::new(Snapshot::default().counting_looks()));
+            published.snapshot.store(Arc::new(Snapshot::default().counting_document_checks()));
         }
         let (max_waiting_bytes, max_decoding_bytes) = (options.max_waiting_bytes, options.max_decoding_bytes);
         let (cache, indexing) = (IndexCache::of(&options), options.indexing());
@@ -275,10 +275,12 @@ impl TraceStore {
             published: self.inner.published.clone(),
             commands: Some(self.inner.commands.clone()),
         };
-        self.snapshot().sealed().iter().try_for_each(|(segment, _)| match maker.make(segment, &|| false) {
-            // The segment was merged or deleted meanwhile.
-            Err(Error::Cancelled) => Ok(()),
-            made => made,
+        self.snapshot().shared_segments().iter().try_for_each(|(segment, _)| {
+            match maker.make(segment, &|| false) {
+                // The segment was merged or deleted meanwhile.
+                Err(Error::Cancelled) => Ok(()),
+                made => made,
+            }
         })
     }
 

@@ -58,7 +58,7 @@ impl Threads {
     ) -> std::io::Result<(Self, Sender<Command>)> {
         let (commands, received) = unbounded();
         let (head_indexes, head_index_tasks) = unbounded();
-        let (seals, seal_tasks) = unbounded();
+        let (flushes, flush_tasks) = unbounded();
         let (merges, merge_tasks) = unbounded();
         let (watching, closing) = bounded(0);
         let is_closing = Arc::new(AtomicBool::new(false));
@@ -66,12 +66,12 @@ impl Threads {
         let storage = (objects.clone(), cache.clone(), indexing.clone());
         let head_indexing =
             head_index::start(indexing.clone(), head_index_tasks, commands.clone(), is_closing.clone())?;
-        let sealing = flush::start(storage.clone(), seal_tasks, commands.clone())?;
+        let flushing = flush::start(storage.clone(), flush_tasks, commands.clone())?;
         let merging = compact::start(storage, merge_tasks, commands.clone(), is_closing.clone())?;
         let (writing, wal_writer) = wal_writer::start(objects.clone(), published.clone())?;
         let (reclaiming, reclaimer) = reclaim::start((objects.clone(), cache), options.linger())?;
         reclaimer.delete_superseded(std::mem::take(&mut opened.1.superseded));
-        let workers = Workers { head_indexes, seals, merges, wal_writer, reclaimer };
+        let workers = Workers { head_indexes, flushes, merges, wal_writer, reclaimer };
         let watching_options = options.clone();
         let maker = IndexMaker {
             objects: objects.clone(),
@@ -88,7 +88,7 @@ impl Threads {
         let committer = std::thread::Builder::new()
             .name("spanwise-commit".into())
             .spawn(move || committer.run(&received))?;
-        let others = [writing, head_indexing, sealing, merging, retaining, claim_watching, indexing];
+        let others = [writing, head_indexing, flushing, merging, retaining, claim_watching, indexing];
         let others = others.into_iter().chain(reclaiming);
         Ok((Self { committer, others: others.collect(), is_closing, watching }, commands))
     }

@@ -27,7 +27,7 @@ pub struct ValuePart<'a> {
 
 /// A truncated value.
 #[derive(Serialize)]
-struct CutValue {
+struct TruncatedValue {
     path: String,
     bytes: usize,
 }
@@ -47,15 +47,15 @@ struct ValuePage<'a> {
 /// whole content of an attribute. Values other than text are truncated as JSON text.
 pub fn write_cut(out: &mut Vec<u8>, span: &[u8], max_bytes: usize) {
     let span = raw_of(span);
-    let mut cutter = Cutter { max_bytes, path: Vec::new(), cut: Vec::new() };
+    let mut truncation = Truncation { max_bytes, path: Vec::new(), truncated: Vec::new() };
     let mut json = JsonWriter::new(out);
     json.begin_object();
     for (key, value) in members(span) {
-        cutter.write_member(&mut json, &key, value, false);
+        truncation.write_member(&mut json, &key, value, false);
     }
-    if !cutter.cut.is_empty() {
+    if !truncation.truncated.is_empty() {
         json.key("cut");
-        json.serialized(&cutter.cut);
+        json.serialized(&truncation.truncated);
     }
     json.end_object();
 }
@@ -72,14 +72,14 @@ pub fn write_value_page(out: &mut Vec<u8>, span: &[u8], part: &ValuePart<'_>) ->
     true
 }
 
-struct Cutter {
+struct Truncation {
     max_bytes: usize,
     /// The keys and positions of the value being written.
     path: Vec<String>,
-    cut: Vec<CutValue>,
+    truncated: Vec<TruncatedValue>,
 }
 
-impl Cutter {
+impl Truncation {
     fn write_member(&mut self, json: &mut JsonWriter<'_>, key: &str, value: &RawValue, is_whole: bool) {
         json.key(key);
         self.path.push(key.to_owned());
@@ -123,7 +123,7 @@ impl Cutter {
             return json.raw(value.get().as_bytes());
         }
         json.text(&text[..floor(&text, self.max_bytes)]);
-        self.cut.push(CutValue { path: pointer(&self.path), bytes: text.len() });
+        self.truncated.push(TruncatedValue { path: pointer(&self.path), bytes: text.len() });
     }
 }
 

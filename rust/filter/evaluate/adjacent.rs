@@ -54,7 +54,7 @@ impl<'t, O: OffsetSizeTrait> Adjacent<'t, O> {
         self,
         open: &[u64],
         (found, possible): (&mut [u64], &mut [u64]),
-        look: &L,
+        probe: &L,
     ) {
         for (number, ((open, found), possible)) in open.iter().zip(found).zip(possible).enumerate() {
             (*found, *possible) = (0, *open);
@@ -65,16 +65,16 @@ impl<'t, O: OffsetSizeTrait> Adjacent<'t, O> {
             let mut samples = [0; 64];
             if let Some((texts, length)) = self.alike(offsets) {
                 let each = samples.iter_mut().zip(texts.chunks_exact(length));
-                each.for_each(|(sample, text)| *sample = look.sample((text, 0, length)));
+                each.for_each(|(sample, text)| *sample = probe.sample((text, 0, length)));
             } else if L::IS_FOR_ANY_LENGTH {
                 for ((sample, start), end) in samples.iter_mut().zip(offsets).zip(&offsets[1..]) {
                     let (start, end) = (start.as_usize(), end.as_usize());
-                    *sample = look.sample((self.bytes, start, end.saturating_sub(start)));
+                    *sample = probe.sample((self.bytes, start, end.saturating_sub(start)));
                 }
             } else {
                 continue;
             }
-            let (all, some) = dispatch!(Level::new(), simd => verdicts(simd, &samples, look));
+            let (all, some) = dispatch!(Level::new(), simd => verdicts(simd, &samples, probe));
             (*found, *possible) = (all & open, some & open);
         }
     }
@@ -104,9 +104,9 @@ impl<'t, O: OffsetSizeTrait> Adjacent<'t, O> {
 /// Returns the samples whose verdict is `Yes`, and the samples whose verdict is `Maybe`.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "it is compiled once for each kind of processor, inside its caller")]
-fn verdicts<S: Simd>(simd: S, samples: &[u64; 64], look: &impl BytesProbe) -> (u64, u64) {
+fn verdicts<S: Simd>(simd: S, samples: &[u64; 64], probe: &impl BytesProbe) -> (u64, u64) {
     let mut verdicts = [0; 64];
-    verdicts.iter_mut().zip(samples).for_each(|(verdict, sample)| *verdict = look.verdict(*sample) as u8);
+    verdicts.iter_mut().zip(samples).for_each(|(verdict, sample)| *verdict = probe.verdict(*sample) as u8);
     (bits_of(simd, &verdicts, Verdict::Yes as u8), bits_of(simd, &verdicts, Verdict::Maybe as u8))
 }
 

@@ -212,13 +212,13 @@ impl<'a> Block<'a> {
             }
             SpanSource::Traces(traces) => traces,
         };
-        let look = |(index, (word, found)): (usize, (&u64, &mut u64))| {
+        let test_word = |(index, (word, found)): (usize, (&u64, &mut u64))| {
             for bit in ones(0, *word) {
                 let trace = traces(self.first + index * 64 + bit as usize);
                 *found |= u64::from(test.is_of_trace(trace, Truth::of(truth))?) << bit;
             }
             Ok(())
         };
-        left.par_iter().zip(found).enumerate().try_for_each(look)
+        left.par_iter().zip(found).enumerate().try_for_each(test_word)
     }
 }

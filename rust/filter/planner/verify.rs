@@ -103,7 +103,7 @@ impl<'i> Verifier<'i> {
     /// Any error of `read`; [`Error::Decode`] if a stored span cannot be decoded.
     pub fn holds(&self, row: u32, read: impl Fn() -> Result<Option<StoredTrace>>) -> Result<bool> {
         let (stored, trace, view) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
-        let look = DocumentCheck {
+        let check = DocumentCheck {
             stored: &|| {
                 if stored.get().is_none() {
                     let _first = stored.set(read()?);
@@ -116,7 +116,7 @@ impl<'i> Verifier<'i> {
                 trace.map(|trace| view.get_or_init(|| TraceView::of(trace)))
             },
         };
-        self.0.holds(row, &look)
+        self.0.holds(row, &check)
     }
 }
 
@@ -127,13 +127,13 @@ struct DocumentCheck<'l, 'v> {
 }
 
 impl SpanCheck<'_> {
-    fn holds(&self, look: &DocumentCheck<'_, '_>) -> Result<bool> {
-        let Some(stored) = (look.stored)()? else { return Ok(false) };
+    fn holds(&self, check: &DocumentCheck<'_, '_>) -> Result<bool> {
+        let Some(stored) = (check.stored)()? else { return Ok(false) };
         match self.test.is_of_stored(stored, self.wanted) {
             Ok(Some(matches)) => Ok(matches),
             // Only decoding the whole document shows whether it is damaged.
             Ok(None) | Err(Error::Decode(_)) => {
-                (look.view)(stored).map_or(Ok(false), |view| self.test.is(self.wanted, view))
+                (check.view)(stored).map_or(Ok(false), |view| self.test.is(self.wanted, view))
             }
             Err(error) => Err(error),
         }
@@ -184,12 +184,12 @@ impl<'i> RowPredicate<'i> {
         }
     }
 
-    fn holds(&self, row: u32, look: &DocumentCheck<'_, '_>) -> Result<bool> {
+    fn holds(&self, row: u32, check: &DocumentCheck<'_, '_>) -> Result<bool> {
         match self {
-            Self::All(parts) => all(parts, |part| part.holds(row, look)),
-            Self::Any(parts) => Ok(!all(parts, |part| Ok(!part.holds(row, look)?))?),
+            Self::All(parts) => all(parts, |part| part.holds(row, check)),
+            Self::Any(parts) => Ok(!all(parts, |part| Ok(!part.holds(row, check)?))?),
             Self::Columns(node) => Ok(contains(node, row)),
-            Self::Spans(question) => question.holds(look),
+            Self::Spans(question) => question.holds(check),
         }
     }
 }

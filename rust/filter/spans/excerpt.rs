@@ -5,13 +5,13 @@ use std::ops::Range;
 /// The number of characters that are shown before and after the match.
 const AROUND: usize = 60;
 
-/// Stands for text that is cut off.
-const CUT: char = '…';
+/// Stands for omitted text.
+const ELLIPSIS: char = '…';
 
 /// A match in a text, with some text around it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::filter) struct Excerpt {
-    /// The text around the match, with `…` at each cut.
+    /// The text around the match, with `…` for omitted text.
     pub(in crate::filter) context: String,
     /// The position of the match in the context, in characters.
     pub(in crate::filter) found: Range<usize>,
@@ -23,13 +23,13 @@ impl Excerpt {
         let first = found.start.saturating_sub(AROUND);
         let mut context = String::new();
         if first > 0 {
-            context.push(CUT);
+            context.push(ELLIPSIS);
         }
         let before = usize::from(first > 0);
         let mut rest = text.chars().skip(first);
         context.extend(rest.by_ref().take(found.end + AROUND - first));
         if rest.next().is_some() {
-            context.push(CUT);
+            context.push(ELLIPSIS);
         }
         Self { context, found: found.start - first + before..found.end - first + before }
     }
@@ -43,7 +43,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_found_is_highlighted_and_only_what_is_far_from_it_is_cut(
+        fn the_match_is_highlighted_and_only_distant_text_is_omitted(
             before in "[aé🙂\n]{0,130}", found in "[xß東]{1,5}", after in "[aé🙂\n]{0,130}",
         ) {
             let text = format!("{before}{found}{after}");
@@ -55,9 +55,9 @@ mod tests {
             prop_assert_eq!(shown_before, start.min(AROUND + usize::from(start > AROUND)));
             let left = after.chars().count();
             prop_assert_eq!(shown_after, left.min(AROUND + usize::from(left > AROUND)));
-            prop_assert_eq!(excerpt.context.starts_with(CUT), start > AROUND);
-            prop_assert_eq!(excerpt.context.ends_with(CUT), left > AROUND);
-            prop_assert!(text.contains(excerpt.context.trim_matches(CUT)));
+            prop_assert_eq!(excerpt.context.starts_with(ELLIPSIS), start > AROUND);
+            prop_assert_eq!(excerpt.context.ends_with(ELLIPSIS), left > AROUND);
+            prop_assert!(text.contains(excerpt.context.trim_matches(ELLIPSIS)));
         }
     }
 }

@@ -41,7 +41,7 @@ impl Committer {
         let record = load.segment.as_ref().map(|segment| segment.record.clone());
         let outcome = match self.rejection() {
             Some(error) => Err(error),
-            None => self.seal_head(commands).and_then(|()| self.commit_bulk_load(load)),
+            None => self.flush_head(commands).and_then(|()| self.commit_bulk_load(load)),
         };
         self.discard_unless_live(record.as_ref(), &outcome);
         outcome

@@ -95,7 +95,7 @@ impl Committer {
             return true;
         }
         let published = self.published.clone();
-        let written = written_indexes(&published).filter(|_| !self.is_sealing);
+        let written = written_indexes(&published).filter(|_| !self.is_flushing);
         let Some(mut written) = written else {
             // No manifest names the files of a running flush or new index objects yet, so a sweep would
             // delete them.

@@ -181,11 +181,11 @@ mod tests {
 
         #[test]
         fn segments_stay_few_and_rows_are_rarely_rewritten(
-            seals in proptest::collection::vec((1..20_000_u64, 100..2_000_u64), 1..1_500),
+            flushes in proptest::collection::vec((1..20_000_u64, 100..2_000_u64), 1..1_500),
         ) {
             let picker = CompactionPicker::new(&Options::default());
             let (mut sizes, mut rewritten, mut rows) = (Vec::new(), 0, 0);
-            for (count, size) in seals {
+            for (count, size) in flushes {
                 let (bytes, memory) = (count * size, count * 200);
                 sizes.push(SegmentSize { rows: count, bytes, memory, ..SegmentSize::default() });
                 rows += count;

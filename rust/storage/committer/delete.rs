@@ -24,7 +24,7 @@ impl Committer {
     /// are deferred.
     ///
     /// # Errors
-    /// The errors of [`Committer::seal_head`] and [`Committer::commit_manifest`].
+    /// The errors of [`Committer::flush_head`] and [`Committer::commit_manifest`].
     pub(super) fn delete(
         &mut self,
         filter: &Filter,
@@ -32,11 +32,11 @@ impl Committer {
         commands: &Receiver<Command>,
     ) -> Result<u64> {
         if self.has_more_of_a_match(filter, kind)? {
-            self.seal_head(commands)?;
+            self.flush_head(commands)?;
         }
         let segments = self.state.segments.par_iter();
         let matched = segments.map(|live| {
-            let part = SnapshotPart::sealed(live.segment.clone(), live.deletion_vector.clone());
+            let part = SnapshotPart::of_segment(live.segment.clone(), live.deletion_vector.clone());
             let rows = part.rows_of(kind, filter);
             self.options.progress.add(part.count() as u64);
             rows

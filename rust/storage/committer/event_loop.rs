@@ -41,7 +41,7 @@ impl Committer {
     /// Executes commands until a close command, or until all senders are gone.
     pub(crate) fn run(mut self, commands: &Receiver<Command>) {
         loop {
-            if self.may_have_work || self.is_cut_due() || self.idle_time().is_zero() {
+            if self.may_have_work || self.is_rotation_due() || self.idle_time().is_zero() {
                 self.quiesce();
                 self.may_have_work = false;
                 self.start_due_work();
@@ -99,9 +99,9 @@ impl Committer {
                 self.quiesce();
                 self.finish_head_index(indexed, by);
             }
-            Command::Sealed(sealed) => {
+            Command::Flushed(flushed) => {
                 self.quiesce();
-                self.finish_seal(sealed);
+                self.finish_flush(flushed);
             }
             Command::Merged(merged) => {
                 self.quiesce();
@@ -176,15 +176,16 @@ impl Committer {
         let merge = self.compaction.retry_at.filter(|_| self.compaction.may_be_due);
         let scheduled = [
             self.next_head_index(),
-            self.seal_retry_at,
+            self.flush_retry_at,
             merge,
             self.compaction.deferred_until,
             self.index_records_due(),
         ];
         let scheduled = scheduled.into_iter().flatten().map(until).min().unwrap_or(MAX_IDLE);
         let since = self.state.generations.last().and_then(|open| open.since);
-        let cut = since.and_then(|since| since.checked_add(Duration::from_secs(self.options.seal_seconds)));
-        scheduled.min(cut.map_or(MAX_IDLE, until))
+        let rotation =
+            since.and_then(|since| since.checked_add(Duration::from_secs(self.options.seal_seconds)));
+        scheduled.min(rotation.map_or(MAX_IDLE, until))
     }
 
     /// Starts to make a group durable. Its requests get a reply in every case.
@@ -203,9 +204,9 @@ impl Committer {
     /// Commits the running flush, records the end of the log, and ends. Waiting callers are told that the
     /// store is closed.
     fn close(mut self, commands: &Receiver<Command>) {
-        while self.is_sealing {
+        while self.is_flushing {
             match commands.recv() {
-                Ok(Command::Sealed(sealed)) => self.finish_seal(sealed),
+                Ok(Command::Flushed(flushed)) => self.finish_flush(flushed),
                 Ok(_) => {}
                 Err(_) => return,
             }

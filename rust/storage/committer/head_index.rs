@@ -65,7 +65,7 @@ impl Committer {
                     self.head_index_due = Instant::now() + RETRY;
                 }
             }
-            HeadIndexer::Seal => {}
+            HeadIndexer::Flush => {}
             HeadIndexer::Caller(reply) => {
                 let _caller_is_gone = reply.send(moved);
             }

@@ -55,8 +55,8 @@ impl IngestRate {
     }
 
     /// Records the number of document checks on unindexed traces while `traces` traces arrived.
-    pub(super) fn record_looks(&mut self, looks: u64, traces: u64) {
-        if looks > traces {
+    pub(super) fn record_document_checks(&mut self, checks: u64, traces: u64) {
+        if checks > traces {
             self.last_asked = Some(Instant::now());
         }
     }
@@ -93,11 +93,11 @@ mod tests {
 
     #[test]
     fn the_rate_is_not_high_while_questions_look_at_more_traces_than_come_in() {
-        for (looks, traces, is_high) in [(0, 0, true), (10, 10, true), (11, 10, false), (1, 0, false)] {
+        for (checks, traces, is_high) in [(0, 0, true), (10, 10, true), (11, 10, false), (1, 0, false)] {
             let mut rate = rate(Some(1.0));
             rate.record(u64::MAX, Duration::from_secs(1));
-            rate.record_looks(looks, traces);
-            assert_eq!(rate.high_until().is_some(), is_high, "{looks} looks, {traces} traces");
+            rate.record_document_checks(checks, traces);
+            assert_eq!(rate.high_until().is_some(), is_high, "{checks} checks, {traces} traces");
         }
     }
 }

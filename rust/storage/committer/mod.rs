@@ -41,7 +41,7 @@ use crate::storage::state::command::{Command, Reply};
 use crate::storage::state::{StoreState, TraceUpdate};
 use crate::storage::wal::WalEntry;
 use crate::storage::workers::compact::MergeTask;
-use crate::storage::workers::flush::SealTask;
+use crate::storage::workers::flush::FlushTask;
 use crate::storage::workers::head_index::HeadIndexTask;
 use crate::storage::workers::reclaim::Reclaimer;
 use crate::storage::workers::wal_writer::WalWriter;
@@ -64,10 +64,10 @@ pub(crate) struct Committer {
     /// The earliest time of the next check for settled rows in the head.
     head_index_due: Instant,
     /// True while the flush thread writes the oldest generation.
-    is_sealing: bool,
+    is_flushing: bool,
     /// The earliest retry of a failed flush.
-    seal_retry_at: Option<Instant>,
-    seal_error: Option<Error>,
+    flush_retry_at: Option<Instant>,
+    flush_error: Option<Error>,
     compaction: CompactionQueue,
     /// The time since which index objects wait to be recorded.
     index_records_since: Option<Instant>,
@@ -84,7 +84,7 @@ pub(crate) struct Committer {
 /// The channels to the committer's worker threads.
 pub(crate) struct Workers {
     pub(crate) head_indexes: Sender<HeadIndexTask>,
-    pub(crate) seals: Sender<SealTask>,
+    pub(crate) flushes: Sender<FlushTask>,
     pub(crate) merges: Sender<MergeTask>,
     pub(crate) wal_writer: WalWriter,
     pub(crate) reclaimer: Reclaimer,
@@ -121,9 +121,9 @@ impl Committer {
             ingest_rate,
             is_indexing_head: false,
             head_index_due: Instant::now(),
-            is_sealing: false,
-            seal_retry_at: None,
-            seal_error: None,
+            is_flushing: false,
+            flush_retry_at: None,
+            flush_error: None,
             compaction: CompactionQueue::default(),
             index_records_since: None,
             flush_waiters: Vec::new(),
@@ -150,9 +150,9 @@ impl Committer {
             return Some(Error::Stopped(reason));
         }
         if self.is_head_full() {
-            let (bytes, objects) = self.state.unsealed();
+            let (bytes, objects) = self.state.unflushed();
             return Some(Error::Busy(format!(
-                "{bytes} bytes in {objects} write-ahead log objects wait to be sealed"
+                "{bytes} bytes in {objects} write-ahead log objects wait to be flushed"
             )));
         }
         self.disk_shortage()
@@ -160,7 +160,7 @@ impl Committer {
 
     /// Returns `true` if the unflushed data exceeds the limits in the options.
     fn is_head_full(&self) -> bool {
-        let (bytes, objects) = self.state.unsealed();
+        let (bytes, objects) = self.state.unflushed();
         bytes > self.options.max_unsealed_bytes
             || objects > self.options.max_unsealed_objects
             || self.state.head_memory() > self.options.max_head_bytes

@@ -29,7 +29,7 @@ impl Committer {
     pub(super) fn progress_in(&self, state: &StoreState) -> CommitProgress {
         CommitProgress {
             stopped: self.stopped.clone(),
-            seal_error: self.seal_error.as_ref().map(ToString::to_string),
+            flush_error: self.flush_error.as_ref().map(ToString::to_string),
             merge_error: self.compaction.error.as_ref().map(ToString::to_string),
             is_merging: self.compaction.running.is_some(),
             ..CommitProgress::of(state)

@@ -102,7 +102,7 @@ impl Following {
     /// [`Error::Busy`] if there is no store yet, [`Error::Damage`], [`Error::Options`] for a newer format,
     /// [`Error::Storage`]. The published state remains after an error.
     pub(super) fn poll(&mut self) -> Result<()> {
-        let polled = self.look();
+        let polled = self.try_poll();
         self.freshness.note(&polled);
         polled
     }
@@ -130,7 +130,7 @@ impl Following {
         Err(Error::Busy("the store changes faster than it can be read".into()))
     }
 
-    fn look(&mut self) -> Result<()> {
+    fn try_poll(&mut self) -> Result<()> {
         let began = Moment::now();
         let objects = self.connected()?;
         if !objects.is_at_location()? {

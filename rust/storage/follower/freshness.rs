@@ -48,8 +48,8 @@ impl Freshness {
     }
 
     /// Records the result of a poll.
-    pub(super) fn note(&self, looked: &Result<()>) {
-        self.last().error = looked.as_ref().err().cloned();
+    pub(super) fn note(&self, polled: &Result<()>) {
+        self.last().error = polled.as_ref().err().cloned();
     }
 
     /// Returns `true` if the state contains everything acknowledged before `instant`.

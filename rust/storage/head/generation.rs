@@ -56,7 +56,7 @@ pub(crate) struct Generation {
     pub(crate) parts: Vec<HeadPart>,
     /// The rows that were live at the rotation, which the segment will contain. Later commits delete rows in
     /// memory only, because the superseding rows are not yet durable in a segment.
-    pub(crate) cut: Option<Arc<[Arc<HeadEntry>]>>,
+    pub(crate) rotated_entries: Option<Arc<[Arc<HeadEntry>]>>,
 }
 
 impl Generation {
@@ -70,7 +70,7 @@ impl Generation {
             unindexed_memory: 0,
             since: None,
             parts: Vec::new(),
-            cut: None,
+            rotated_entries: None,
         }
     }
 
@@ -93,7 +93,7 @@ impl Generation {
     pub(crate) fn delete(&mut self, part: usize, row: u32) {
         let part = &mut self.parts[part];
         Arc::make_mut(&mut part.deletion_vector).insert(row);
-        if self.cut.is_none() {
+        if self.rotated_entries.is_none() {
             // The superseding trace shares the spans.
             let memory = part.batch.entries()[row as usize].memory();
             self.memory = self.memory.saturating_sub(memory);

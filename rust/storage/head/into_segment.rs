@@ -45,7 +45,7 @@ pub(crate) fn write_segment(
     defer_compression: bool,
 ) -> Result<NewSegment> {
     let rows = HeadBatch::new(entries.to_vec());
-    let sealed = NewSegment::build(objects, cache, |record| {
+    let new = NewSegment::build(objects, cache, |record| {
         let path = record.documents_path();
         let mut documents =
             DocumentWriter::for_flush(path.clone(), objects.create(&path)?, defer_compression);
@@ -56,9 +56,9 @@ pub(crate) fn write_segment(
     })?;
     if let Some((indexed, indexing)) = indexes {
         // Unmerged indexes are built by the indexing thread, which also reports errors.
-        let _made_later = merge_indexes(&sealed.segment, &rows, indexed, indexing);
+        let _made_later = merge_indexes(&new.segment, &rows, indexed, indexing);
     }
-    Ok(sealed)
+    Ok(new)
 }
 
 /// Merges the indexes of batches that together have all rows of a new segment.

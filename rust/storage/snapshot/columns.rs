@@ -24,13 +24,13 @@ pub struct PartColumns {
 
 #[derive(Debug, Clone)]
 enum ColumnSource {
-    Sealed(Arc<Index>),
+    Index(Arc<Index>),
     Head(Arc<HeadBatch>),
 }
 
 impl PartColumns {
-    pub(crate) fn sealed(index: Arc<Index>) -> Self {
-        Self { source: ColumnSource::Sealed(index), costs: None }
+    pub(crate) fn of_index(index: Arc<Index>) -> Self {
+        Self { source: ColumnSource::Index(index), costs: None }
     }
 
     pub(crate) fn head(batch: Arc<HeadBatch>) -> Self {
@@ -51,7 +51,7 @@ impl PartColumns {
     /// Returns the number of rows.
     pub fn count(&self) -> usize {
         match &self.source {
-            ColumnSource::Sealed(index) => index.rows() as usize,
+            ColumnSource::Index(index) => index.rows() as usize,
             ColumnSource::Head(batch) => batch.entries().len(),
         }
     }
@@ -59,7 +59,7 @@ impl PartColumns {
     /// Returns the start time of a row's trace, in microseconds since 1970.
     pub fn start_time(&self, row: usize) -> i64 {
         match &self.source {
-            ColumnSource::Sealed(index) => {
+            ColumnSource::Index(index) => {
                 index.numbers(Field::StartTime).map_or(0, |starts| starts.value(row))
             }
             ColumnSource::Head(batch) => batch.entries()[row].row.start_time,
@@ -76,7 +76,7 @@ impl PartColumns {
             }
         };
         match &self.source {
-            ColumnSource::Sealed(index) => index.numbers(field).map_or(0, |numbers| numbers.value(row)),
+            ColumnSource::Index(index) => index.numbers(field).map_or(0, |numbers| numbers.value(row)),
             ColumnSource::Head(batch) => batch.number(field, row),
         }
     }
@@ -94,7 +94,7 @@ impl PartColumns {
             return Some(ValueOrder::descending(self.count()));
         }
         match &self.source {
-            ColumnSource::Sealed(index) => index.numbers(field)?.order().cloned(),
+            ColumnSource::Index(index) => index.numbers(field)?.order().cloned(),
             ColumnSource::Head(batch) => batch.order(field),
         }
         .map(ValueOrder::of_rows)
@@ -103,7 +103,7 @@ impl PartColumns {
     /// Returns the bytes of a row's trace id, which sort like the ids.
     pub fn trace_id(&self, row: usize) -> &[u8] {
         match &self.source {
-            ColumnSource::Sealed(index) => index.ids().bytes(row),
+            ColumnSource::Index(index) => index.ids().bytes(row),
             ColumnSource::Head(batch) => batch.entries()[row].trace.trace_id.as_bytes(),
         }
     }
@@ -111,7 +111,7 @@ impl PartColumns {
     /// Returns the value of a dictionary-coded text field; `None` if it is NULL.
     pub fn text(&self, field: Field, row: usize) -> Option<&str> {
         match &self.source {
-            ColumnSource::Sealed(index) => index.texts(field).and_then(|texts| texts.text(row)),
+            ColumnSource::Index(index) => index.texts(field).and_then(|texts| texts.text(row)),
             ColumnSource::Head(batch) => {
                 let column = batch.batch().column(field.column()).as_dictionary_opt::<Int32Type>()?;
                 Some(column.values().as_string::<i32>().value(column.key(row)?))
@@ -130,7 +130,7 @@ impl PartColumns {
             }
         };
         match &self.source {
-            ColumnSource::Sealed(index) => {
+            ColumnSource::Index(index) => {
                 if let Some(numbers) = index.numbers(field) {
                     numbers.for_each(rows, visit);
                 }
@@ -158,7 +158,7 @@ impl PartColumns {
             }
         };
         match &self.source {
-            ColumnSource::Sealed(index) => {
+            ColumnSource::Index(index) => {
                 if let Some(numbers) = index.numbers(field) {
                     numbers.for_each_between((first, last), rows, visit);
                 }
@@ -175,7 +175,7 @@ impl PartColumns {
     /// Returns the code of a text field in a row, like [`Self::decode_codes`].
     pub fn text_code(&self, field: Field, row: u32) -> u32 {
         match &self.source {
-            ColumnSource::Sealed(index) => index.texts(field).map_or(0, |texts| texts.code(row as usize)),
+            ColumnSource::Index(index) => index.texts(field).map_or(0, |texts| texts.code(row as usize)),
             ColumnSource::Head(batch) => batch.texts(field).map_or(0, |texts| texts.codes[row as usize]),
         }
     }
@@ -184,7 +184,7 @@ impl PartColumns {
     /// the last one stands for NULL.
     pub fn decode_codes(&self, field: Field, rows: &RowBlock<'_>, out: &mut Vec<u32>) {
         match &self.source {
-            ColumnSource::Sealed(index) => {
+            ColumnSource::Index(index) => {
                 if let Some(texts) = index.texts(field) {
                     texts.decode(rows, out);
                 }
@@ -200,7 +200,7 @@ impl PartColumns {
     /// Returns the number of distinct texts of a field, which is also the code for NULL.
     pub fn distinct(&self, field: Field) -> u32 {
         match &self.source {
-            ColumnSource::Sealed(index) => index.texts(field).map_or(0, |texts| texts.distinct()),
+            ColumnSource::Index(index) => index.texts(field).map_or(0, |texts| texts.distinct()),
             ColumnSource::Head(batch) => {
                 let texts = batch.texts(field).map_or(0, |texts| texts.values.len());
                 u32::try_from(texts).unwrap_or(u32::MAX)
@@ -211,7 +211,7 @@ impl PartColumns {
     /// Returns the text of a code; empty if the code has no text.
     pub fn text_of_code(&self, field: Field, code: u32) -> &[u8] {
         match &self.source {
-            ColumnSource::Sealed(index) => index.texts(field).map_or(&[], |texts| texts.value(code)),
+            ColumnSource::Index(index) => index.texts(field).map_or(&[], |texts| texts.value(code)),
             ColumnSource::Head(batch) => {
                 let text = batch.texts(field).and_then(|texts| texts.values.get(code as usize));
                 text.map_or(&[], |text| text.as_bytes())
@@ -221,7 +221,7 @@ impl PartColumns {
 
     /// Returns the number of rows with a code of a text field; `None` if this would require reading the rows.
     pub fn rows_of_text(&self, field: Field, code: u32) -> Option<usize> {
-        let ColumnSource::Sealed(index) = &self.source else { return None };
+        let ColumnSource::Index(index) = &self.source else { return None };
         Some(index.texts(field)?.count(&(code..code + 1)))
     }
 
@@ -229,7 +229,7 @@ impl PartColumns {
     /// batch.
     pub fn texts(&self, field: Field) -> Option<&Texts> {
         match &self.source {
-            ColumnSource::Sealed(index) => index.texts(field).map(Arc::as_ref),
+            ColumnSource::Index(index) => index.texts(field).map(Arc::as_ref),
             ColumnSource::Head(_) => None,
         }
     }
@@ -237,7 +237,7 @@ impl PartColumns {
     /// Returns the index of the sessions; `None` for a head batch.
     pub fn sessions(&self) -> Option<&Texts> {
         match &self.source {
-            ColumnSource::Sealed(index) => Some(index.sessions()),
+            ColumnSource::Index(index) => Some(index.sessions()),
             ColumnSource::Head(_) => None,
         }
     }
@@ -245,7 +245,7 @@ impl PartColumns {
     /// Returns the number of distinct sessions, which is the number of session codes.
     pub fn session_codes(&self) -> usize {
         match &self.source {
-            ColumnSource::Sealed(index) => index.sessions().distinct() as usize,
+            ColumnSource::Index(index) => index.sessions().distinct() as usize,
             ColumnSource::Head(batch) => batch.sessions().keys.len(),
         }
     }
@@ -253,7 +253,7 @@ impl PartColumns {
     /// Returns the code of a row's session; `None` if the trace has no session.
     pub fn session_code(&self, row: usize) -> Option<usize> {
         match &self.source {
-            ColumnSource::Sealed(index) => {
+            ColumnSource::Index(index) => {
                 let code = index.sessions().code(row);
                 (code < index.sessions().distinct()).then_some(code as usize)
             }
@@ -264,7 +264,7 @@ impl PartColumns {
     /// Calls `visit` with the session code of each of `rows` that has a session.
     pub fn for_each_session(&self, rows: &LiveRows, mut visit: impl FnMut(usize)) {
         match &self.source {
-            ColumnSource::Sealed(index) => {
+            ColumnSource::Index(index) => {
                 let sessions = index.sessions();
                 let missing = sessions.distinct();
                 rows.for_each(|row| {
@@ -288,7 +288,7 @@ impl PartColumns {
     /// Returns the number of rows with this session code.
     pub fn rows_of_code(&self, code: usize) -> usize {
         match &self.source {
-            ColumnSource::Sealed(index) => {
+            ColumnSource::Index(index) => {
                 let code = u32::try_from(code).unwrap_or(u32::MAX);
                 index.sessions().count(&(code..code + 1))
             }
@@ -301,7 +301,7 @@ impl PartColumns {
     /// Returns the rows of the session with this key.
     pub fn rows_of_session(&self, session: &[u8]) -> Vec<u32> {
         match &self.source {
-            ColumnSource::Sealed(index) => {
+            ColumnSource::Index(index) => {
                 let sessions = index.sessions();
                 let code = sessions.first_code(Boundary::Before(session));
                 let is_there = code < sessions.distinct() && sessions.value(code) == session;
@@ -319,7 +319,7 @@ impl PartColumns {
     /// splits.
     pub fn session(&self, code: usize) -> &[u8] {
         match &self.source {
-            ColumnSource::Sealed(index) => index.sessions().value(u32::try_from(code).unwrap_or(u32::MAX)),
+            ColumnSource::Index(index) => index.sessions().value(u32::try_from(code).unwrap_or(u32::MAX)),
             ColumnSource::Head(batch) => batch.sessions().keys[code].as_bytes(),
         }
     }

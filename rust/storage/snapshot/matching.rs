@@ -43,7 +43,7 @@ impl SnapshotPart {
     /// Damage found while an index is rebuilt.
     pub fn try_cheap_rows(&self, filter: &Filter, most: usize) -> Result<Option<(LiveRows, usize)>> {
         let found = match &self.source {
-            PartSource::Sealed(segment) => {
+            PartSource::Segment(segment) => {
                 let indexes = segment.indexes(filter.projection(Projection::SORT_KEY))?;
                 filter.try_cheap_rows(indexes.of_filters().rows, most)
             }
@@ -99,14 +99,14 @@ impl SnapshotPart {
         find: impl FnOnce() -> Result<RowSet>,
     ) -> Result<RowSet> {
         match &self.source {
-            PartSource::Sealed(segment) => segment.filter_cache().get_or_find(filter, is_cancelled, find),
+            PartSource::Segment(segment) => segment.filter_cache().get_or_find(filter, is_cancelled, find),
             PartSource::Head(_) => find(),
         }
     }
 
     /// Caches and returns `rows`, which are all rows that `filter` matches in this part.
     fn keep(&self, filter: &Filter, rows: RowSet) -> RowSet {
-        if let PartSource::Sealed(segment) = &self.source {
+        if let PartSource::Segment(segment) = &self.source {
             segment.filter_cache().keep(filter, rows.clone());
         }
         rows
@@ -119,7 +119,7 @@ impl SnapshotPart {
     /// The errors of [`SnapshotPart::rows`].
     pub fn candidates(&self, filter: &Filter, is_cancelled: &dyn Fn() -> bool) -> Result<ColumnMatch> {
         let (certain, possible) = match &self.source {
-            PartSource::Sealed(segment) => {
+            PartSource::Segment(segment) => {
                 if filter.reads_spans()
                     && let Some(certain) = segment.filter_cache().get(filter)
                 {
@@ -210,8 +210,8 @@ impl SnapshotPart {
         rows: &[u32],
         is_cancelled: &dyn Fn() -> bool,
     ) -> Result<Vec<u32>> {
-        if let Some(looks) = self.looks.as_ref().filter(|_| !self.has_indexes()) {
-            looks.fetch_add(rows.len() as u64, Ordering::Relaxed);
+        if let Some(document_checks) = self.document_checks.as_ref().filter(|_| !self.has_indexes()) {
+            document_checks.fetch_add(rows.len() as u64, Ordering::Relaxed);
         }
         let Some(verifier) = verifier else {
             let matches = self.matches(filter, rows)?;
@@ -246,7 +246,7 @@ impl SnapshotPart {
     /// Damage found while an index is rebuilt.
     pub fn is_match(&self, filter: &Filter, row: usize) -> Result<bool> {
         match &self.source {
-            PartSource::Sealed(_) => {
+            PartSource::Segment(_) => {
                 let Ok(row) = u32::try_from(row) else { return Ok(false) };
                 Ok(self.matches(filter, &[row])? == [true])
             }
@@ -263,7 +263,7 @@ impl SnapshotPart {
     /// Damage found while an index is rebuilt.
     pub fn matches(&self, filter: &Filter, rows: &[u32]) -> Result<Vec<bool>> {
         match &self.source {
-            PartSource::Sealed(_) => {
+            PartSource::Segment(_) => {
                 let Some(indexes) = self.indexes(filter)? else { return Ok(vec![false; rows.len()]) };
                 let verifier = filter.verifier(indexes.of_filters());
                 let mut ascending = rows.to_vec();

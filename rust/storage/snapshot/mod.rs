@@ -38,8 +38,9 @@ pub struct Snapshot {
     /// By column: the most recently computed shared values of earlier segments, if any.
     previous_values: [Option<Arc<SharedValues>>; FIELDS.len()],
     changes: u64,
-    /// See [`Snapshot::take_looks`]; `None` in a store whose indexes would not avoid every document check.
-    looks: Option<Arc<AtomicU64>>,
+    /// See [`Snapshot::take_document_checks`]; `None` in a store whose indexes would not avoid every document
+    /// check.
+    document_checks: Option<Arc<AtomicU64>>,
 }
 
 impl Snapshot {
@@ -49,8 +50,8 @@ impl Snapshot {
     }
 
     /// Returns this snapshot with a counter of document checks, which all later snapshots share.
-    pub(crate) fn counting_looks(self) -> Self {
-        Self { looks: Some(Arc::default()), ..self }
+    pub(crate) fn counting_document_checks(self) -> Self {
+        Self { document_checks: Some(Arc::default()), ..self }
     }
 
     /// Returns this snapshot with the document check counter, global ordinals and shared values of its
@@ -58,8 +59,8 @@ impl Snapshot {
     /// is the position of [`Snapshot::changes`].
     pub(crate) fn after(mut self, before: &Self, changes: u64) -> Self {
         self.changes = changes;
-        self.looks.clone_from(&before.looks);
-        self.parts.iter_mut().for_each(|part| part.looks.clone_from(&before.looks));
+        self.document_checks.clone_from(&before.document_checks);
+        self.parts.iter_mut().for_each(|part| part.document_checks.clone_from(&before.document_checks));
         let (mut now, mut then) = (self.segments(), before.segments());
         let is_same = loop {
             match (now.next(), then.next()) {
@@ -119,8 +120,8 @@ impl Snapshot {
 
     /// Returns the number of document checks caused by a missing index since the last call, in this snapshot
     /// and earlier ones; 0 if they are not counted.
-    pub(crate) fn take_looks(&self) -> u64 {
-        self.looks.as_ref().map_or(0, |looks| looks.swap(0, Ordering::Relaxed))
+    pub(crate) fn take_document_checks(&self) -> u64 {
+        self.document_checks.as_ref().map_or(0, |document_checks| document_checks.swap(0, Ordering::Relaxed))
     }
 
     /// Returns the position in [`crate::storage::Changes`] up to which the snapshot contains the changes.
@@ -156,9 +157,9 @@ impl Snapshot {
     }
 
     /// Returns the segments with their deletion vectors, as values that may outlive the snapshot.
-    pub(crate) fn sealed(&self) -> Vec<(Arc<Segment>, Arc<RoaringBitmap>)> {
-        let sealed = self.parts.iter();
-        sealed.filter_map(|part| Some((part.segment()?.clone(), part.shared_deletion_vector()))).collect()
+    pub(crate) fn shared_segments(&self) -> Vec<(Arc<Segment>, Arc<RoaringBitmap>)> {
+        let parts = self.parts.iter();
+        parts.filter_map(|part| Some((part.segment()?.clone(), part.shared_deletion_vector()))).collect()
     }
 
     /// Returns the index of the part and the row of a trace.

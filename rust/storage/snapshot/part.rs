@@ -27,8 +27,8 @@ pub struct SnapshotPart {
     deletion_vector: Arc<RoaringBitmap>,
     /// The deleted rows and the rows of traces without spans.
     invisible: Arc<RoaringBitmap>,
-    /// See [`super::Snapshot::take_looks`].
-    pub(super) looks: Option<Arc<AtomicU64>>,
+    /// See [`super::Snapshot::take_document_checks`].
+    pub(super) document_checks: Option<Arc<AtomicU64>>,
 }
 
 /// A type of undeleted rows.
@@ -43,7 +43,7 @@ pub(crate) enum RowKind {
 /// The source of a part's rows.
 #[derive(Debug, Clone)]
 pub(super) enum PartSource {
-    Sealed(Arc<Segment>),
+    Segment(Arc<Segment>),
     Head(Arc<HeadBatch>),
 }
 
@@ -55,12 +55,12 @@ impl SnapshotPart {
 
     pub(crate) fn head(batch: Arc<HeadBatch>, deletion_vector: Arc<RoaringBitmap>) -> Self {
         let invisible = invisible(&deletion_vector, batch.without_spans());
-        Self { source: PartSource::Head(batch), deletion_vector, invisible, looks: None }
+        Self { source: PartSource::Head(batch), deletion_vector, invisible, document_checks: None }
     }
 
-    pub(crate) fn sealed(segment: Arc<Segment>, deletion_vector: Arc<RoaringBitmap>) -> Self {
+    pub(crate) fn of_segment(segment: Arc<Segment>, deletion_vector: Arc<RoaringBitmap>) -> Self {
         let invisible = invisible(&deletion_vector, segment.without_spans());
-        Self { source: PartSource::Sealed(segment), deletion_vector, invisible, looks: None }
+        Self { source: PartSource::Segment(segment), deletion_vector, invisible, document_checks: None }
     }
 
     /// Returns `true` for a segment and `false` for a head batch.
@@ -71,7 +71,7 @@ impl SnapshotPart {
     /// Returns the segment; `None` for a head batch.
     pub(crate) fn segment(&self) -> Option<&Arc<Segment>> {
         match &self.source {
-            PartSource::Sealed(segment) => Some(segment),
+            PartSource::Segment(segment) => Some(segment),
             PartSource::Head(_) => None,
         }
     }
@@ -79,7 +79,7 @@ impl SnapshotPart {
     /// Returns the number of rows, including deleted ones.
     pub fn count(&self) -> usize {
         match &self.source {
-            PartSource::Sealed(segment) => segment.count() as usize,
+            PartSource::Segment(segment) => segment.count() as usize,
             PartSource::Head(batch) => batch.entries().len(),
         }
     }
@@ -92,7 +92,7 @@ impl SnapshotPart {
     /// [`crate::error::Error::Damage`] if the rows are damaged.
     pub fn batch(&self) -> Result<RecordBatch> {
         match &self.source {
-            PartSource::Sealed(segment) => segment.read_rows(),
+            PartSource::Segment(segment) => segment.read_rows(),
             PartSource::Head(batch) => Ok(batch.batch().clone()),
         }
     }
@@ -103,7 +103,7 @@ impl SnapshotPart {
     /// Damage found while an index is rebuilt.
     pub fn columns(&self, projection: Projection) -> Result<PartColumns> {
         match &self.source {
-            PartSource::Sealed(segment) => segment.index(projection).map(PartColumns::sealed),
+            PartSource::Segment(segment) => segment.index(projection).map(PartColumns::of_index),
             PartSource::Head(batch) => Ok(PartColumns::head(batch.clone())),
         }
     }
@@ -114,7 +114,7 @@ impl SnapshotPart {
     /// [`crate::error::Error::Cancelled`], [`crate::error::Error::Storage`].
     pub fn costs(&self, is_cancelled: &dyn Fn() -> bool) -> Result<Arc<CostColumn>> {
         match &self.source {
-            PartSource::Sealed(segment) => segment.costs(is_cancelled),
+            PartSource::Segment(segment) => segment.costs(is_cancelled),
             PartSource::Head(batch) => batch.costs(),
         }
     }
@@ -122,14 +122,14 @@ impl SnapshotPart {
     /// Returns `true` if indexes decide all conditions on spans, texts and attributes.
     pub fn has_indexes(&self) -> bool {
         match &self.source {
-            PartSource::Sealed(segment) => IndexKind::ALL.into_iter().all(|kind| segment.has_index(kind)),
+            PartSource::Segment(segment) => IndexKind::ALL.into_iter().all(|kind| segment.has_index(kind)),
             PartSource::Head(batch) => batch.indexes().is_some(),
         }
     }
 
     /// Returns `true` if a pending index will avoid document checks on this part.
     pub fn awaits_indexes(&self) -> bool {
-        self.looks.is_some() && !self.has_indexes()
+        self.document_checks.is_some() && !self.has_indexes()
     }
 
     /// Returns the undeleted rows of a head batch as an indexed batch; `None` for an indexed batch or a
@@ -181,7 +181,7 @@ impl SnapshotPart {
     /// Returns the row of a trace, if it is visible.
     pub fn find(&self, trace_id: TraceId) -> Option<usize> {
         let row = match &self.source {
-            PartSource::Sealed(segment) => segment.find(trace_id),
+            PartSource::Segment(segment) => segment.find(trace_id),
             PartSource::Head(batch) => batch.find(trace_id),
         }?;
         (!self.invisible.contains(row)).then_some(row as usize)
@@ -191,7 +191,7 @@ impl SnapshotPart {
     /// segment.
     pub fn known_sessions(&self, ordinals: &GlobalOrdinals) -> Option<KnownSessions> {
         match &self.source {
-            PartSource::Sealed(_) => None,
+            PartSource::Segment(_) => None,
             PartSource::Head(batch) => Some(batch.known_sessions(ordinals)),
         }
     }
@@ -207,7 +207,7 @@ impl SnapshotPart {
     /// [`crate::error::Error::Damage`] if the document is damaged.
     pub fn trace(&self, row: usize) -> Result<Trace> {
         match &self.source {
-            PartSource::Sealed(segment) => segment.trace(row),
+            PartSource::Segment(segment) => segment.trace(row),
             PartSource::Head(batch) => Ok(batch.trace(row).clone()),
         }
     }
@@ -218,7 +218,7 @@ impl SnapshotPart {
     /// Damage found while an index is rebuilt.
     pub fn created_at(&self, row: usize) -> Result<i64> {
         match &self.source {
-            PartSource::Sealed(segment) => segment.created_at(row),
+            PartSource::Segment(segment) => segment.created_at(row),
             PartSource::Head(batch) => Ok(batch.trace(row).created_at),
         }
     }
@@ -229,7 +229,7 @@ impl SnapshotPart {
     /// # Errors
     /// The errors of [`SnapshotPart::trace`].
     pub fn document(&self, row: usize) -> Result<Bytes> {
-        if let PartSource::Sealed(segment) = &self.source {
+        if let PartSource::Segment(segment) = &self.source {
             let document = segment.document(row)?;
             if !has_fragments(&document) {
                 return Ok(document);
@@ -241,7 +241,7 @@ impl SnapshotPart {
     /// Returns the decoded size of a row's document in bytes.
     pub fn document_bytes(&self, row: usize) -> u64 {
         match &self.source {
-            PartSource::Sealed(segment) => segment.document_bytes(row),
+            PartSource::Segment(segment) => segment.document_bytes(row),
             PartSource::Head(batch) => batch.document_bytes(row),
         }
     }

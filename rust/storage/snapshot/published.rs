@@ -48,14 +48,14 @@ pub(crate) struct CommitProgress {
     /// The reason why no more requests are acknowledged.
     pub(crate) stopped: Option<String>,
     /// The error of the last flush, if it failed.
-    pub(crate) seal_error: Option<String>,
+    pub(crate) flush_error: Option<String>,
     /// The error of the last merge, if it failed.
     pub(crate) merge_error: Option<String>,
     pub(crate) is_merging: bool,
     pub(crate) segments: usize,
     pub(crate) generations: usize,
-    pub(crate) unsealed_bytes: u64,
-    pub(crate) unsealed_objects: u64,
+    pub(crate) unflushed_bytes: u64,
+    pub(crate) unflushed_objects: u64,
     pub(crate) wal_through: u64,
     /// The WAL checkpoint: segments contain the WAL up to this number.
     pub(crate) wal_checkpoint: u64,
@@ -68,12 +68,12 @@ pub(crate) struct CommitProgress {
 impl CommitProgress {
     /// Returns the progress of a store in this state, without the parts that the state does not have.
     pub(crate) fn of(state: &StoreState) -> Self {
-        let (unsealed_bytes, unsealed_objects) = state.unsealed();
+        let (unflushed_bytes, unflushed_objects) = state.unflushed();
         Self {
             segments: state.segments.len(),
             generations: state.generations.len(),
-            unsealed_bytes,
-            unsealed_objects,
+            unflushed_bytes,
+            unflushed_objects,
             wal_through: state.wal_through(),
             wal_checkpoint: state.manifest.wal_checkpoint,
             manifest: state.manifest.number,

@@ -68,7 +68,7 @@ impl BulkLoad {
         mut traces: Vec<Trace>,
         import: ImportProgress,
     ) -> Result<(Self, u64)> {
-        let segments = snapshot.sealed();
+        let segments = snapshot.shared_segments();
         // Adjacent ids are found together in an index.
         traces.sort_unstable_by_key(|trace| trace.trace_id);
         let prepared = traces.into_par_iter().map(|loaded| PreparedTrace::of(&segments, loaded));

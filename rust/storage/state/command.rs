@@ -30,7 +30,7 @@ pub(crate) enum Command {
     /// Rows of the head were indexed.
     HeadIndexed { indexed: Result<Arc<HeadBatch>>, by: HeadIndexer },
     /// The flush thread has written the segment of the oldest generation.
-    Sealed(Result<NewSegment>),
+    Flushed(Result<NewSegment>),
     /// The merge thread has written its segment; `None` if all rows were dropped.
     Merged(Result<Option<NewSegment>>),
     /// Index objects were written, see [`crate::storage::snapshot::published::Published::index_records`].
@@ -44,7 +44,7 @@ pub(crate) enum HeadIndexer {
     /// The head indexing thread.
     Thread,
     /// The flush thread, before it writes the segment.
-    Seal,
+    Flush,
     /// A caller that waits until searches use the indexes.
     Caller(Reply<()>),
 }

@@ -20,12 +20,12 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// The results of the claim checks.
 #[derive(Debug)]
 pub(crate) struct Lease {
-    last: Mutex<LastPoll>,
-    looked: Condvar,
+    last: Mutex<LeaseState>,
+    checked: Condvar,
 }
 
 #[derive(Debug)]
-struct LastPoll {
+struct LeaseState {
     /// The start of the last check that confirmed the claim.
     held_at: Instant,
     /// The error of the failed checks since then.
@@ -37,8 +37,8 @@ struct LastPoll {
 impl Default for Lease {
     /// Returns the lease of a process that has just claimed the store.
     fn default() -> Self {
-        let last = LastPoll { held_at: Instant::now(), error: None, lost: None };
-        Self { last: Mutex::new(last), looked: Condvar::new() }
+        let last = LeaseState { held_at: Instant::now(), error: None, lost: None };
+        Self { last: Mutex::new(last), checked: Condvar::new() }
     }
 }
 
@@ -47,7 +47,7 @@ impl Lease {
     pub(crate) fn confirm(&self, began: Instant) {
         let mut last = self.last();
         (last.held_at, last.error) = (began, None);
-        self.looked.notify_all();
+        self.checked.notify_all();
     }
 
     /// Records a failed check.
@@ -58,7 +58,7 @@ impl Lease {
     /// Records that this process has lost the store, with the evidence.
     pub(crate) fn lose(&self, reason: &str) {
         self.last().lost.get_or_insert_with(|| reason.to_owned());
-        self.looked.notify_all();
+        self.checked.notify_all();
     }
 
     /// Returns the evidence that this process has lost the store, if any.
@@ -79,7 +79,7 @@ impl Lease {
     /// [`Error::Stopped`] if another process owns the store, [`Error::Busy`] if there is no result in time.
     pub(crate) fn expect(&self) -> Result<()> {
         let mut last = self.last();
-        let asked = Instant::now();
+        let start = Instant::now();
         loop {
             if let Some(reason) = &last.lost {
                 return Err(Error::Stopped(reason.clone()));
@@ -87,19 +87,19 @@ impl Lease {
             if last.held_at.elapsed() <= MAX_AGE {
                 return Ok(());
             }
-            let Some(rest) = PATIENCE.checked_sub(asked.elapsed()) else {
+            let Some(rest) = PATIENCE.checked_sub(start.elapsed()) else {
                 return Err(Error::Busy(last.unknown()));
             };
-            last = self.looked.wait_timeout(last, rest).unwrap_or_else(PoisonError::into_inner).0;
+            last = self.checked.wait_timeout(last, rest).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
-    fn last(&self) -> MutexGuard<'_, LastPoll> {
+    fn last(&self) -> MutexGuard<'_, LeaseState> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl LastPoll {
+impl LeaseState {
     fn unknown(&self) -> String {
         let why = self.error.as_deref().unwrap_or("the storage does not answer");
         let seconds = self.held_at.elapsed().as_secs();
@@ -111,25 +111,25 @@ impl LastPoll {
 mod tests {
     use super::*;
 
-    fn looked_before(age: Duration) -> Lease {
+    fn checked_before(age: Duration) -> Lease {
         let lease = Lease::default();
         lease.confirm(Instant::now().checked_sub(age).expect("a machine that runs for some seconds"));
         lease
     }
 
     #[test]
-    fn a_fresh_look_is_relied_on_and_a_stale_one_is_not() {
-        assert!(looked_before(Duration::ZERO).expect().is_ok());
-        let stale = looked_before(MAX_AGE + Duration::from_secs(1));
+    fn a_fresh_check_is_trusted_and_a_stale_one_is_not() {
+        assert!(checked_before(Duration::ZERO).expect().is_ok());
+        let stale = checked_before(MAX_AGE + Duration::from_secs(1));
         assert!(stale.doubt().is_some());
         stale.fail(&Error::Busy("no route to the bucket".into()));
-        let error = stale.expect().expect_err("nobody looks");
+        let error = stale.expect().expect_err("no check is running");
         assert!(matches!(&error, Error::Busy(why) if why.contains("no route to the bucket")), "{error}");
     }
 
     #[test]
-    fn an_answer_waits_for_a_look_that_is_overdue() {
-        let stale = looked_before(MAX_AGE * 2);
+    fn a_request_waits_for_an_overdue_check() {
+        let stale = checked_before(MAX_AGE * 2);
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| stale.expect());
             stale.confirm(Instant::now());

@@ -149,34 +149,35 @@ impl StoreState {
 
     /// Rotates the open generation: it takes no more rows, and its segment will contain the rows that are
     /// live now.
-    pub(crate) fn cut(&mut self) {
+    pub(crate) fn rotate(&mut self) {
         let open = self.open_generation();
-        open.cut = Some(open.live_entries().into());
+        open.rotated_entries = Some(open.live_entries().into());
         let next = Generation::after(open.wal_through);
         self.generations.push(next);
     }
 
-    /// Returns the segments after the oldest generation is flushed as `sealed`. Rows that it supersedes are
+    /// Returns the segments after the oldest generation is flushed as `flushed`. Rows that it supersedes are
     /// deleted durably. Its own rows that were superseded after the rotation are deleted in memory.
-    pub(crate) fn with_sealed(&self, sealed: Option<NewSegment>) -> Result<Vec<LiveSegment>> {
+    pub(crate) fn with_flushed(&self, flushed: Option<NewSegment>) -> Result<Vec<LiveSegment>> {
         let mut segments = self.segments.clone();
-        let Some(sealed) = sealed else { return Ok(segments) };
+        let Some(flushed) = flushed else { return Ok(segments) };
         for older in &mut segments {
             let mut superseded = RoaringBitmap::new();
             for row in older.deletion_vector.as_ref() - older.durable_deletion_vector.as_ref() {
-                if sealed.segment.find(older.segment.trace_id(row as usize)?).is_some() {
+                if flushed.segment.find(older.segment.trace_id(row as usize)?).is_some() {
                     superseded.insert(row);
                 }
             }
             older.delete(&superseded);
         }
         let generation = &self.generations[0];
-        let cut = generation.cut.iter().flat_map(|entries| entries.iter());
-        let superseded = cut.map(|entry| entry.trace.trace_id).filter(|id| generation.find(*id).is_none());
-        let mut sealed = LiveSegment::new(sealed);
-        let rows: Vec<u32> = superseded.filter_map(|id| sealed.segment.find(id)).collect();
-        sealed.delete_in_memory(rows);
-        segments.push(sealed);
+        let rotated = generation.rotated_entries.iter().flat_map(|entries| entries.iter());
+        let superseded =
+            rotated.map(|entry| entry.trace.trace_id).filter(|id| generation.find(*id).is_none());
+        let mut flushed = LiveSegment::new(flushed);
+        let rows: Vec<u32> = superseded.filter_map(|id| flushed.segment.find(id)).collect();
+        flushed.delete_in_memory(rows);
+        segments.push(flushed);
         Ok(segments)
     }
 
@@ -184,7 +185,7 @@ impl StoreState {
     pub(crate) fn snapshot(&self) -> Snapshot {
         let segments = self.segments.iter();
         let segments =
-            segments.map(|live| SnapshotPart::sealed(live.segment.clone(), live.deletion_vector.clone()));
+            segments.map(|live| SnapshotPart::of_segment(live.segment.clone(), live.deletion_vector.clone()));
         let head = self.generations.iter().flat_map(|generation| &generation.parts);
         let head = head.map(|part| SnapshotPart::head(part.batch.clone(), part.deletion_vector.clone()));
         Snapshot::new(segments.chain(head).collect())
@@ -196,7 +197,7 @@ impl StoreState {
     }
 
     /// Returns the bytes and the number of the WAL objects after the checkpoint.
-    pub(crate) fn unsealed(&self) -> (u64, u64) {
+    pub(crate) fn unflushed(&self) -> (u64, u64) {
         let sum = |(bytes, objects), generation: &Generation| {
             (bytes + generation.bytes, objects + generation.objects)
         };

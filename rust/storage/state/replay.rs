@@ -58,7 +58,7 @@ pub(crate) fn replay(
         (group_bytes, object_bytes) = (0, 0);
         let open = state.open_generation();
         if number < last && open.is_large(options) {
-            state.cut();
+            state.rotate();
         }
     }
     Ok(())

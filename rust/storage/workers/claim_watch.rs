@@ -33,7 +33,7 @@ pub(crate) fn start(
         while closing.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
             wait = INTERVAL;
             let (began, lease) = (Instant::now(), &watch.published.lease);
-            match watch.look() {
+            match watch.check() {
                 Ok(None) => lease.confirm(began),
                 Ok(Some(reason)) => return lease.lose(&reason),
                 Err(error) => lease.fail(&error),
@@ -56,7 +56,7 @@ impl ClaimWatch {
     ///
     /// # Errors
     /// [`Error::Storage`] or [`Error::Damage`]: unknown.
-    fn look(&self) -> Result<Option<String>> {
+    fn check(&self) -> Result<Option<String>> {
         if !self.objects.is_at_location()? {
             return Ok(Some("the folder of the store was moved or removed since it was opened".into()));
         }
@@ -66,16 +66,16 @@ impl ClaimWatch {
         let known = self.published.progress.load().manifest;
         match Manifest::newest_number(self.objects.as_ref())? {
             Some(newest) if newest == known => Ok(None),
-            Some(newest) if newest > known => self.look_at(newest),
+            Some(newest) if newest > known => self.check_newer(newest),
             _ => Ok(Some(format!("`{}` was removed from the storage", manifest::path(known)))),
         }
     }
 
     /// Checks a manifest that is newer than the published state: it is our own, or belongs to another claim.
-    fn look_at(&self, number: u64) -> Result<Option<String>> {
+    fn check_newer(&self, number: u64) -> Result<Option<String>> {
         let path = manifest::path(number);
         let Some(content) = self.objects.get(&path)? else {
-            return Err(Error::storage(&path, "it was replaced while it was looked at"));
+            return Err(Error::storage(&path, "it was replaced while it was read"));
         };
         let is_own = Manifest::decode(number, &content)?.writer == self.writer;
         Ok((!is_own).then(|| claim::superseded_by(&path)))

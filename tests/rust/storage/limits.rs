@@ -66,7 +66,7 @@ fn assert_busy_until_flushed(options: Options) {
         loop {
             match store.ingest(request(&[span(id, 1, 0)])) {
                 Ok(_) => break accepted += 1,
-                Err(Error::Busy(message)) => assert!(message.contains("wait to be sealed"), "{message}"),
+                Err(Error::Busy(message)) => assert!(message.contains("wait to be flushed"), "{message}"),
                 Err(error) => panic!("{error}"),
             }
         }

@@ -40,14 +40,14 @@ fn a_failed_flush_is_reported_and_retried() {
     let (folder, objects, store) = gated_store(Gate::Broken);
     store.ingest(request(&[span(1, 1, 0)])).expect("ingested");
     assert!(matches!(store.flush(), Err(Error::Storage { .. })));
-    let error = store.stats().seal_error.expect("an error");
+    let error = store.stats().flush_error.expect("an error");
     assert!(error.ends_with("no space is left"), "{error}");
     store.ingest(request(&[span(1, 2, 0), span(2, 1, 0)])).expect("the store continues");
     let before = contents(&store.snapshot());
     assert_eq!(contents(&open(&crashed(&folder)).snapshot()), before);
     objects.set_gate(Gate::Open);
     store.flush().expect("flushed");
-    assert_eq!(store.stats().seal_error, None);
+    assert_eq!(store.stats().flush_error, None);
     assert_eq!(store.stats().segments, 1, "a segment without live rows is dropped");
     assert_eq!(contents(&store.snapshot()), before);
     store.close().expect("closed");

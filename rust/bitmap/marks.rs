@@ -101,7 +101,7 @@ pub struct SelectionMask<'m> {
     /// The range of indices.
     pub range: Range<usize>,
     /// The selected indices; `None` if all are selected.
-    pub asked: Option<&'m [u64]>,
+    pub selected: Option<&'m [u64]>,
     /// The output bitmap.
     pub words: &'m mut [u64],
 }
@@ -122,10 +122,10 @@ impl SelectionMask<'_> {
         let first = start / 64;
         for (at, word) in self.words[..end.div_ceil(64) - first].iter_mut().enumerate() {
             let position = (first + at) * 64;
-            let asked = self.asked.map_or(u64::MAX, |asked| asked[at])
+            let selected = self.selected.map_or(u64::MAX, |selected| selected[at])
                 & (u64::MAX << start.saturating_sub(position))
                 & (u64::MAX >> (position + 64).saturating_sub(end));
-            if asked == 0 {
+            if selected == 0 {
                 continue;
             }
             let bits = if let Some(values) = values[position..].first_chunk() {
@@ -135,7 +135,7 @@ impl SelectionMask<'_> {
                 padded[..rest.len()].copy_from_slice(rest);
                 bits_of(&padded)
             };
-            *word |= bits & asked;
+            *word |= bits & selected;
         }
     }
 

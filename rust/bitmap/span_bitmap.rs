@@ -53,7 +53,7 @@ impl Bitmap {
     /// Returns the subset of ordinals that `mark` marks.
     pub(crate) fn marked(&self, mark: impl FnOnce(SelectionMask<'_>)) -> Self {
         let mut found = Self::none(self.ordinals());
-        mark(SelectionMask { range: self.ordinals(), asked: Some(&self.words), words: &mut found.words });
+        mark(SelectionMask { range: self.ordinals(), selected: Some(&self.words), words: &mut found.words });
         found
     }
 
@@ -297,7 +297,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_place_set_is_a_set(
-            ordinals in range(), fills in prop::collection::vec(range(), 0..4), asked in range(),
+            ordinals in range(), fills in prop::collection::vec(range(), 0..4), selected in range(),
             bounds in prop::collection::vec(0..300_usize, 0..200), counts in (0..5_u64).prop_flat_map(|least| least..=5).prop_flat_map(|most| (0..=most).prop_map(move |least| least..=most)),
         ) {
             let within = |range: &Range<usize>| {
@@ -309,16 +309,16 @@ mod tests {
                 set.fill(within(fill));
                 expected.extend(within(fill));
             }
-            let asked = within(&asked);
-            let found: Vec<usize> = set.iter(asked.clone()).collect();
-            let among: Vec<usize> = asked.clone().filter(|ordinal| expected.contains(ordinal)).collect();
+            let selected = within(&selected);
+            let found: Vec<usize> = set.iter(selected.clone()).collect();
+            let among: Vec<usize> = selected.clone().filter(|ordinal| expected.contains(ordinal)).collect();
             prop_assert_eq!(&found, &among);
-            prop_assert_eq!(set.count(asked.clone()), among.len() as u64);
-            prop_assert_eq!(set.last(asked.clone()), among.last().copied());
-            prop_assert_eq!(set.has_any(asked.clone()), !among.is_empty());
+            prop_assert_eq!(set.count(selected.clone()), among.len() as u64);
+            prop_assert_eq!(set.last(selected.clone()), among.last().copied());
+            prop_assert_eq!(set.has_any(selected.clone()), !among.is_empty());
             prop_assert_eq!(set.is_empty(), expected.is_empty());
-            if let Some(first) = asked.clone().next() {
-                let bits = asked.clone().take(64).fold(0, |bits, ordinal| {
+            if let Some(first) = selected.clone().next() {
+                let bits = selected.clone().take(64).fold(0, |bits, ordinal| {
                     bits | u64::from(set.contains(ordinal)) << (ordinal - first)
                 });
                 let mut inserted = Bitmap::none(ordinals.clone());

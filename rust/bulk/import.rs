@@ -156,11 +156,11 @@ fn read_all(batches: impl Iterator<Item = Result<RecordBatch>>, read: &Sender<Re
 }
 
 /// The receipt time of a trace, and its spans.
-type Gathered = (i64, Vec<Arc<Span>>);
+type TraceSpans = (i64, Vec<Arc<Span>>);
 
 /// The traces of a step, and the progress of the import after it.
 struct ImportStep {
-    traces: Vec<Gathered>,
+    traces: Vec<TraceSpans>,
     /// The number of spans of the import through this step.
     through: u64,
     rejected: u64,
@@ -182,7 +182,7 @@ impl<'a> Shard<'a> {
     /// Loads the traces of a step unless they are already stored. `step` has the number of spans through this
     /// step, and `true` for the last step. Returns the number of spans over the limit of their trace, which
     /// are not stored.
-    fn load(&mut self, traces: Vec<Gathered>, rejected: u64, step: (u64, bool)) -> Result<u64> {
+    fn load(&mut self, traces: Vec<TraceSpans>, rejected: u64, step: (u64, bool)) -> Result<u64> {
         let (through, is_last) = step;
         if self.progress.spans >= through && !is_last {
             return Ok(0);
@@ -206,7 +206,7 @@ impl<'a> Shard<'a> {
 /// Groups the spans of the next step by trace.
 struct StepBuilder<'a> {
     options: &'a ImportOptions,
-    by_trace: HashMap<TraceId, Gathered>,
+    by_trace: HashMap<TraceId, TraceSpans>,
     spans: usize,
     bytes: usize,
     rejected: u64,
@@ -295,7 +295,7 @@ fn write(
 ) -> Result<(ImportReport, Vec<Rejection>)> {
     let mut over_limit = Vec::new();
     for ImportStep { traces, through, rejected, is_last } in steps {
-        let mut parts: Vec<Vec<Gathered>> = shards.iter().map(|_| Vec::new()).collect();
+        let mut parts: Vec<Vec<TraceSpans>> = shards.iter().map(|_| Vec::new()).collect();
         for trace in traces {
             let shard = trace.1.first().map_or(0, |span| map.shard_of(span.trace_id));
             parts[shard].push(trace);

@@ -124,7 +124,7 @@ impl PackedInts {
                 let mut words = [0_u64; MARKED_AT_ONCE / 64];
                 for (first, values) in range.clone().step_by(MARKED_AT_ONCE).zip(values.chunks(MARKED_AT_ONCE)) {
                     words.fill(0);
-                    let marked = SelectionMask { range: 0..values.len(), asked: None, words: &mut words };
+                    let marked = SelectionMask { range: 0..values.len(), selected: None, words: &mut words };
                     marked.set_within(values, &[(low as _, high as _)]);
                     for at in words.iter().enumerate().flat_map(|(index, word)| ones(index, *word)) {
                         visit(first + at, base.wrapping_add(u64::from(values[at as usize]).cast_signed()));
@@ -239,13 +239,17 @@ mod tests {
     fn marked(
         length: usize,
         cut: usize,
-        asked: Option<&[u64]>,
+        selected: Option<&[u64]>,
         mark: impl Fn(SelectionMask<'_>),
     ) -> Vec<usize> {
         let range = cut.min(length)..length;
         let first = range.start / 64;
         let mut words = vec![0; length.div_ceil(64) - first];
-        mark(SelectionMask { range, asked: asked.map(|asked| &asked[first..]), words: &mut words });
+        mark(SelectionMask {
+            range,
+            selected: selected.map(|selected| &selected[first..]),
+            words: &mut words,
+        });
         words
             .iter()
             .enumerate()
@@ -258,7 +262,7 @@ mod tests {
         #[test]
         fn what_lies_in_intervals_is_marked(
             integers in integers(), bounds in prop::collection::vec((-5..80_000_i64, -5..80_000_i64), 0..5),
-            cut in 0..200_usize, asked in prop::collection::vec(any::<u64>(), 5),
+            cut in 0..200_usize, selected in prop::collection::vec(any::<u64>(), 5),
         ) {
             let packed = PackedInts::of(&integers);
             let is_within = |at: &usize| {
@@ -268,9 +272,9 @@ mod tests {
             let expected: Vec<usize> = (cut.min(integers.len())..integers.len()).filter(is_within).collect();
             let mark = |marks: SelectionMask<'_>| packed.mark_within(bounds.iter().copied(), marks);
             prop_assert_eq!(marked(integers.len(), cut, None, mark), expected.clone());
-            let is_asked = |at: &usize| asked[at / 64] >> (at % 64) & 1 == 1;
-            let expected: Vec<usize> = expected.into_iter().filter(is_asked).collect();
-            prop_assert_eq!(marked(integers.len(), cut, Some(&asked), mark), expected);
+            let is_selected = |at: &usize| selected[at / 64] >> (at % 64) & 1 == 1;
+            let expected: Vec<usize> = expected.into_iter().filter(is_selected).collect();
+            prop_assert_eq!(marked(integers.len(), cut, Some(&selected), mark), expected);
         }
 
         #[test]

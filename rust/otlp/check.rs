@@ -72,9 +72,9 @@ impl RequestChecker {
 
     /// Returns the decoded request. `message` is the body, if the spans are slices of it.
     pub(super) fn finish(mut self, message: Option<Bytes>) -> DecodedRequest {
-        let kept_bytes: usize = self.request.spans.iter().map(|span| span.wire.bytes.len()).sum();
+        let accepted_bytes: usize = self.request.spans.iter().map(|span| span.wire.bytes.len()).sum();
         // A slice keeps the whole body in memory, which is wasteful for a few spans.
-        if kept_bytes < message.as_ref().map_or(0, Bytes::len) / 2 {
+        if accepted_bytes < message.as_ref().map_or(0, Bytes::len) / 2 {
             wire::detach(self.request.spans.iter_mut().map(|span| &mut span.wire));
         } else if self.request.rejected == 0 {
             self.request.message = message;

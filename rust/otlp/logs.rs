@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 
 /// The prefixes of event names whose records are stored: the prefix of the conventions, and the answers of
 /// Claude Code.
-const KEPT: [&str; 2] = ["gen_ai.", "assistant_response"];
+const STORED_PREFIXES: [&str; 2] = ["gen_ai.", "assistant_response"];
 
 /// The attribute with the event name, from before log records had a field for it.
 const EVENT_NAME: &str = "event.name";
@@ -161,7 +161,8 @@ impl<'a> LogRef<'a> {
     /// Returns the trace id and span id that the record names, if it has content for a span.
     fn content_ids(&self) -> Option<(TraceId, SpanId)> {
         let names = [self.event_name, self.named_by_attribute];
-        let is_content = names.iter().any(|name| KEPT.iter().any(|kept| name.starts_with(kept.as_bytes())));
+        let is_content =
+            names.iter().any(|name| STORED_PREFIXES.iter().any(|prefix| name.starts_with(prefix.as_bytes())));
         let ids = TraceId::from_bytes(self.trace_id).zip(SpanId::from_bytes(self.span_id));
         ids.filter(|_| is_content)
     }

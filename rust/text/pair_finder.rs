@@ -177,11 +177,11 @@ mod tests {
             prop_assume!(!pattern.is_empty());
             let expected: Vec<usize> = bytes.windows(pattern.len()).enumerate()
                 .filter_map(|(at, window)| is_at(window).then_some(at)).collect();
-            let mut asked = Vec::new();
-            let is_found = PairFinder::in_any_case(pattern).any(&bytes, |at| { asked.push(at); false });
-            prop_assert!(!is_found && asked.is_sorted());
-            prop_assert!(expected.iter().all(|at| asked.contains(at)), "{:?} of {:?}", asked, expected);
-            prop_assert!(asked.iter().all(|at| at + pattern.len() <= bytes.len()));
+            let mut tested = Vec::new();
+            let is_found = PairFinder::in_any_case(pattern).any(&bytes, |at| { tested.push(at); false });
+            prop_assert!(!is_found && tested.is_sorted());
+            prop_assert!(expected.iter().all(|at| tested.contains(at)), "{:?} of {:?}", tested, expected);
+            prop_assert!(tested.iter().all(|at| at + pattern.len() <= bytes.len()));
         }
     }
 }

@@ -223,12 +223,12 @@ impl RunContent {
             }
         }
         if output.is_none() {
-            let mut answered: Vec<_> = models()
+            let mut with_output: Vec<_> = models()
                 .into_iter()
                 .filter(|span| !span.is_error && span.summary.node_type == NodeType::Llm)
                 .collect();
-            answered.sort_by_key(|span| std::cmp::Reverse(span.effective_end()));
-            output = first_content(answered.into_iter(), Side::Output)?;
+            with_output.sort_by_key(|span| std::cmp::Reverse(span.effective_end()));
+            output = first_content(with_output.into_iter(), Side::Output)?;
         }
         Ok(Self { input, output, error })
     }

@@ -20,7 +20,7 @@ thread_local! {
 }
 
 /// The maximum size in bytes of the buffer that a thread keeps.
-const MAX_KEPT_BYTES: usize = 1 << 20;
+const MAX_REUSED_BYTES: usize = 1 << 20;
 
 /// Encoded attributes.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ impl Attributes {
         head.encode_raw(&mut span);
         span.extend_from_slice(&self.content);
         tail.encode_raw(&mut span);
-        if self.content.capacity() <= MAX_KEPT_BYTES {
+        if self.content.capacity() <= MAX_REUSED_BYTES {
             self.content.clear();
             CONTENT.set(self.content);
         }

@@ -42,7 +42,7 @@ fn span_of(span: &Object<'_>, processes: &Object<'_>) -> Checked<EncodedSpan> {
     let nanos = |name: &str| micros(name).ok_or_else(|| format!("expected `{name}` in microseconds"));
     let (trace_id, start) = (padded::<16>(text(span, "traceID")?)?, nanos("startTime")?);
     let mut tags = tags(member(span, "tags"))?;
-    let said = TaggedFields::take(&mut tags);
+    let tagged = TaggedFields::take(&mut tags);
     let (parent_span_id, links) = references(span, &trace_id)?;
     let encoded = proto::Span {
         span_id: padded::<8>(text(span, "spanID")?)?,
@@ -50,13 +50,13 @@ fn span_of(span: &Object<'_>, processes: &Object<'_>) -> Checked<EncodedSpan> {
         parent_span_id,
         links,
         name: text(span, "operationName")?.to_owned(),
-        kind: said.kind,
-        trace_state: said.trace_state,
+        kind: tagged.kind,
+        trace_state: tagged.trace_state,
         start_time_unix_nano: start,
         end_time_unix_nano: start.saturating_add(nanos("duration")?),
         attributes: tags,
         events: objects(member(span, "logs")).map(event).collect::<Checked<_>>()?,
-        status: Some(said.status),
+        status: Some(tagged.status),
         ..Default::default()
     };
     let process = match member(span, "process").or_else(|| member(processes, text(span, "processID").ok()?)) {
@@ -66,7 +66,7 @@ fn span_of(span: &Object<'_>, processes: &Object<'_>) -> Checked<EncodedSpan> {
     Ok(EncodedSpan {
         span: encoded.encode_to_vec(),
         resource: process.encode_to_vec(),
-        scope: said.scope.encode_to_vec(),
+        scope: tagged.scope.encode_to_vec(),
         created_at: None,
     })
 }
@@ -82,7 +82,7 @@ struct TaggedFields {
 
 impl TaggedFields {
     fn take(tags: &mut Vec<KeyValue>) -> Self {
-        let mut said = Self::default();
+        let mut tagged = Self::default();
         let mut has_error = false;
         tags.retain(|tag| {
             let value = tag.value.as_ref().and_then(|value| value.value.as_ref());
@@ -94,23 +94,23 @@ impl TaggedFields {
             match tag.key.as_str() {
                 "span.kind" => {
                     let kind = KINDS.iter().position(|kind| kind.eq_ignore_ascii_case(&text));
-                    said.kind = kind.and_then(|kind| i32::try_from(kind).ok()).unwrap_or_default();
+                    tagged.kind = kind.and_then(|kind| i32::try_from(kind).ok()).unwrap_or_default();
                     return kind.is_none();
                 }
                 "error" if text == "true" || text == "false" => has_error = text == "true",
-                "otel.status_code" => said.status.code = status_code(&text),
-                "otel.status_description" => said.status.message = text,
-                "w3c.tracestate" => said.trace_state = text,
-                "otel.scope.name" | "otel.library.name" => said.scope.name = text,
-                "otel.scope.version" | "otel.library.version" => said.scope.version = text,
+                "otel.status_code" => tagged.status.code = status_code(&text),
+                "otel.status_description" => tagged.status.message = text,
+                "w3c.tracestate" => tagged.trace_state = text,
+                "otel.scope.name" | "otel.library.name" => tagged.scope.name = text,
+                "otel.scope.version" | "otel.library.version" => tagged.scope.version = text,
                 _ => return true,
             }
             false
         });
         if has_error {
-            said.status.code = status_code("ERROR");
+            tagged.status.code = status_code("ERROR");
         }
-        said
+        tagged
     }
 }
 

@@ -156,17 +156,17 @@ impl<'a> Block<'a> {
         found: &mut [u64],
     ) {
         let (test, present, is_negated) = part;
-        let mut asked = [0; BLOCK_WORDS];
-        let asked = &mut asked[..open.len()];
-        self.keep_present(present, false, open, asked);
-        if !has_any(asked) {
+        let mut candidates = [0; BLOCK_WORDS];
+        let candidates = &mut candidates[..open.len()];
+        self.keep_present(present, false, open, candidates);
+        if !has_any(candidates) {
             found.fill(0);
             return;
         }
-        test.find(self.first, asked, found);
+        test.find(self.first, candidates, found);
         let flip = if is_negated { u64::MAX } else { 0 };
-        for (found, asked) in found.iter_mut().zip(asked.iter()) {
-            *found = (*found ^ flip) & asked;
+        for (found, candidates) in found.iter_mut().zip(candidates.iter()) {
+            *found = (*found ^ flip) & candidates;
         }
     }
 

@@ -30,11 +30,11 @@ impl<O: OffsetSizeTrait> ColumnTest for OffsetTest<O> {
         found.fill(0);
         match &self.test {
             BytePredicate::Equals(literal) => {
-                let mut asked = [0; BLOCK_WORDS];
-                let asked = &mut asked[..open.len()];
-                asked.copy_from_slice(open);
-                texts.keep_of_length(literal.bytes.len(), asked);
-                texts.each(asked, (found, possible), &SameTail(literal));
+                let mut candidates = [0; BLOCK_WORDS];
+                let candidates = &mut candidates[..open.len()];
+                candidates.copy_from_slice(open);
+                texts.keep_of_length(literal.bytes.len(), candidates);
+                texts.each(candidates, (found, possible), &SameTail(literal));
             }
             BytePredicate::StartsWith(literal) => texts.each(open, (found, possible), &SameHead(literal)),
             BytePredicate::Between(range) => texts.each(open, (found, possible), range),

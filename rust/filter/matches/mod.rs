@@ -42,10 +42,10 @@ impl Matcher {
             return Ok(Matches::default());
         }
         let trace = &*trace.assembled();
-        let asked = MatchedTrace { trace, view: TraceView::of(trace), row: OnceCell::new() };
+        let matched = MatchedTrace { trace, view: TraceView::of(trace), row: OnceCell::new() };
         let mut found = SpanMatches::default();
-        self.0.find(&asked, &mut found)?;
-        Ok(Matches::of(found, &asked.view))
+        self.0.find(&matched, &mut found)?;
+        Ok(Matches::of(found, &matched.view))
     }
 }
 
@@ -134,18 +134,18 @@ impl FilterPart {
     }
 
     /// Adds the spans and texts that make the part true. The part must be true for the trace.
-    fn find(&self, asked: &MatchedTrace<'_>, found: &mut SpanMatches) -> Result<()> {
+    fn find(&self, matched: &MatchedTrace<'_>, found: &mut SpanMatches) -> Result<()> {
         match self {
-            Self::All(parts) => parts.iter().try_for_each(|part| part.find(asked, found)),
+            Self::All(parts) => parts.iter().try_for_each(|part| part.find(matched, found)),
             Self::Any(parts) => parts.iter().try_for_each(|(predicate, part)| {
-                if !part.is_nothing() && asked.is_match(predicate)? {
-                    part.find(asked, found)
+                if !part.is_nothing() && matched.is_match(predicate)? {
+                    part.find(matched, found)
                 } else {
                     Ok(())
                 }
             }),
-            Self::Span(matcher) => matcher.find(&asked.view, found),
-            Self::Pattern(matcher) => matcher.find(&asked.view, 0..asked.view.len(), found),
+            Self::Span(matcher) => matcher.find(&matched.view, found),
+            Self::Pattern(matcher) => matcher.find(&matched.view, 0..matched.view.len(), found),
             Self::Nothing => Ok(()),
         }
     }

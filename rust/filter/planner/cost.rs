@@ -32,8 +32,8 @@ pub(super) const TEXT_TEST_COST: usize = 4 * PROBE_COST;
 pub(super) const ID_TEST_COST: usize = PROBE_COST;
 /// The cost of testing the number of a row.
 pub(super) const NUMBER_TEST_COST: usize = 2 * PROBE_COST;
-/// The number of text bytes that are searched in the time it takes to combine one bitmap word, without and with
-/// case folding.
+/// The number of text bytes that are searched in the time it takes to combine one bitmap word, without and
+/// with case folding.
 const SEARCHED_BYTES: usize = 32;
 const FOLDED_BYTES: usize = 4;
 /// The number of ids whose digits are compared in the time it takes to combine one bitmap word.
@@ -175,16 +175,16 @@ impl<'p> Conjunction<'p> {
         Self { window, parts: others, rows }
     }
 
-    /// Returns `true` if scanning the window costs less than gathering the rows of the smallest part.
+    /// Returns `true` if scanning the window costs less than collecting the rows of the smallest part.
     pub(super) fn is_window_first(&self) -> bool {
-        self.parts.first().is_none_or(|first| self.cost_of_window(first) < self.cost_of_gathering(first))
+        self.parts.first().is_none_or(|first| self.cost_of_window(first) < self.cost_of_collecting(first))
     }
 
     /// Returns the cost of taking the rows of the smallest part, or of the window, and probing them in the
     /// others. It assumes that each part matches the same share of any rows.
     pub(super) fn cost_one_by_one(&self) -> usize {
         let Some((first, others)) = self.parts.split_first() else { return 0 };
-        let mut cost = self.cost_of_window(first).min(self.cost_of_gathering(first));
+        let mut cost = self.cost_of_window(first).min(self.cost_of_collecting(first));
         let mut left = expected_rows(self.window.len(), first, self.rows);
         for part in others {
             cost += left * probe_cost(part);
@@ -219,7 +219,7 @@ impl<'p> Conjunction<'p> {
         self.window.len() * probe_cost(first)
     }
 
-    fn cost_of_gathering(&self, first: &PlanNode) -> usize {
+    fn cost_of_collecting(&self, first: &PlanNode) -> usize {
         let all = max_rows(first, self.rows);
         match first {
             // Each list is clipped to the window.
@@ -272,8 +272,8 @@ pub(super) fn cost(node: &PlanNode, count: u32) -> usize {
     }
 }
 
-/// Returns the cost of scanning a column once for each interval. One scan takes as long as setting the bits of
-/// a fifth of the rows, or of a third of the rows if a hundred segments are read.
+/// Returns the cost of scanning a column once for each interval. One scan takes as long as setting the bits
+/// of a fifth of the rows, or of a third of the rows if a hundred segments are read.
 pub(super) fn cost_of_scans(intervals: &IntervalSet<i64>, rows: usize) -> usize {
     intervals.iter().count() * (2 * rows / 3)
 }

@@ -16,8 +16,8 @@ const SOONER: usize = 4;
 
 impl Planner<'_> {
     /// Returns the subset of `rows` that matches.
-    pub(super) fn narrowed(self, question: PartialPlan<'_, '_>, rows: RowSet) -> RowSet {
-        match question {
+    pub(super) fn narrowed(self, plan: PartialPlan<'_, '_>, rows: RowSet) -> RowSet {
+        match plan {
             _ if rows.count() == 0 || (self.is_cancelled)() => RowSet::NONE,
             PartialPlan::Resolved(node) => self.among(node, rows),
             PartialPlan::Deferred(leaf) if leaf.is_sooner_tested(rows.count()) => leaf.tested(&rows),

@@ -28,10 +28,8 @@ pub(in crate::filter) fn rows(
     is_cancelled: &dyn Fn() -> bool,
 ) -> Option<RowSet> {
     let rows_left = index.rows() as usize;
-    let question =
-        resolve(predicate, true, &ResolveContext { index, texts, is_cancelled, span_rows, rows_left });
-    let rows =
-        Planner { rows: index.rows(), is_cancelled }.narrowed(question, RowSet::Range(0..index.rows()));
+    let plan = resolve(predicate, true, &ResolveContext { index, texts, is_cancelled, span_rows, rows_left });
+    let rows = Planner { rows: index.rows(), is_cancelled }.narrowed(plan, RowSet::Range(0..index.rows()));
     (!is_cancelled()).then_some(rows)
 }
 
@@ -44,10 +42,10 @@ pub(in crate::filter) fn try_cheap_rows(
 ) -> Option<(RowSet, usize)> {
     let (texts, is_cancelled, rows_left) = (&TextRows::default(), &|| false, index.rows() as usize);
     let context = ResolveContext { index, texts, is_cancelled, span_rows: SpanRows::Possible, rows_left };
-    let question = resolve(predicate, true, &context).flattened(index.rows());
-    let read = question.max_rows_read(index.rows());
+    let plan = resolve(predicate, true, &context).flattened(index.rows());
+    let read = plan.max_rows_read(index.rows());
     let all = RowSet::Range(0..index.rows());
-    (read <= most).then(|| (Planner { rows: index.rows(), is_cancelled }.narrowed(question, all), read))
+    (read <= most).then(|| (Planner { rows: index.rows(), is_cancelled }.narrowed(plan, all), read))
 }
 
 /// Returns `true` if a node matches a row.
@@ -129,14 +127,14 @@ impl Planner<'_> {
     /// Returns the rows of a node that matches few rows, sorted.
     fn sparse(self, node: &PlanNode) -> RowSet {
         let mut found = Vec::new();
-        self.gather(node, &(0..self.rows), &mut found);
+        self.collect_rows(node, &(0..self.rows), &mut found);
         sorted(found)
     }
 
     /// Appends the rows of a node in no particular order. Rows may repeat, and some may be outside `window`.
-    fn gather(self, node: &PlanNode, window: &Range<u32>, found: &mut Vec<u32>) {
+    fn collect_rows(self, node: &PlanNode, window: &Range<u32>, found: &mut Vec<u32>) {
         match node {
-            PlanNode::Any(parts) => parts.iter().for_each(|part| self.gather(part, window, found)),
+            PlanNode::Any(parts) => parts.iter().for_each(|part| self.collect_rows(part, window, found)),
             PlanNode::All(parts) => self.all(parts).for_each(|row| found.push(row)),
             PlanNode::Ranges(ranges) => found.extend(ranges.iter().flat_map(Clone::clone)),
             PlanNode::Texts(texts, codes) if codes.count() <= MAX_MERGED_LISTS => {
@@ -183,7 +181,7 @@ impl Planner<'_> {
             return RowSet::List(found.into());
         }
         let mut found = Vec::new();
-        self.gather(smallest, &window, &mut found);
+        self.collect_rows(smallest, &window, &mut found);
         found.retain(|row| window.contains(row));
         for part in others {
             retain_matches(part, &mut found);

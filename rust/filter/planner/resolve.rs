@@ -230,21 +230,21 @@ fn resolve_parts<'i, 'p>(
     let mut nodes = Vec::with_capacity(parts.len());
     let mut rows_left = context.rows_left;
     for part in parts {
-        let question = resolve(part, truth, &ResolveContext { rows_left, ..*context });
-        if let PartialPlan::Resolved(node) = &question {
+        let plan = resolve(part, truth, &ResolveContext { rows_left, ..*context });
+        if let PartialPlan::Resolved(node) = &plan {
             let (most, is_every) = (max_rows(node, rows), is_every_row(node, rows));
             let is_none = most == 0;
             if is_all {
                 rows_left = rows_left.min(most);
             }
             if is_all && is_none || !is_all && is_every {
-                return question;
+                return plan;
             }
             if is_none || is_every {
                 continue;
             }
         }
-        nodes.push(question);
+        nodes.push(plan);
     }
     if nodes.is_empty() {
         return PartialPlan::Resolved(PlanNode::one_range(0..if is_all { rows } else { 0 }));

@@ -189,7 +189,7 @@ impl<'i> RowPredicate<'i> {
             Self::All(parts) => all(parts, |part| part.holds(row, check)),
             Self::Any(parts) => Ok(!all(parts, |part| Ok(!part.holds(row, check)?))?),
             Self::Columns(node) => Ok(contains(node, row)),
-            Self::Spans(question) => question.holds(check),
+            Self::Spans(spans) => spans.holds(check),
         }
     }
 }
@@ -207,8 +207,8 @@ fn joined(parts: &[RowPredicate<'_>], rows: &RowBlock<'_>, is_or: bool) -> Terna
             found.and(&part.truths(rows).negated_if(is_or));
             continue;
         }
-        let asked: Vec<u32> = left.iter().map(|position| rows.row(*position)).collect();
-        let own = part.truths(&RowBlock::List(&asked)).negated_if(is_or);
+        let remaining: Vec<u32> = left.iter().map(|position| rows.row(*position)).collect();
+        let own = part.truths(&RowBlock::List(&remaining)).negated_if(is_or);
         let mut truths = TernaryMask::unknown(positions.clone());
         own.yes.iter(0..left.len()).for_each(|at| truths.yes.insert(left[at]));
         own.no.iter(0..left.len()).for_each(|at| truths.no.insert(left[at]));

@@ -74,13 +74,13 @@ impl AttributeTest {
             Truth::False => IS_FALSE,
             Truth::Unknown => 0,
         };
-        let asks_texts = |tests: &Vec<Leaf>| tests.iter().any(|leaf| matches!(leaf, Leaf::Text(_)));
+        let has_texts = |tests: &Vec<Leaf>| tests.iter().any(|leaf| matches!(leaf, Leaf::Text(_)));
         let of_value = |value: StoredValue<'_>| match value {
             StoredValue::Known(value) => of_truth(self.truth(value)),
             StoredValue::LongText => match &self.tests {
                 None => IS_TRUE,
                 Some(tests) => {
-                    if asks_texts(tests) {
+                    if has_texts(tests) {
                         IS_OPEN
                     } else {
                         0

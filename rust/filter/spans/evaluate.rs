@@ -67,49 +67,57 @@ impl SpanTest {
     }
 }
 
-/// Returns one flag per span: whether a predicate is true. It is `false` for spans that are not `asked`.
-pub(super) fn true_of(predicate: &SpanPredicate, view: &TraceView<'_>, asked: &[bool]) -> Result<Vec<bool>> {
-    let truths = truths(predicate, view, asked, Needed::IsTrue)?;
-    Ok(truths.into_iter().zip(asked).map(|(truth, is_asked)| *is_asked && truth == Truth::True).collect())
+/// Returns one flag per span: whether a predicate is true. It is `false` for spans that are not candidates.
+pub(super) fn true_of(
+    predicate: &SpanPredicate,
+    view: &TraceView<'_>,
+    candidates: &[bool],
+) -> Result<Vec<bool>> {
+    let truths = truths(predicate, view, candidates, Needed::IsTrue)?;
+    Ok(truths
+        .into_iter()
+        .zip(candidates)
+        .map(|(truth, is_candidate)| *is_candidate && truth == Truth::True)
+        .collect())
 }
 
-/// Returns the truth for each span. Only the results for `asked` spans are valid.
+/// Returns the truth for each span. Only the results for candidates are valid.
 fn truths(
     predicate: &SpanPredicate,
     view: &TraceView<'_>,
-    asked: &[bool],
+    candidates: &[bool],
     needed: Needed,
 ) -> Result<Vec<Truth>> {
     match predicate {
-        SpanPredicate::And(parts) => join(parts, (view, needed), asked, (Truth::True, Truth::min)),
-        SpanPredicate::Or(parts) => join(parts, (view, needed), asked, (Truth::False, Truth::max)),
+        SpanPredicate::And(parts) => join(parts, (view, needed), candidates, (Truth::True, Truth::min)),
+        SpanPredicate::Or(parts) => join(parts, (view, needed), candidates, (Truth::False, Truth::max)),
         SpanPredicate::Not(part) => {
-            Ok(truths(part, view, asked, Needed::Truth)?.into_iter().map(Truth::not).collect())
+            Ok(truths(part, view, candidates, Needed::Truth)?.into_iter().map(Truth::not).collect())
         }
         SpanPredicate::Axis(axis) => {
             let targets = true_of(&axis.part, view, &vec![true; view.len()])?;
-            let found = on_axis(&axis.relation, view, asked, &targets)?;
+            let found = on_axis(&axis.relation, view, candidates, &targets)?;
             Ok(found.into_iter().map(Truth::of).collect())
         }
-        SpanPredicate::Field(field, leaf) => each(asked, |ordinal| of_field(field, leaf, view, ordinal)),
+        SpanPredicate::Field(field, leaf) => each(candidates, |ordinal| of_field(field, leaf, view, ordinal)),
         SpanPredicate::Contains(channel, pattern) => {
-            each(asked, |ordinal| contains(view, ordinal, (*channel, pattern), needed))
+            each(candidates, |ordinal| contains(view, ordinal, (*channel, pattern), needed))
         }
         SpanPredicate::HasText(channel) => {
-            each(asked, |ordinal| Ok(Truth::of(view.texts(ordinal, *channel)?.next().is_some())))
+            each(candidates, |ordinal| Ok(Truth::of(view.texts(ordinal, *channel)?.next().is_some())))
         }
-        SpanPredicate::Attribute(test) => each(asked, |ordinal| of_attribute(test, view, ordinal)),
+        SpanPredicate::Attribute(test) => each(candidates, |ordinal| of_attribute(test, view, ordinal)),
     }
 }
 
-/// Returns one flag per span: whether the span is asked and has one of `targets` on an axis.
+/// Returns one flag per span: whether the span is a candidate and has one of `targets` on an axis.
 ///
 /// # Errors
 /// [`crate::error::Error::Decode`] if a stored span cannot be decoded.
 pub(super) fn on_axis(
     relation: &Relation,
     view: &TraceView<'_>,
-    asked: &[bool],
+    candidates: &[bool],
     targets: &[bool],
 ) -> Result<Vec<bool>> {
     let ordinals = |of: &[bool]| {
@@ -122,14 +130,16 @@ pub(super) fn on_axis(
         scope: relation.scope,
         classes: match relation.same.as_slice() {
             [] => None,
-            fields => Some(classes_of_trace(fields, view, |ordinal| asked[ordinal] || targets[ordinal])?),
+            fields => {
+                Some(classes_of_trace(fields, view, |ordinal| candidates[ordinal] || targets[ordinal])?)
+            }
         },
         without: match &relation.without {
             None => None,
             Some(without) => Some(ordinals(&true_of(without, view, &vec![true; view.len()])?)),
         },
     };
-    let found = related((relation.axis, &narrowing, false), view, &ordinals(asked), &ordinals(targets));
+    let found = related((relation.axis, &narrowing, false), view, &ordinals(candidates), &ordinals(targets));
     Ok((0..view.len()).map(|ordinal| found.contains(ordinal)).collect())
 }
 
@@ -137,10 +147,10 @@ pub(super) fn on_axis(
 fn join(
     parts: &[SpanPredicate],
     (view, needed): (&TraceView<'_>, Needed),
-    asked: &[bool],
+    candidates: &[bool],
     (first, pick): (Truth, fn(Truth, Truth) -> Truth),
 ) -> Result<Vec<Truth>> {
-    let (mut found, mut open) = (vec![first; view.len()], asked.to_vec());
+    let (mut found, mut open) = (vec![first; view.len()], candidates.to_vec());
     for part in parts {
         if !open.contains(&true) {
             break;
@@ -155,10 +165,11 @@ fn join(
     Ok(found)
 }
 
-fn each(asked: &[bool], truth: impl Fn(usize) -> Result<Truth>) -> Result<Vec<Truth>> {
-    let of =
-        |(ordinal, is_asked): (usize, &bool)| if *is_asked { truth(ordinal) } else { Ok(Truth::Unknown) };
-    asked.iter().enumerate().map(of).collect()
+fn each(candidates: &[bool], truth: impl Fn(usize) -> Result<Truth>) -> Result<Vec<Truth>> {
+    let of = |(ordinal, is_candidate): (usize, &bool)| {
+        if *is_candidate { truth(ordinal) } else { Ok(Truth::Unknown) }
+    };
+    candidates.iter().enumerate().map(of).collect()
 }
 
 fn of_field(field: &SpanField, leaf: &Leaf, view: &TraceView<'_>, ordinal: usize) -> Result<Truth> {

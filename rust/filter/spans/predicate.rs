@@ -114,8 +114,8 @@ impl SpanPredicate {
             Self::Axis(axis) => {
                 let without = axis.relation.without.as_ref().map_or(0, Self::cost);
                 // Equal texts need a comparison of whole texts.
-                let asks_texts = axis.relation.same.iter().any(|field| field.channel().is_some());
-                2 + axis.part.cost() + without + if asks_texts { 1_000 } else { 0 }
+                let reads_texts = axis.relation.same.iter().any(|field| field.channel().is_some());
+                2 + axis.part.cost() + without + if reads_texts { 1_000 } else { 0 }
             }
             Self::Contains(_, _) | Self::HasText(_) => 1_000,
         }

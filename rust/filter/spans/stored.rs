@@ -73,13 +73,14 @@ impl SpanTest {
         {
             return Ok(Some(wanted == Truth::True));
         }
-        let mut said = ChannelTexts { channel, pattern, wanted, has_texts: false };
+        let mut channel_texts = ChannelTexts { channel, pattern, wanted, has_texts: false };
         for span in &spans {
-            if said.is_found_in(span)? {
+            if channel_texts.is_found_in(span)? {
                 return Ok(Some(wanted == Truth::True));
             }
         }
-        let otherwise = if pattern.is_none() || said.has_texts { Truth::False } else { Truth::Unknown };
+        let otherwise =
+            if pattern.is_none() || channel_texts.has_texts { Truth::False } else { Truth::Unknown };
         Ok(Some(otherwise == wanted))
     }
 

@@ -212,7 +212,8 @@ impl AttributeIndexBuilder {
         true
     }
 
-    /// Returns this builder's number for each key of another builder; `None` if there are keys beyond the limit.
+    /// Returns this builder's number for each key of another builder; `None` if there are keys beyond the
+    /// limit.
     fn keys_of(&mut self, later: &Self) -> Option<Vec<u32>> {
         let mut keys = vec![0; later.keys.len()];
         let mut names: Vec<(u32, usize, &str)> = Vec::with_capacity(keys.len());

@@ -127,7 +127,7 @@ impl Numbers {
         let Some(zones) = &self.zones else {
             return self
                 .values
-                .mark_within([interval], SelectionMask { range: 0..self.rows, asked: None, words });
+                .mark_within([interval], SelectionMask { range: 0..self.rows, selected: None, words });
         };
         for (zone, bounds) in zones.chunks_exact(2).enumerate() {
             let positions = zone * ZONE..((zone + 1) * ZONE).min(self.rows);
@@ -138,7 +138,8 @@ impl Numbers {
                 fill(words, positions);
             } else {
                 let words = &mut words[positions.start / 64..];
-                self.values.mark_within([interval], SelectionMask { range: positions, asked: None, words });
+                self.values
+                    .mark_within([interval], SelectionMask { range: positions, selected: None, words });
             }
         }
     }

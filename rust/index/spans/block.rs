@@ -106,26 +106,26 @@ impl SpanBlock<'_> {
         Bitmap::of_words(0..self.rows.len(), words)
     }
 
-    /// Returns the subset of `asked` whose combination of words is in `set`.
-    pub fn of_combinations(&self, set: &CodeSet, asked: &Bitmap) -> Bitmap {
-        asked.marked(|marked| self.table.codes.mark_codes(set, marked))
+    /// Returns the subset of `candidates` whose combination of words is in `set`.
+    pub fn of_combinations(&self, set: &CodeSet, candidates: &Bitmap) -> Bitmap {
+        candidates.marked(|marked| self.table.codes.mark_codes(set, marked))
     }
 
-    /// Returns the subset of `asked` with a number in one of the closed `intervals`.
+    /// Returns the subset of `candidates` with a number in one of the closed `intervals`.
     pub fn with_numbers(
         &self,
         column: usize,
         intervals: impl Iterator<Item = (i64, i64)>,
-        asked: &Bitmap,
+        candidates: &Bitmap,
     ) -> Bitmap {
         let stored =
             |(least, greatest): (i64, i64)| (least.max(0).saturating_add(1), greatest.saturating_add(1));
-        asked.marked(|marked| self.table.numbers[column].mark_within(intervals.map(stored), marked))
+        candidates.marked(|marked| self.table.numbers[column].mark_within(intervals.map(stored), marked))
     }
 
-    /// Returns the subset of `asked` with a number in a column.
-    pub fn with_number(&self, column: usize, asked: &Bitmap) -> Bitmap {
-        asked.marked(|marked| self.table.numbers[column].mark_within([(1, i64::MAX)], marked))
+    /// Returns the subset of `candidates` with a number in a column.
+    pub fn with_number(&self, column: usize, candidates: &Bitmap) -> Bitmap {
+        candidates.marked(|marked| self.table.numbers[column].mark_within([(1, i64::MAX)], marked))
     }
 
     /// Returns the number of a span in a column; `None` if it is missing.
@@ -139,9 +139,9 @@ impl SpanBlock<'_> {
         self.table.codes.code(ordinal) as usize
     }
 
-    /// Returns the subset of `asked` without a parent.
-    pub fn roots(&self, asked: &Bitmap) -> Bitmap {
-        asked.marked(|marked| self.table.parents.mark_within([(0, 0)], marked))
+    /// Returns the subset of `candidates` without a parent.
+    pub fn roots(&self, candidates: &Bitmap) -> Bitmap {
+        candidates.marked(|marked| self.table.parents.mark_within([(0, 0)], marked))
     }
 
     /// Returns the ordinal of the parent; `None` for a root.
@@ -174,17 +174,17 @@ impl SpanBlock<'_> {
         self.table.bases.signed(row as usize) - 1 + self.table.starts.signed(ordinal)
     }
 
-    /// Returns the subset of `asked` that has ended with a duration in one of the closed `intervals` of
+    /// Returns the subset of `candidates` that has ended with a duration in one of the closed `intervals` of
     /// milliseconds.
-    pub fn with_durations(&self, intervals: impl Iterator<Item = (i64, i64)>, asked: &Bitmap) -> Bitmap {
+    pub fn with_durations(&self, intervals: impl Iterator<Item = (i64, i64)>, candidates: &Bitmap) -> Bitmap {
         let SpanTable { starts, ends, magnitudes, .. } = self.table;
         let durations = Durations { starts, ends, magnitudes };
-        asked.marked(|marked| durations.mark(intervals, marked))
+        candidates.marked(|marked| durations.mark(intervals, marked))
     }
 
-    /// Returns the subset of `asked` that has ended.
-    pub fn ended(&self, asked: &Bitmap) -> Bitmap {
-        asked.marked(|marked| self.table.magnitudes.mark_within([(1, i64::MAX)], marked))
+    /// Returns the subset of `candidates` that has ended.
+    pub fn ended(&self, candidates: &Bitmap) -> Bitmap {
+        candidates.marked(|marked| self.table.magnitudes.mark_within([(1, i64::MAX)], marked))
     }
 
     /// Returns the duration in milliseconds; `None` if the span has not ended.

@@ -37,7 +37,7 @@ impl Durations<'_> {
     /// Sets the bit of each selected span that has ended with a duration in one of the closed `intervals` of
     /// milliseconds.
     pub(super) fn mark(&self, intervals: impl Iterator<Item = (i64, i64)>, marked: SelectionMask<'_>) {
-        let SelectionMask { range, asked, words } = marked;
+        let SelectionMask { range, selected, words } = marked;
         for (least, greatest) in intervals.filter_map(in_micros) {
             let (low, high) = (magnitude_of(least), magnitude_of(greatest));
             let is_low_whole = least.checked_sub(1).is_none_or(|before| magnitude_of(before) < low);
@@ -45,8 +45,10 @@ impl Durations<'_> {
             let whole =
                 (i64::from(low) + i64::from(!is_low_whole), i64::from(high) - i64::from(!is_high_whole));
             let mark = |(low, high): (i64, i64), words: &mut [u64]| {
-                self.magnitudes
-                    .mark_within([(low + 1, high + 1)], SelectionMask { range: range.clone(), asked, words });
+                self.magnitudes.mark_within(
+                    [(low + 1, high + 1)],
+                    SelectionMask { range: range.clone(), selected, words },
+                );
             };
             mark(whole, words);
             let mut at_bounds = vec![0; words.len()];
@@ -99,7 +101,7 @@ mod tests {
             ),
             bounds in prop::collection::vec((-2..5_i64, -2..9_000_000_i64), 0..3),
             cut in 0..100_usize,
-            asked in prop::collection::vec(prop_oneof![Just(0), any::<u64>()], 4),
+            selected in prop::collection::vec(prop_oneof![Just(0), any::<u64>()], 4),
         ) {
             let (starts, ends): (Vec<u64>, Vec<u64>) = spans.iter().copied().unzip();
             let magnitudes: Vec<u64> = spans.iter().map(|(start, end)| magnitude(*start, *end).into()).collect();
@@ -110,11 +112,11 @@ mod tests {
             };
             let ordinals = cut.min(spans.len())..spans.len();
             let length = ordinals.end.div_ceil(64) - ordinals.start / 64;
-            let (mut within, mut of_asked) = (vec![0; length], vec![0; length]);
-            let every = SelectionMask { range: ordinals.clone(), asked: None, words: &mut within };
+            let (mut within, mut of_selected) = (vec![0; length], vec![0; length]);
+            let every = SelectionMask { range: ordinals.clone(), selected: None, words: &mut within };
             durations.mark(bounds.iter().copied(), every);
-            let asked = Some(asked.get(..length).expect("enough words"));
-            durations.mark(bounds.iter().copied(), SelectionMask { range: ordinals.clone(), asked, words: &mut of_asked });
+            let selected = Some(selected.get(..length).expect("enough words"));
+            durations.mark(bounds.iter().copied(), SelectionMask { range: ordinals.clone(), selected, words: &mut of_selected });
             let has = |words: &[u64], ordinal: usize| words[ordinal / 64 - ordinals.start / 64] >> (ordinal % 64) & 1 == 1;
             for ordinal in ordinals.clone() {
                 let (start, end) = spans[ordinal];
@@ -122,8 +124,8 @@ mod tests {
                 let is_within = bounds.iter().any(|(least, greatest)| (*least..=*greatest).contains(&milliseconds));
                 prop_assert_eq!(has(&within, ordinal), end != 0 && is_within, "ordinal {} of {}", ordinal, spread);
             }
-            for ((asked, within), of_asked) in asked.into_iter().flatten().zip(&within).zip(&of_asked) {
-                prop_assert_eq!(*of_asked, within & asked);
+            for ((selected, within), of_selected) in selected.into_iter().flatten().zip(&within).zip(&of_selected) {
+                prop_assert_eq!(*of_selected, within & selected);
             }
         }
     }

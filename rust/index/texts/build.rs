@@ -23,7 +23,7 @@ pub struct TextIndexBuilder {
     /// For each channel, a bitmap of the rows that have a text.
     present: [Vec<u64>; CHANNELS],
     /// For each channel, the texts of the current row.
-    said: [SeenTexts; CHANNELS],
+    seen: [SeenTexts; CHANNELS],
     run: Run,
     packed: Vec<PackedRun>,
     folded: String,
@@ -41,7 +41,7 @@ impl TextIndexBuilder {
             run_bytes,
             row: 0,
             present: Default::default(),
-            said: Default::default(),
+            seen: Default::default(),
             run: Run::default(),
             packed: Vec::new(),
             folded: String::new(),
@@ -50,8 +50,8 @@ impl TextIndexBuilder {
 
     /// Returns the approximate memory use in bytes.
     pub fn bytes(&self) -> u64 {
-        let said: usize = self.said.iter().map(SeenTexts::bytes).sum();
-        (self.run.bytes() + self.packed.iter().map(PackedRun::bytes).sum::<usize>() + said) as u64
+        let seen: usize = self.seen.iter().map(SeenTexts::bytes).sum();
+        (self.run.bytes() + self.packed.iter().map(PackedRun::bytes).sum::<usize>() + seen) as u64
     }
 
     /// Adds a text of a row. [`Channel::Any`] adds it to every channel.
@@ -61,7 +61,7 @@ impl TextIndexBuilder {
     pub fn add(&mut self, row: u32, channel: Channel, text: &str) {
         assert!(row >= self.row, "row {row} after row {}", self.row);
         if row > self.row {
-            self.said.iter_mut().for_each(SeenTexts::clear);
+            self.seen.iter_mut().for_each(SeenTexts::clear);
             self.row = row;
             // Packed only between rows, so that no list has a row twice.
             if self.run.bytes() > self.run_bytes {
@@ -78,7 +78,7 @@ impl TextIndexBuilder {
         let (row, present) = (self.row, &mut self.present[channel]);
         present.resize(row as usize / 64 + 1, 0);
         present[row as usize / 64] |= 1 << (row % 64);
-        let known = self.said[channel].add(text);
+        let known = self.seen[channel].add(text);
         if known == text.len() {
             return;
         }
@@ -108,7 +108,7 @@ impl TextIndexBuilder {
         }
         self.packed.append(&mut later.packed);
         self.row = self.row.max(later.row);
-        self.said = later.said;
+        self.seen = later.seen;
         self.run = later.run;
     }
 

@@ -72,15 +72,15 @@ mod tests {
 
     #[test]
     fn what_was_said_before_is_known() {
-        let mut said = SeenTexts::default();
+        let mut seen = SeenTexts::default();
         for text in ["a", "b", "c", "d", "e", "f"] {
-            assert_eq!(said.add(text), 0);
+            assert_eq!(seen.add(text), 0);
         }
-        assert_eq!((said.add("a"), said.add("f"), said.bytes()), (1, 1, 6));
-        assert_eq!(said.add("f, g"), 0, "in `f, ` alone nothing goes on");
-        assert_eq!(said.add("f, h"), 3);
-        said.clear();
-        assert_eq!((said.add("a"), said.bytes()), (0, 1));
+        assert_eq!((seen.add("a"), seen.add("f"), seen.bytes()), (1, 1, 6));
+        assert_eq!(seen.add("f, g"), 0, "no text continues after `f, `");
+        assert_eq!(seen.add("f, h"), 3);
+        seen.clear();
+        assert_eq!((seen.add("a"), seen.bytes()), (0, 1));
     }
 
     #[test]

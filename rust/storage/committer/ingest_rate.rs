@@ -21,7 +21,7 @@ const HOLD: Duration = Duration::from_secs(4);
 
 /// The time that indexing is not deferred after searches made many document checks. It equals the maximum
 /// duration of a search.
-const ASKED_HOLD: Duration = Duration::from_secs(10);
+const SEARCH_HOLD: Duration = Duration::from_secs(10);
 
 /// Tracks when the ingest rate was last high.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub(super) struct IngestRate {
     /// speed.
     high_bytes_per_second: Option<f64>,
     last_high: Option<Instant>,
-    last_asked: Option<Instant>,
+    last_searched: Option<Instant>,
 }
 
 impl IngestRate {
@@ -42,7 +42,7 @@ impl IngestRate {
         let cores = u32::try_from(cores).map_or(f64::MAX, f64::from);
         let high_bytes_per_second =
             (is_local && options.retain_bytes.is_none()).then_some(HIGH_BYTES_PER_SECOND_AND_CORE * cores);
-        Self { high_bytes_per_second, last_high: None, last_asked: None }
+        Self { high_bytes_per_second, last_high: None, last_searched: None }
     }
 
     /// Records the arrival of `bytes` in the last `time`.
@@ -57,15 +57,15 @@ impl IngestRate {
     /// Records the number of document checks on unindexed traces while `traces` traces arrived.
     pub(super) fn record_document_checks(&mut self, checks: u64, traces: u64) {
         if checks > traces {
-            self.last_asked = Some(Instant::now());
+            self.last_searched = Some(Instant::now());
         }
     }
 
     /// Returns the time until which the rate counts as high; `None` if it is not high.
     pub(super) fn high_until(&self) -> Option<Instant> {
         let now = Instant::now();
-        let is_asked = self.last_asked.is_some_and(|last| last + ASKED_HOLD > now);
-        self.last_high.map(|last| last + HOLD).filter(|end| *end > now && !is_asked)
+        let is_searched = self.last_searched.is_some_and(|last| last + SEARCH_HOLD > now);
+        self.last_high.map(|last| last + HOLD).filter(|end| *end > now && !is_searched)
     }
 }
 
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     fn rate(high_bytes_per_second: Option<f64>) -> IngestRate {
-        IngestRate { high_bytes_per_second, last_high: None, last_asked: None }
+        IngestRate { high_bytes_per_second, last_high: None, last_searched: None }
     }
 
     #[test]

@@ -112,11 +112,11 @@ impl Following {
     /// # Errors
     /// The errors of [`Following::poll`]; [`Error::Busy`] if the store changes faster than it can be read.
     pub(super) fn catch_up(&mut self) -> Result<()> {
-        let asked = Instant::now();
+        let start = Instant::now();
         for _ in 0..MAX_TRIES {
             self.listed = None;
             self.poll()?;
-            if self.freshness.reaches(asked) {
+            if self.freshness.reaches(start) {
                 return Ok(());
             }
             if let Some(opening) = &self.opening {

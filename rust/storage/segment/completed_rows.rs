@@ -36,9 +36,9 @@ const CHUNK_ROWS: usize = 4_096;
 
 /// Returns the schema of a trace batch in format 1.
 pub(super) fn first_schema() -> SchemaRef {
-    let kept = FIELDS.iter().map(|info| info.field).filter(|field| !ADDED.contains(field));
-    let kept: Vec<_> = kept.map(|field| trace_schema().fields()[field.column()].clone()).collect();
-    Arc::new(Schema::new(kept))
+    let stored = FIELDS.iter().map(|info| info.field).filter(|field| !ADDED.contains(field));
+    let stored: Vec<_> = stored.map(|field| trace_schema().fields()[field.column()].clone()).collect();
+    Arc::new(Schema::new(stored))
 }
 
 /// Converts rows of [`first_schema`] to rows of [`trace_schema`]. `locations` are the offset, stored length

@@ -20,7 +20,7 @@ const MAX_BYTES: u64 = 128 << 20;
 const EXPECTED_COLUMNS: usize = 64;
 
 /// The cached columns, by the number of the open segment.
-static KEPT: LazyLock<Cache<u64, Arc<CostColumn>, BySize>> =
+static CACHE: LazyLock<Cache<u64, Arc<CostColumn>, BySize>> =
     LazyLock::new(|| Cache::with_weighter(EXPECTED_COLUMNS, MAX_BYTES, BySize));
 
 #[derive(Clone)]
@@ -35,7 +35,7 @@ impl Weighter<u64, Arc<CostColumn>> for BySize {
 impl Segment {
     /// Returns the number of documents that [`Segment::costs`] would read.
     pub(crate) fn documents_of_costs(&self) -> usize {
-        let is_known = self.has_index(IndexKind::Spans) || KEPT.peek(&self.kept.segment()).is_some();
+        let is_known = self.has_index(IndexKind::Spans) || CACHE.peek(&self.filter_cache.segment()).is_some();
         if is_known { 0 } else { self.count() as usize }
     }
 
@@ -45,14 +45,14 @@ impl Segment {
     /// # Errors
     /// [`Error::Cancelled`], [`Error::Storage`].
     pub(crate) fn costs(&self, is_cancelled: &dyn Fn() -> bool) -> Result<Arc<CostColumn>> {
-        let key = self.kept.segment();
-        if let Some(kept) = KEPT.get(&key) {
-            return Ok(kept);
+        let key = self.filter_cache.segment();
+        if let Some(cached) = CACHE.get(&key) {
+            return Ok(cached);
         }
         let table = self.of_documents.spans.load_full();
         let costs = table.map_or_else(|| self.costs_of_documents(is_cancelled), |table| Ok(table.costs()))?;
         let costs = Arc::new(costs);
-        KEPT.insert(key, costs.clone());
+        CACHE.insert(key, costs.clone());
         Ok(costs)
     }
 

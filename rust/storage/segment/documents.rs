@@ -179,7 +179,7 @@ thread_local! {
 }
 
 /// The maximum size in bytes of the buffer that a thread keeps.
-const MAX_KEPT_BYTES: usize = 1 << 20;
+const MAX_REUSED_BYTES: usize = 1 << 20;
 
 /// Returns the content of a frame, which has at most `capacity` bytes.
 ///
@@ -256,7 +256,7 @@ impl SegmentDocuments {
         }
         let capacity = usize::try_from(location.decoded).map_err(too_large)?;
         let content = decompress(frame, capacity, self.dictionary.as_ref());
-        if buffer.len() <= MAX_KEPT_BYTES {
+        if buffer.len() <= MAX_REUSED_BYTES {
             FRAME.set(buffer);
         }
         content.map(Bytes::from).map_err(|name| damage(name.to_owned()))

@@ -68,7 +68,7 @@ pub(crate) struct Segment {
     documents: SegmentDocuments,
     /// The rows of traces that have only fragments.
     without_spans: RoaringBitmap,
-    kept: FilterCache,
+    filter_cache: FilterCache,
     is_being_merged: AtomicBool,
     opened: Instant,
 }
@@ -102,7 +102,7 @@ impl Segment {
             rebuilding: Mutex::new(()),
             documents,
             without_spans: read_without_spans(objects, record)?,
-            kept: FilterCache::new(),
+            filter_cache: FilterCache::new(),
             is_being_merged: AtomicBool::new(false),
             opened: Instant::now(),
         };
@@ -174,7 +174,7 @@ impl Segment {
 
     /// Returns the cached results of searches that checked documents.
     pub(crate) fn filter_cache(&self) -> &FilterCache {
-        &self.kept
+        &self.filter_cache
     }
 
     /// Returns the size of its objects in bytes, without index objects.

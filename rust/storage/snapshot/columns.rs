@@ -315,8 +315,8 @@ impl PartColumns {
         }
     }
 
-    /// Returns the key of the session with this code, which [`split_session_key`](crate::index::columns::split_session_key)
-    /// splits.
+    /// Returns the key of the session with this code, which
+    /// [`split_session_key`](crate::index::columns::split_session_key) splits.
     pub fn session(&self, code: usize) -> &[u8] {
         match &self.source {
             ColumnSource::Index(index) => index.sessions().value(u32::try_from(code).unwrap_or(u32::MAX)),

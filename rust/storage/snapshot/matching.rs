@@ -174,9 +174,9 @@ impl SnapshotPart {
             let unverified = open.iter(0..count).filter_map(|row| u32::try_from(row).ok());
             ColumnMatch { unverified: unverified.collect(), certain: RowSet::of_words(matching.into_words()) }
         } else {
-            let asked: Vec<u32> = possible.without(&certain).from(0).collect();
+            let undecided: Vec<u32> = possible.without(&certain).from(0).collect();
             let (mut matching, mut unverified) = (Vec::new(), Vec::new());
-            decide(&verifier, &RowBlock::List(&asked), is_cancelled, |block, decided| {
+            decide(&verifier, &RowBlock::List(&undecided), is_cancelled, |block, decided| {
                 let rows =
                     |set: &Bitmap| set.iter(0..block.len()).map(|at| block.row(at)).collect::<Vec<_>>();
                 matching.extend(rows(&decided.matching));

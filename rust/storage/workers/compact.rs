@@ -1,6 +1,6 @@
 //! The merge thread: writes several segments as one.
 //!
-//! Durably deleted rows are dropped. A row that is deleted only because its trace is in the head is kept.
+//! Durably deleted rows are dropped. A row that is deleted only because its trace is in the head is retained.
 //! Until the head is flushed, this row is the only durable copy of its spans outside the WAL. The committer
 //! commits the new segment ([`crate::storage::state::command::Command::Merged`]).
 
@@ -93,19 +93,19 @@ fn merge(
     is_closing: &AtomicBool,
 ) -> Result<Option<NewSegment>> {
     let inputs = task.inputs.as_slice();
-    let kept = filter_cache(inputs);
-    if kept.is_empty() {
+    let retained = retained_rows(inputs);
+    if retained.is_empty() {
         return Ok(None);
     }
     let merged = NewSegment::build(objects, cache, |record| {
-        let locations = write_documents(objects, record, task, &kept, is_closing)?;
+        let locations = write_documents(objects, record, task, &retained, is_closing)?;
         let batches = inputs.iter().map(|input| input.segment.read_rows()).collect::<Result<Vec<_>>>()?;
-        let rows = interleave_record_batch(&batches.iter().collect::<Vec<_>>(), &kept)
+        let rows = interleave_record_batch(&batches.iter().collect::<Vec<_>>(), &retained)
             .map_err(|error| Error::storage(record.traces_path(), error))?;
         write_rows(objects, record, &rows, &locations)
     })?;
     // Unmerged indexes are built by the indexing thread, which also reports errors.
-    let _made_later = merge_indexes(&merged.segment, (objects, indexing), (task, &kept), is_closing);
+    let _made_later = merge_indexes(&merged.segment, (objects, indexing), (task, &retained), is_closing);
     Ok(Some(merged))
 }
 
@@ -114,7 +114,7 @@ fn merge(
 fn merge_indexes(
     merged: &Segment,
     (objects, indexing): (&dyn Objects, &Indexing),
-    (task, kept): (&MergeTask, &[InputRow]),
+    (task, retained): (&MergeTask, &[InputRow]),
     is_closing: &AtomicBool,
 ) -> Result<()> {
     let is_cancelled = || priority::checkpoint(is_closing);
@@ -126,32 +126,32 @@ fn merge_indexes(
     if !task.defer_compression {
         Segment::complete_indexes(&inputs, indexing, &is_cancelled)?;
     }
-    let rows = MergedRows::new(inputs.iter().map(|input| input.count()), kept);
+    let rows = MergedRows::new(inputs.iter().map(|input| input.count()), retained);
     let indexes: Vec<_> = inputs.iter().map(|input| input.document_indexes()).collect();
     merged.merge_indexes(&indexes, &rows, indexing, &is_cancelled)
 }
 
-/// Writes the documents of the kept rows, and the dictionary if there is one. Returns the location of each
-/// document.
+/// Writes the documents of the retained rows, and the dictionary if there is one. Returns the location of
+/// each document.
 fn write_documents(
     objects: &dyn Objects,
     record: &mut SegmentRecord,
     task: &MergeTask,
-    kept: &[InputRow],
+    retained: &[InputRow],
     is_closing: &AtomicBool,
 ) -> Result<Vec<DocumentLocation>> {
     let inputs = task.inputs.as_slice();
     let concurrency = objects.read_concurrency();
-    let is_small = is_small(inputs, kept);
+    let is_small = is_small(inputs, retained);
     let is_copied = is_copied(task, is_small)?;
     record.awaits_compression = is_copied && (!is_small || awaits_compression(inputs));
     let has_dictionary = !is_copied && (task.is_manual || !is_small);
-    let dictionary = if has_dictionary { train(inputs, kept, concurrency)? } else { Vec::new() };
+    let dictionary = if has_dictionary { train(inputs, retained, concurrency)? } else { Vec::new() };
     write_dictionary(objects, record, &dictionary)?;
     let path = record.documents_path();
     let mut documents = DocumentWriter::for_merge(path.clone(), objects.create(&path)?, &dictionary);
-    let mut locations = Vec::with_capacity(kept.len());
-    for group in read_groups(inputs, kept) {
+    let mut locations = Vec::with_capacity(retained.len());
+    for group in read_groups(inputs, retained) {
         if priority::checkpoint(is_closing) {
             return Err(Error::Closed);
         }
@@ -170,9 +170,9 @@ fn write_documents(
 }
 
 /// Returns `true` if the segment of these rows will be merged again soon.
-fn is_small(inputs: &[MergeInput], kept: &[InputRow]) -> bool {
-    let stored: u64 = kept.iter().map(|(input, row)| inputs[*input].segment.stored_bytes(*row)).sum();
-    !is_large(stored, kept.len() as u64)
+fn is_small(inputs: &[MergeInput], retained: &[InputRow]) -> bool {
+    let stored: u64 = retained.iter().map(|(input, row)| inputs[*input].segment.stored_bytes(*row)).sum();
+    !is_large(stored, retained.len() as u64)
 }
 
 fn awaits_compression(inputs: &[MergeInput]) -> bool {
@@ -182,7 +182,8 @@ fn awaits_compression(inputs: &[MergeInput]) -> bool {
 /// Returns `true` if documents are copied as stored. Documents of young segments are copied, because they
 /// will be merged again soon, and compressing them each time would cost as much as their flush. With deferred
 /// compression all possible documents are copied. Copied documents are verified as a whole file here. Others
-/// are verified individually, so that the merge of a damaged file succeeds if the kept documents are intact.
+/// are verified individually, so that the merge of a damaged file succeeds if the retained documents are
+/// intact.
 fn is_copied(task: &MergeTask, is_small: bool) -> Result<bool> {
     let is_young = task.inputs.iter().all(|input| input.segment.is_without_dictionary());
     let is_compressed_enough = is_small && !awaits_compression(&task.inputs);
@@ -195,19 +196,19 @@ fn is_copied(task: &MergeTask, is_small: bool) -> Result<bool> {
     }
 }
 
-/// Returns the kept rows in search order.
-fn filter_cache(inputs: &[MergeInput]) -> Vec<InputRow> {
-    let mut kept = Vec::new();
+/// Returns the retained rows in search order.
+fn retained_rows(inputs: &[MergeInput]) -> Vec<InputRow> {
+    let mut retained = Vec::new();
     for (position, input) in inputs.iter().enumerate() {
         let rows = (0..input.segment.count()).filter(|row| !input.dropped.contains(*row));
-        kept.extend(rows.map(|row| (position, row as usize)));
+        retained.extend(rows.map(|row| (position, row as usize)));
     }
     let key = |(input, row): InputRow| {
         let segment = &inputs[input].segment;
         (std::cmp::Reverse(segment.start_time(row)), segment.trace_id(row).ok())
     };
-    kept.sort_unstable_by_key(|row| key(*row));
-    kept
+    retained.sort_unstable_by_key(|row| key(*row));
+    retained
 }
 
 /// Splits rows into groups whose documents are read together.
@@ -253,15 +254,15 @@ fn read_parallel<T: Send>(
     })
 }
 
-/// Trains a dictionary with a sample of the kept documents.
-fn train(inputs: &[MergeInput], kept: &[InputRow], concurrency: usize) -> Result<Vec<u8>> {
+/// Trains a dictionary with a sample of the retained documents.
+fn train(inputs: &[MergeInput], retained: &[InputRow], concurrency: usize) -> Result<Vec<u8>> {
     let size = |(input, row): &InputRow| {
         let bytes = inputs[*input].segment.document_bytes(*row);
         usize::try_from(bytes).map_or(MAX_DOCUMENT_SAMPLE_BYTES, |bytes| bytes.min(MAX_DOCUMENT_SAMPLE_BYTES))
     };
-    let total: usize = kept.iter().map(size).sum();
+    let total: usize = retained.iter().map(size).sum();
     let (mut samples, mut sizes) = (Vec::new(), Vec::new());
-    let chosen: Vec<_> = kept.iter().step_by(total.div_ceil(MAX_SAMPLE_BYTES).max(1)).copied().collect();
+    let chosen: Vec<_> = retained.iter().step_by(total.div_ceil(MAX_SAMPLE_BYTES).max(1)).copied().collect();
     for group in read_groups(inputs, &chosen) {
         for document in read_parallel(inputs, group, concurrency, Segment::document)? {
             let sample = &document[..document.len().min(MAX_DOCUMENT_SAMPLE_BYTES)];

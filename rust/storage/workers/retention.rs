@@ -67,7 +67,7 @@ impl Retention {
     }
 
     fn apply(self, snapshot: &Snapshot, commands: &Sender<Command>) -> Result<()> {
-        let by_bytes = self.bytes.and_then(|bytes| oldest_kept(snapshot, bytes));
+        let by_bytes = self.bytes.and_then(|bytes| oldest_retained(snapshot, bytes));
         if let Some(oldest) = self.seconds.map(seconds_ago).into_iter().chain(by_bytes).max() {
             let filter = before(Field::StartTime, oldest)?;
             delete(snapshot, commands, RowKind::Trace, &filter)?;
@@ -107,7 +107,7 @@ fn before(field: Field, micros: i64) -> Result<Filter> {
 
 /// Returns the start time of the oldest traces to keep so that the stored documents fit into `bytes`; `None`
 /// if they fit already. It frees another 5%, so that not every new trace causes a deletion.
-fn oldest_kept(snapshot: &Snapshot, bytes: u64) -> Option<i64> {
+fn oldest_retained(snapshot: &Snapshot, bytes: u64) -> Option<i64> {
     if stored_since(snapshot, i64::MIN) <= bytes {
         return None;
     }

@@ -128,10 +128,10 @@ pub(super) fn call_named_by(result: &Map<String, Json>) -> (Option<String>, Opti
 
 /// Returns the text of a reasoning part: a text, or a list of parts with texts.
 pub(super) fn thought_of(part: &Map<String, Json>) -> Option<String> {
-    let said =
+    let content =
         ["thinking", "text", "content", "reasoning", "summary"].iter().find_map(|key| part.get(*key))?;
     let mut inside = MessageParts::default();
-    inside.read(said);
+    inside.read(content);
     Some(lines(inside.texts)).filter(|text| !text.is_empty())
 }
 

@@ -22,20 +22,20 @@ pub(super) use tree_order::{BlockOrdinals, Ties};
 /// In a trace with at most this many spans, targets are checked one by one, which needs no allocation.
 const SHORT_TRACE: usize = 64;
 
-/// Returns the subset of `asked` that has a span of `targets` on the axis. If `is_any`, at least one span of
-/// each trace that has some.
+/// Returns the subset of `candidates` that has a span of `targets` on the axis. If `is_any`, at least one
+/// span of each trace that has some.
 pub(super) fn related(
     (axis, narrowing, is_any): (Axis, &Narrowing, bool),
     spans: &impl TreeOrder,
-    asked: &Bitmap,
+    candidates: &Bitmap,
     targets: &Bitmap,
 ) -> Bitmap {
-    let all = asked.ordinals();
+    let all = candidates.ordinals();
     let mut found = Bitmap::none(all.clone());
     if !narrowing.is_plain() {
         for trace in spans.traces() {
-            if asked.has_any(trace.clone()) && targets.has_any(trace.clone()) {
-                mark_narrowed((axis, narrowing), spans, (trace, asked, targets), &mut found);
+            if candidates.has_any(trace.clone()) && targets.has_any(trace.clone()) {
+                mark_narrowed((axis, narrowing), spans, (trace, candidates, targets), &mut found);
             }
         }
         return found;
@@ -43,8 +43,8 @@ pub(super) fn related(
     let is_of_trees = matches!(axis, Axis::Parent | Axis::Child | Axis::Ancestor | Axis::Descendant);
     if is_any && is_of_trees {
         for trace in spans.traces() {
-            if asked.has_any(trace.clone())
-                && let Some(ordinal) = first_in_tree(axis, spans, (trace, asked, targets))
+            if candidates.has_any(trace.clone())
+                && let Some(ordinal) = first_in_tree(axis, spans, (trace, candidates, targets))
             {
                 found.insert(ordinal);
             }
@@ -54,14 +54,14 @@ pub(super) fn related(
     match axis {
         Axis::Parent => {
             let has = |ordinal: &usize| spans.parent(*ordinal).is_some_and(|parent| targets.contains(parent));
-            asked.iter(all).filter(has).for_each(|ordinal| found.insert(ordinal));
+            candidates.iter(all).filter(has).for_each(|ordinal| found.insert(ordinal));
         }
         Axis::Child => {
             targets
                 .iter(all)
                 .filter_map(|ordinal| spans.parent(ordinal))
                 .for_each(|ordinal| found.insert(ordinal));
-            found.intersect(asked);
+            found.intersect(candidates);
         }
         Axis::Ancestor => {
             // Two subtrees are nested or disjoint. A subtree that begins within another one is part of it.
@@ -72,17 +72,22 @@ pub(super) fn related(
                     found.fill(ordinal + 1..covered);
                 }
             }
-            found.intersect(asked);
+            found.intersect(candidates);
         }
         Axis::Descendant => {
             let has = |ordinal: &usize| targets.has_any(ordinal + 1..spans.end_of_subtree(*ordinal));
-            asked.iter(all).filter(has).for_each(|ordinal| found.insert(ordinal));
+            candidates.iter(all).filter(has).for_each(|ordinal| found.insert(ordinal));
         }
-        Axis::Sibling => siblings(spans, asked, targets, &mut found),
+        Axis::Sibling => siblings(spans, candidates, targets, &mut found),
         Axis::FollowedBy | Axis::PrecededBy => {
             for trace in spans.traces() {
-                if asked.has_any(trace.clone()) {
-                    in_order((axis == Axis::FollowedBy, is_any), spans, (trace, asked, targets), &mut found);
+                if candidates.has_any(trace.clone()) {
+                    in_order(
+                        (axis == Axis::FollowedBy, is_any),
+                        spans,
+                        (trace, candidates, targets),
+                        &mut found,
+                    );
                 }
             }
         }
@@ -90,36 +95,36 @@ pub(super) fn related(
     found
 }
 
-/// Returns the first span of `asked` in one trace that has a target on an axis of the tree.
+/// Returns the first span of `candidates` in one trace that has a target on an axis of the tree.
 fn first_in_tree(
     axis: Axis,
     spans: &impl TreeOrder,
-    (trace, asked, targets): (Range<usize>, &Bitmap, &Bitmap),
+    (trace, candidates, targets): (Range<usize>, &Bitmap, &Bitmap),
 ) -> Option<usize> {
     let below = |ordinal: usize| ordinal + 1..spans.end_of_subtree(ordinal);
     match axis {
         Axis::Parent => {
             let has = |ordinal: &usize| spans.parent(*ordinal).is_some_and(|parent| targets.contains(parent));
-            asked.iter(trace).find(has)
+            candidates.iter(trace).find(has)
         }
         Axis::Child => targets
             .iter(trace)
             .filter_map(|ordinal| spans.parent(ordinal))
-            .find(|ordinal| asked.contains(*ordinal)),
-        Axis::Ancestor => targets.iter(trace).find_map(|ordinal| asked.iter(below(ordinal)).next()),
-        _ => asked.iter(trace).find(|ordinal| targets.has_any(below(*ordinal))),
+            .find(|ordinal| candidates.contains(*ordinal)),
+        Axis::Ancestor => targets.iter(trace).find_map(|ordinal| candidates.iter(below(ordinal)).next()),
+        _ => candidates.iter(trace).find(|ordinal| targets.has_any(below(*ordinal))),
     }
 }
 
-/// Adds the spans of `asked` whose parent has a target as another child.
-fn siblings(spans: &impl TreeOrder, asked: &Bitmap, targets: &Bitmap, found: &mut Bitmap) {
-    let all = asked.ordinals();
+/// Adds the spans of `candidates` whose parent has a target as another child.
+fn siblings(spans: &impl TreeOrder, candidates: &Bitmap, targets: &Bitmap, found: &mut Bitmap) {
+    let all = candidates.ordinals();
     let (mut one, mut several) = (Bitmap::none(all.clone()), Bitmap::none(all.clone()));
     for parent in targets.iter(all.clone()).filter_map(|ordinal| spans.parent(ordinal)) {
         let more = if one.contains(parent) { &mut several } else { &mut one };
         more.insert(parent);
     }
-    for ordinal in asked.iter(all) {
+    for ordinal in candidates.iter(all) {
         let has = |parent| several.contains(parent) || (one.contains(parent) && !targets.contains(ordinal));
         if spans.parent(ordinal).is_some_and(has) {
             found.insert(ordinal);
@@ -127,14 +132,14 @@ fn siblings(spans: &impl TreeOrder, asked: &Bitmap, targets: &Bitmap, found: &mu
     }
 }
 
-/// Adds the spans of `asked` in one trace that a target elsewhere in the tree follows or precedes.
+/// Adds the spans of `candidates` in one trace that a target elsewhere in the tree follows or precedes.
 ///
-/// Usually the last target to start, or the first target to end, decides. If that target is above or below the
-/// span, the targets elsewhere in the tree decide.
+/// Usually the last target to start, or the first target to end, decides. If that target is above or below
+/// the span, the targets elsewhere in the tree decide.
 fn in_order(
     (is_followed, is_any): (bool, bool),
     spans: &impl TreeOrder,
-    (trace, asked, targets): (Range<usize>, &Bitmap, &Bitmap),
+    (trace, candidates, targets): (Range<usize>, &Bitmap, &Bitmap),
     found: &mut Bitmap,
 ) {
     // For preceding targets the order is inverted, so that the greatest value decides in both directions.
@@ -157,9 +162,9 @@ fn in_order(
     if is_any {
         // Ordinals are roughly in start order: the outermost pair is the most likely match.
         let (ordinal, target) = if is_followed {
-            (asked.iter(trace.clone()).next(), targets.last(trace.clone()))
+            (candidates.iter(trace.clone()).next(), targets.last(trace.clone()))
         } else {
-            (asked.last(trace.clone()), targets.iter(trace.clone()).next())
+            (candidates.last(trace.clone()), targets.iter(trace.clone()).next())
         };
         let Some((ordinal, target)) = ordinal.zip(target) else { return };
         let is_after = value(target).zip(bound(ordinal)).is_some_and(|(value, bound)| value >= bound);
@@ -176,7 +181,7 @@ fn in_order(
     let values = targets.iter(trace.clone()).filter_map(|ordinal| Some((value(ordinal)?, ordinal)));
     let Some((greatest, decisive)) = values.max() else { return };
     let mut elsewhere = None;
-    for ordinal in asked.iter(trace.clone()) {
+    for ordinal in candidates.iter(trace.clone()) {
         let Some(bound) = bound(ordinal).filter(|bound| greatest >= *bound) else { continue };
         let is_found = !is_near(ordinal, decisive)
             || if trace.len() <= SHORT_TRACE {
@@ -197,8 +202,8 @@ fn in_order(
     }
 }
 
-/// Returns one entry per span of a trace: the greatest value of all spans except the span itself and the spans
-/// above or below it.
+/// Returns one entry per span of a trace: the greatest value of all spans except the span itself and the
+/// spans above or below it.
 ///
 /// The spans before it that have ended in the tree walk are not its ancestors. The spans after it follow its
 /// subtree.

@@ -38,29 +38,29 @@ struct SiblingGroup<'g, P> {
     axis: Axis,
     from: OrderFrom,
     spans: &'g P,
-    asked: &'g Bitmap,
+    candidates: &'g Bitmap,
     targets: &'g Bitmap,
-    /// The ordinals of the asked spans and the targets, ascending.
+    /// The ordinals of the candidates and the targets, ascending.
     ordinals: Vec<usize>,
     /// The spans that must not be between two related spans, in start order.
     without: Option<&'g [(u64, usize)]>,
 }
 
-/// Adds the spans of `asked` in one trace that have a span of `targets` on a narrowed axis.
+/// Adds the spans of `candidates` in one trace that have a span of `targets` on a narrowed axis.
 pub(super) fn mark_narrowed<P: TreeOrder>(
     (axis, narrowing): (Axis, &Narrowing),
     spans: &P,
-    (trace, asked, targets): (Range<usize>, &Bitmap, &Bitmap),
+    (trace, candidates, targets): (Range<usize>, &Bitmap, &Bitmap),
     found: &mut Bitmap,
 ) {
     let of_siblings = axis == Axis::Sibling || narrowing.scope == OrderScope::Siblings;
-    let first = asked.ordinals().start;
+    let first = candidates.ordinals().start;
     let group_of = |ordinal: usize| {
         let parent = if of_siblings { spans.parent(ordinal)? } else { 0 };
         let class = narrowing.classes.as_ref().map_or(1, |classes| classes[ordinal - first]);
         (class > 0).then_some((parent, class, ordinal))
     };
-    let is_member = |ordinal: &usize| asked.contains(*ordinal) || targets.contains(*ordinal);
+    let is_member = |ordinal: &usize| candidates.contains(*ordinal) || targets.contains(*ordinal);
     let mut members: Vec<_> = trace.clone().filter(is_member).filter_map(group_of).collect();
     members.sort_unstable();
     let without = narrowing.without.as_ref().map(|without| {
@@ -72,12 +72,13 @@ pub(super) fn mark_narrowed<P: TreeOrder>(
     for members in members.chunk_by(|one, next| (one.0, one.1) == (next.0, next.1)) {
         let ordinals = members.iter().map(|member| member.2).collect();
         let without = without.as_deref();
-        SiblingGroup { axis, from: narrowing.from, spans, asked, targets, ordinals, without }.mark(found);
+        SiblingGroup { axis, from: narrowing.from, spans, candidates, targets, ordinals, without }
+            .mark(found);
     }
 }
 
 impl<P: TreeOrder> SiblingGroup<'_, P> {
-    /// Adds the asked spans that have a target.
+    /// Adds the candidates that have a target.
     fn mark(&self, found: &mut Bitmap) {
         let times = self.times();
         if times.is_empty() {
@@ -96,7 +97,7 @@ impl<P: TreeOrder> SiblingGroup<'_, P> {
             while let Some(span) = open.pop_if(|span| span.end <= ordinal) {
                 span.close(&seen, &mut above, found);
             }
-            let range = if self.asked.contains(ordinal) { self.range(ordinal, &times) } else { 0..0 };
+            let range = if self.candidates.contains(ordinal) { self.range(ordinal, &times) } else { 0..0 };
             let before = seen.between(&range) - above.between(&range);
             open.push(Open { ordinal, end: self.spans.end_of_subtree(ordinal), range, before, rank });
             if let Some(rank) = rank {
@@ -175,11 +176,12 @@ impl<P: TreeOrder> SiblingGroup<'_, P> {
         without[..before].iter().rev().nth(skipped).copied()
     }
 
-    /// Returns `true` if the last excluded span before an asked span took no time and is related to it.
+    /// Returns `true` if the last excluded span before a candidate took no time and is related to it.
     ///
     /// Such a span starts at its own end, and is not between itself and another span.
     fn is_instant_before(&self, ordinal: usize) -> bool {
-        if (self.axis, self.from) != (Axis::PrecededBy, OrderFrom::End) || !self.asked.contains(ordinal) {
+        if (self.axis, self.from) != (Axis::PrecededBy, OrderFrom::End) || !self.candidates.contains(ordinal)
+        {
             return false;
         }
         let Some((start, last)) = self.last_before(ordinal, 0) else { return false };

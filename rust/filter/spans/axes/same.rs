@@ -33,19 +33,20 @@ impl<K: Hash + Eq> Classes<K> {
     }
 }
 
-/// Returns the class of each span of a trace; 0 for spans that are not `asked`.
+/// Returns the class of each span of a trace; 0 for spans that are not candidates.
 ///
 /// # Errors
 /// [`crate::error::Error::Decode`] if a stored span cannot be decoded.
 pub(in crate::filter::spans) fn classes_of_trace(
     fields: &[&'static SpanField],
     view: &TraceView<'_>,
-    asked: impl Fn(usize) -> bool,
+    candidates: impl Fn(usize) -> bool,
 ) -> Result<Vec<u32>> {
     let mut classes = Classes::new();
     let key_of = |ordinal: usize| {
         let values = fields.iter().map(|field| value(field, view, ordinal));
-        let key = if asked(ordinal) { values.collect::<Result<Option<Vec<SharedValue>>>>()? } else { None };
+        let key =
+            if candidates(ordinal) { values.collect::<Result<Option<Vec<SharedValue>>>>()? } else { None };
         Ok(classes.class(key))
     };
     (0..view.len()).map(key_of).collect()
@@ -71,14 +72,14 @@ pub(in crate::filter::spans) struct SameInTable {
     /// fields.
     words: Option<Vec<u32>>,
     numbers: Vec<SpanNumbers>,
-    asks_roots: bool,
+    compares_roots: bool,
     /// True if the table has all of the fields.
     pub(in crate::filter::spans) is_decided: bool,
 }
 
 impl SameInTable {
     pub(in crate::filter::spans) fn of(fields: &[&'static SpanField], table: &SpanTable) -> Self {
-        let mut same = Self { words: None, numbers: Vec::new(), asks_roots: false, is_decided: true };
+        let mut same = Self { words: None, numbers: Vec::new(), compares_roots: false, is_decided: true };
         for field in fields {
             match field.column {
                 SpanColumn::Word => same.add_word(field, table),
@@ -86,7 +87,7 @@ impl SameInTable {
                     Some(column) => same.numbers.push(SpanNumbers::Column(column)),
                     None => same.is_decided = false,
                 },
-                SpanColumn::Derived(Derived::IsRoot) => same.asks_roots = true,
+                SpanColumn::Derived(Derived::IsRoot) => same.compares_roots = true,
                 SpanColumn::Derived(Derived::Duration) => same.numbers.push(SpanNumbers::Duration),
                 SpanColumn::Derived(Derived::Start) => same.numbers.push(SpanNumbers::Start),
                 SpanColumn::Derived(Derived::Depth) => same.numbers.push(SpanNumbers::Depth),
@@ -109,18 +110,18 @@ impl SameInTable {
     }
 
     /// Returns the class of each span of a block, in the fields that the table has; 0 for spans that are not
-    /// `asked`.
-    pub(in crate::filter::spans) fn classes(&self, block: &SpanBlock<'_>, asked: &Bitmap) -> Vec<u32> {
+    /// candidates.
+    pub(in crate::filter::spans) fn classes(&self, block: &SpanBlock<'_>, candidates: &Bitmap) -> Vec<u32> {
         let ordinals = block.ordinals();
         let first = ordinals.start;
         let mut keys: Vec<Option<Vec<i64>>> = vec![None; ordinals.len()];
-        for ordinal in asked.iter(ordinals) {
+        for ordinal in candidates.iter(ordinals) {
             let class = self.words.as_ref().map_or(1, |words| words[block.combination(ordinal)]);
-            let root = i64::from(self.asks_roots && block.parent(ordinal).is_none());
+            let root = i64::from(self.compares_roots && block.parent(ordinal).is_none());
             keys[ordinal - first] = (class > 0).then(|| vec![i64::from(class), root]);
         }
         for numbers in &self.numbers {
-            numbers.for_each(block, asked, |ordinal, number| {
+            numbers.for_each(block, candidates, |ordinal, number| {
                 let key = &mut keys[ordinal - first];
                 match (number, key.as_mut()) {
                     (Some(number), Some(values)) => values.push(number),

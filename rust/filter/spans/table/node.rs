@@ -165,8 +165,8 @@ impl<'t> SpanTableNode<'t> {
         }
     }
 
-    /// Estimates the cost per span, to order the parts. Columns come first, because they decide all asked
-    /// spans at once.
+    /// Estimates the cost per span, to order the parts. Columns come first, because they decide all
+    /// candidates spans at once.
     fn cost(&self) -> usize {
         match self {
             Self::Join { parts, .. } => parts.iter().map(Self::cost).sum(),
@@ -178,33 +178,35 @@ impl<'t> SpanTableNode<'t> {
         }
     }
 
-    /// Returns the subset of `asked` in a block with the requested result: certainly or possibly.
-    pub(super) fn ordinals(&self, block: &SpanBlock<'_>, asked: &Bitmap, sought: SpanQuery) -> Bitmap {
+    /// Returns the subset of `candidates` in a block with the requested result: certainly or possibly.
+    pub(super) fn ordinals(&self, block: &SpanBlock<'_>, candidates: &Bitmap, sought: SpanQuery) -> Bitmap {
         let SpanQuery { wanted, bound, .. } = sought;
         match self {
             // All parts of an `AND` are true, or all parts of an `OR` are false.
-            Self::Join { parts, is_or } if *is_or != wanted => of_all(parts, block, asked, sought),
-            Self::Join { parts, .. } => of_any(parts, block, asked, sought),
-            Self::Not(part) => part.ordinals(block, asked, SpanQuery { wanted: !wanted, ..sought }),
+            Self::Join { parts, is_or } if *is_or != wanted => of_all(parts, block, candidates, sought),
+            Self::Join { parts, .. } => of_any(parts, block, candidates, sought),
+            Self::Not(part) => part.ordinals(block, candidates, SpanQuery { wanted: !wanted, ..sought }),
             Self::Words(sets) => {
-                block.of_combinations(if wanted { &sets.is_true } else { &sets.is_false }, asked)
+                block.of_combinations(if wanted { &sets.is_true } else { &sets.is_false }, candidates)
             }
-            Self::Numbers(numbers, test) => numbers.ordinals(test, (block, asked), wanted),
-            Self::IsRoot(is_root) if *is_root == wanted => block.roots(asked),
-            Self::IsRoot(_) => asked.without(&block.roots(asked)),
+            Self::Numbers(numbers, test) => numbers.ordinals(test, (block, candidates), wanted),
+            Self::IsRoot(is_root) if *is_root == wanted => block.roots(candidates),
+            Self::IsRoot(_) => candidates.without(&block.roots(candidates)),
             Self::Attribute(marked) => {
-                let [is_true, is_false, open] = marked.sets(asked.ordinals());
+                let [is_true, is_false, open] = marked.sets(candidates.ordinals());
                 let mut found = if wanted { is_true } else { is_false };
                 if bound == EvalMode::UpperBound {
                     found.unite(&open);
                 }
-                found.intersect(asked);
+                found.intersect(candidates);
                 found
             }
-            Self::Open if bound == EvalMode::UpperBound => asked.clone(),
-            Self::Open => Bitmap::none(asked.ordinals()),
-            Self::Axis(axis) if wanted => axis.found(block, asked, sought),
-            Self::Axis(axis) => asked.without(&axis.found(block, asked, SpanQuery::all(bound.other()))),
+            Self::Open if bound == EvalMode::UpperBound => candidates.clone(),
+            Self::Open => Bitmap::none(candidates.ordinals()),
+            Self::Axis(axis) if wanted => axis.found(block, candidates, sought),
+            Self::Axis(axis) => {
+                candidates.without(&axis.found(block, candidates, SpanQuery::all(bound.other())))
+            }
         }
     }
 }
@@ -232,8 +234,8 @@ impl<'t> AxisNode<'t> {
             && self.part.is_decided(table)
     }
 
-    /// Returns the subset of `asked` that has a span on the axis.
-    fn found(&self, block: &SpanBlock<'_>, asked: &Bitmap, sought: SpanQuery) -> Bitmap {
+    /// Returns the subset of `candidates` that has a span on the axis.
+    fn found(&self, block: &SpanBlock<'_>, candidates: &Bitmap, sought: SpanQuery) -> Bitmap {
         let bound = sought.bound;
         let all = block.all();
         let is_least = bound == EvalMode::LowerBound;
@@ -244,7 +246,7 @@ impl<'t> AxisNode<'t> {
             return Bitmap::none(block.ordinals());
         }
         let targets = self.part.ordinals(block, &all, SpanQuery::all(bound));
-        let mut members = asked.clone();
+        let mut members = candidates.clone();
         members.unite(&targets);
         let without = self.without.as_ref().filter(|_| !lacks_times);
         let narrowing = Narrowing {
@@ -259,7 +261,7 @@ impl<'t> AxisNode<'t> {
             (false, EvalMode::LowerBound) => Ties::DoNotCount,
             (false, EvalMode::UpperBound) => Ties::Count,
         };
-        related((self.axis, &narrowing, sought.is_any), &BlockOrdinals { block, ties }, asked, &targets)
+        related((self.axis, &narrowing, sought.is_any), &BlockOrdinals { block, ties }, candidates, &targets)
     }
 }
 
@@ -278,8 +280,13 @@ impl WordSets {
 
 /// Returns the spans for which all parts have the requested result. Each part is evaluated only for the spans
 /// that earlier parts leave.
-fn of_all(parts: &[SpanTableNode<'_>], block: &SpanBlock<'_>, asked: &Bitmap, sought: SpanQuery) -> Bitmap {
-    let mut left = asked.clone();
+fn of_all(
+    parts: &[SpanTableNode<'_>],
+    block: &SpanBlock<'_>,
+    candidates: &Bitmap,
+    sought: SpanQuery,
+) -> Bitmap {
+    let mut left = candidates.clone();
     for (number, part) in (1..).zip(parts) {
         // For the last part, one span per trace is enough if the caller needs only one.
         let is_any = sought.is_any && number == parts.len();
@@ -293,8 +300,13 @@ fn of_all(parts: &[SpanTableNode<'_>], block: &SpanBlock<'_>, asked: &Bitmap, so
 
 /// Returns the spans for which at least one part has the requested result. Each part is evaluated only for
 /// the spans that earlier parts have not matched.
-fn of_any(parts: &[SpanTableNode<'_>], block: &SpanBlock<'_>, asked: &Bitmap, sought: SpanQuery) -> Bitmap {
-    let (mut found, mut open) = (Bitmap::none(asked.ordinals()), asked.clone());
+fn of_any(
+    parts: &[SpanTableNode<'_>],
+    block: &SpanBlock<'_>,
+    candidates: &Bitmap,
+    sought: SpanQuery,
+) -> Bitmap {
+    let (mut found, mut open) = (Bitmap::none(candidates.ordinals()), candidates.clone());
     for part in parts {
         let own = part.ordinals(block, &open, sought);
         found.unite(&own);

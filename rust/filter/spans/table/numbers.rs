@@ -23,26 +23,26 @@ pub(super) enum NumberTest {
 }
 
 impl SpanNumbers {
-    /// Returns the subset of `asked` for whose number the test is `wanted`.
+    /// Returns the subset of `candidates` for whose number the test is `wanted`.
     pub(super) fn ordinals(
         self,
         test: &NumberTest,
-        (block, asked): (&SpanBlock<'_>, &Bitmap),
+        (block, candidates): (&SpanBlock<'_>, &Bitmap),
         wanted: bool,
     ) -> Bitmap {
         let present = || match self {
-            Self::Column(column) => Some(block.with_number(column, asked)),
-            Self::Duration => Some(block.ended(asked)),
+            Self::Column(column) => Some(block.with_number(column, candidates)),
+            Self::Duration => Some(block.ended(candidates)),
             Self::Start | Self::Depth | Self::ChildCount => None,
         };
         let within = |intervals: &IntervalSet<i64>| match self {
-            Self::Column(column) => Some(block.with_numbers(column, intervals.iter(), asked)),
-            Self::Duration => Some(block.with_durations(intervals.iter(), asked)),
+            Self::Column(column) => Some(block.with_numbers(column, intervals.iter(), candidates)),
+            Self::Duration => Some(block.with_durations(intervals.iter(), candidates)),
             Self::Start | Self::Depth | Self::ChildCount => None,
         };
         let in_columns = match (test, wanted) {
             (NumberTest::Exists, true) => present(),
-            (NumberTest::Exists, false) => present().map(|present| asked.without(&present)),
+            (NumberTest::Exists, false) => present().map(|present| candidates.without(&present)),
             (NumberTest::Within(intervals), true) => within(intervals),
             // For a missing number it is unknown.
             (NumberTest::Within(intervals), false) => {
@@ -50,8 +50,8 @@ impl SpanNumbers {
             }
         };
         in_columns.unwrap_or_else(|| {
-            let mut found = Bitmap::none(asked.ordinals());
-            self.for_each(block, asked, |ordinal, number| {
+            let mut found = Bitmap::none(candidates.ordinals());
+            self.for_each(block, candidates, |ordinal, number| {
                 if test.truth(number) == Truth::of(wanted) {
                     found.insert(ordinal);
                 }
@@ -60,11 +60,11 @@ impl SpanNumbers {
         })
     }
 
-    /// Calls `visit` with each asked ordinal and its number.
+    /// Calls `visit` with each candidate and its number.
     pub(in crate::filter::spans) fn for_each(
         self,
         block: &SpanBlock<'_>,
-        asked: &Bitmap,
+        candidates: &Bitmap,
         mut visit: impl FnMut(usize, Option<i64>),
     ) {
         let ordinals = block.ordinals();
@@ -74,7 +74,7 @@ impl SpanNumbers {
             Self::Column(_) | Self::Duration | Self::Start => Vec::new(),
         };
         for row in block.rows() {
-            for ordinal in asked.iter(block.ordinals_of(row)) {
+            for ordinal in candidates.iter(block.ordinals_of(row)) {
                 visit(
                     ordinal,
                     match self {

@@ -22,7 +22,7 @@ const MAX_GAP: u32 = 8;
 pub(in crate::filter) struct SpansTest<'t> {
     table: &'t SpanTable,
     node: SpanTableNode<'t>,
-    asked: SpanQuantifier<'t>,
+    quantifier: SpanQuantifier<'t>,
     /// True if no row needs a document check.
     is_decided: bool,
 }
@@ -44,10 +44,10 @@ impl SpanTest {
         indexes: SpanIndexes<'t>,
     ) -> Option<SpansTest<'t>> {
         let table = indexes.table;
-        let (node, asked) = match self {
+        let (node, quantifier) = match self {
             Self::Count { predicate, at_least, at_most } => {
-                let asked = SpanQuantifier::Count { at_least: *at_least, at_most: *at_most };
-                (SpanTableNode::of(predicate, indexes), asked)
+                let quantifier = SpanQuantifier::Count { at_least: *at_least, at_most: *at_most };
+                (SpanTableNode::of(predicate, indexes), quantifier)
             }
             Self::Attribute(test) => {
                 let attributes = indexes.attributes?;
@@ -56,7 +56,7 @@ impl SpanTest {
             _ => return None,
         };
         let is_decided = node.is_decided(table);
-        Some(SpansTest { table, node, asked, is_decided })
+        Some(SpansTest { table, node, quantifier, is_decided })
     }
 }
 
@@ -70,7 +70,7 @@ impl SpansTest<'_> {
             let end = first + length_of_run(&rows.slice(first..rows.len()));
             let run = rows.slice(first..end);
             let block = self.table.block(run.clone());
-            match &self.asked {
+            match &self.quantifier {
                 SpanQuantifier::Count { at_least, at_most } => {
                     let counted = self.of_counted(&block, *at_least, *at_most);
                     truths.yes.insert_words(first, counted.yes.words());
@@ -84,7 +84,7 @@ impl SpansTest<'_> {
             }
             first = end;
         }
-        let is_negated = wanted == Truth::False && matches!(self.asked, SpanQuantifier::Count { .. });
+        let is_negated = wanted == Truth::False && matches!(self.quantifier, SpanQuantifier::Count { .. });
         truths.negated_if(is_negated)
     }
 
@@ -156,11 +156,12 @@ impl SpansTest<'_> {
         rows: &RowBlock<'_>,
         run_root: impl Fn(u32) -> Option<usize>,
     ) -> Vec<Truth> {
-        let mut asked = Bitmap::none(block.ordinals());
-        rows.iter().filter_map(&run_root).for_each(|ordinal| asked.insert(ordinal));
+        let mut run_roots = Bitmap::none(block.ordinals());
+        rows.iter().filter_map(&run_root).for_each(|ordinal| run_roots.insert(ordinal));
         let wanted = wanted == Truth::True;
-        let [least, most] = [EvalMode::LowerBound, EvalMode::UpperBound]
-            .map(|bound| self.node.ordinals(block, &asked, SpanQuery { wanted, ..SpanQuery::all(bound) }));
+        let [least, most] = [EvalMode::LowerBound, EvalMode::UpperBound].map(|bound| {
+            self.node.ordinals(block, &run_roots, SpanQuery { wanted, ..SpanQuery::all(bound) })
+        });
         let of_row = |row: u32| match run_root(row) {
             _ if self.table.is_unreadable(row) => Truth::Unknown,
             Some(ordinal) if least.contains(ordinal) => Truth::True,

@@ -19,7 +19,7 @@ use crate::filter::Filter;
 /// The memory limit of all cached sets of the process, in bytes.
 const MAX_BYTES: u64 = 64 << 20;
 
-static KEPT: LazyLock<TenantLruCache> = LazyLock::new(|| TenantLruCache::new(MAX_BYTES));
+static CACHE: LazyLock<TenantLruCache> = LazyLock::new(|| TenantLruCache::new(MAX_BYTES));
 static OPENED: AtomicU64 = AtomicU64::new(0);
 
 /// The filter cache of one open segment.
@@ -42,7 +42,7 @@ impl FilterCache {
 
     /// Returns the rows that `filter` matches, if they are cached.
     pub(crate) fn get(&self, filter: &Filter) -> Option<RowSet> {
-        KEPT.get(filter.caller(), &self.key(filter)).map(|rows| rows.as_ref().clone())
+        CACHE.get(filter.caller(), &self.key(filter)).map(|rows| rows.as_ref().clone())
     }
 
     /// Returns the rows that `filter` matches: from the cache, from a concurrent search of the same caller,
@@ -58,13 +58,13 @@ impl FilterCache {
         is_cancelled: &dyn Fn() -> bool,
         find: impl FnOnce() -> Result<RowSet>,
     ) -> Result<RowSet> {
-        let rows = KEPT.get_or_find(filter.caller(), self.key(filter), is_cancelled, find)?;
+        let rows = CACHE.get_or_find(filter.caller(), self.key(filter), is_cancelled, find)?;
         Ok(rows.as_ref().clone())
     }
 
     /// Caches the rows that `filter` matches.
     pub(crate) fn keep(&self, filter: &Filter, rows: RowSet) {
-        KEPT.keep(filter.caller(), self.key(filter), rows.into());
+        CACHE.keep(filter.caller(), self.key(filter), rows.into());
     }
 
     fn key(&self, filter: &Filter) -> FilterCacheKey {
@@ -74,6 +74,6 @@ impl FilterCache {
 
 impl Drop for FilterCache {
     fn drop(&mut self) {
-        KEPT.forget(self.segment);
+        CACHE.forget(self.segment);
     }
 }

@@ -79,13 +79,13 @@ impl TenantLruCache {
         is_cancelled: &dyn Fn() -> bool,
         find: impl FnOnce() -> Result<RowSet>,
     ) -> Result<Arc<RowSet>> {
-        let question = (Arc::from(caller), key);
+        let entry = (Arc::from(caller), key);
         let mut state = self.lock();
         loop {
-            if let Some(rows) = state.get(caller, &question.1) {
+            if let Some(rows) = state.get(caller, &entry.1) {
                 return Ok(rows);
             }
-            if state.in_progress.insert(question.clone()) {
+            if state.in_progress.insert(entry.clone()) {
                 break;
             }
             if is_cancelled() {
@@ -94,9 +94,9 @@ impl TenantLruCache {
             state = self.found.wait_timeout(state, WAIT).unwrap_or_else(PoisonError::into_inner).0;
         }
         drop(state);
-        let search = InProgress { cache: self, question: &question };
+        let search = InProgress { cache: self, entry: &entry };
         let rows = Arc::new(find()?);
-        self.keep(caller, question.1.clone(), rows.clone());
+        self.keep(caller, entry.1.clone(), rows.clone());
         drop(search);
         Ok(rows)
     }
@@ -117,8 +117,8 @@ impl TenantLruCache {
     /// Removes the sets of a closed segment.
     pub(super) fn forget(&self, segment: u64) {
         let mut state = self.lock();
-        let keys = state.callers.iter().flat_map(|(caller, kept)| {
-            let of_segment = kept.sets.keys().filter(|(of, _)| *of == segment);
+        let keys = state.callers.iter().flat_map(|(caller, cached)| {
+            let of_segment = cached.sets.keys().filter(|(of, _)| *of == segment);
             of_segment.map(|key| (caller.clone(), key.clone()))
         });
         for (caller, key) in keys.collect::<Vec<_>>() {
@@ -146,19 +146,19 @@ impl CacheState {
         self.remove(caller, &key);
         self.uses += 1;
         let last_use = self.uses;
-        self.change(&Arc::from(caller), |kept| {
-            kept.by_use.insert(last_use, key.clone());
-            kept.sets.insert(key, CachedSet { rows, bytes, last_use });
-            kept.bytes += bytes;
+        self.change(&Arc::from(caller), |cached| {
+            cached.by_use.insert(last_use, key.clone());
+            cached.sets.insert(key, CachedSet { rows, bytes, last_use });
+            cached.bytes += bytes;
         });
     }
 
     fn remove(&mut self, caller: &str, key: &FilterCacheKey) {
         let Some((caller, _)) = self.callers.get_key_value(caller) else { return };
-        self.change(&caller.clone(), |kept| {
-            if let Some(set) = kept.sets.remove(key) {
-                kept.by_use.remove(&set.last_use);
-                kept.bytes -= set.bytes;
+        self.change(&caller.clone(), |cached| {
+            if let Some(set) = cached.sets.remove(key) {
+                cached.by_use.remove(&set.last_use);
+                cached.bytes -= set.bytes;
             }
         });
     }
@@ -166,7 +166,7 @@ impl CacheState {
     /// Removes the least recently used set of the caller with the most bytes.
     fn remove_least_used(&mut self) {
         let Some((_, caller)) = self.by_bytes.last().cloned() else { return };
-        let oldest = self.callers.get(&caller).and_then(|kept| kept.by_use.values().next().cloned());
+        let oldest = self.callers.get(&caller).and_then(|cached| cached.by_use.values().next().cloned());
         if let Some(key) = oldest {
             self.remove(&caller, &key);
         }
@@ -174,14 +174,14 @@ impl CacheState {
 
     /// Changes the sets of a caller, and updates the sizes. A caller without sets is removed.
     fn change(&mut self, caller: &Arc<str>, change: impl FnOnce(&mut CallerSets)) {
-        let mut kept = self.callers.remove(caller).unwrap_or_default();
-        self.by_bytes.remove(&(kept.bytes, caller.clone()));
-        self.bytes -= kept.bytes;
-        change(&mut kept);
-        if !kept.sets.is_empty() {
-            self.bytes += kept.bytes;
-            self.by_bytes.insert((kept.bytes, caller.clone()));
-            self.callers.insert(caller.clone(), kept);
+        let mut cached = self.callers.remove(caller).unwrap_or_default();
+        self.by_bytes.remove(&(cached.bytes, caller.clone()));
+        self.bytes -= cached.bytes;
+        change(&mut cached);
+        if !cached.sets.is_empty() {
+            self.bytes += cached.bytes;
+            self.by_bytes.insert((cached.bytes, caller.clone()));
+            self.callers.insert(caller.clone(), cached);
         }
     }
 }
@@ -189,12 +189,12 @@ impl CacheState {
 /// A running search for an uncached set.
 struct InProgress<'c> {
     cache: &'c TenantLruCache,
-    question: &'c (Arc<str>, FilterCacheKey),
+    entry: &'c (Arc<str>, FilterCacheKey),
 }
 
 impl Drop for InProgress<'_> {
     fn drop(&mut self) {
-        self.cache.lock().in_progress.remove(self.question);
+        self.cache.lock().in_progress.remove(self.entry);
         self.cache.found.notify_all();
     }
 }
@@ -234,7 +234,7 @@ mod tests {
         }
         assert!((0..20).all(|number| cache.get("reader", &key(1, number)).is_some()));
         assert!(cache.lock().bytes <= MAX_BYTES);
-        assert!(cache.get("flood", &key(0, 9_999)).is_some(), "what is left is kept for whoever asks");
+        assert!(cache.get("flood", &key(0, 9_999)).is_some(), "the rest of the cache serves any caller");
     }
 
     #[test]
@@ -244,8 +244,11 @@ mod tests {
         for number in 0..1_000 {
             cache.keep("", key(1, number), rows(100));
         }
-        let kept = (0..1_000).filter(|number| cache.get("", &key(1, *number)).is_some()).count() as u64;
-        assert!(kept >= MAX_BYTES / (bytes + 2) && kept <= MAX_BYTES / bytes, "{kept} sets of {bytes} bytes");
+        let cached = (0..1_000).filter(|number| cache.get("", &key(1, *number)).is_some()).count() as u64;
+        assert!(
+            cached >= MAX_BYTES / (bytes + 2) && cached <= MAX_BYTES / bytes,
+            "{cached} sets of {bytes} bytes"
+        );
     }
 
     #[test]
@@ -257,8 +260,8 @@ mod tests {
         assert!(cache.get("", &key(1, 0)).is_some());
         cache.keep("", key(1, 4), rows(10_000));
         cache.keep("", key(1, 3), rows(10));
-        let kept: Vec<usize> = (0..5).filter(|number| cache.get("", &key(1, *number)).is_some()).collect();
-        assert_eq!(kept, [0, 2, 3]);
+        let cached: Vec<usize> = (0..5).filter(|number| cache.get("", &key(1, *number)).is_some()).collect();
+        assert_eq!(cached, [0, 2, 3]);
     }
 
     #[test]
@@ -306,18 +309,18 @@ mod tests {
         /// A caller within its even share never loses a set.
         #[test]
         fn a_caller_within_an_even_share_loses_nothing(
-            questions in prop::collection::vec((0..4_usize, 0..40_u32), 1..300),
+            requests in prop::collection::vec((0..4_usize, 0..40_u32), 1..300),
         ) {
             let cache = TenantLruCache::new(MAX_BYTES);
             let share = MAX_BYTES / 4;
             let mut expected: HashMap<usize, HashMap<usize, u64>> = HashMap::new();
-            for (caller, filter) in questions {
+            for (caller, filter) in requests {
                 let (filter, count) = (filter as usize, 50 * filter);
                 let own = expected.entry(caller).or_default();
                 own.insert(filter, bytes_of(&key(1, filter), &rows(count)));
                 cache.keep(&caller.to_string(), key(1, filter), rows(count));
                 let state = cache.lock();
-                let sums = state.callers.values().map(|kept| kept.sets.values().map(|set| set.bytes).sum::<u64>());
+                let sums = state.callers.values().map(|cached| cached.sets.values().map(|set| set.bytes).sum::<u64>());
                 prop_assert_eq!(sums.sum::<u64>(), state.bytes);
                 prop_assert!(state.bytes <= MAX_BYTES);
                 drop(state);

@@ -62,7 +62,7 @@ impl Node<'_> {
         if let Some(text) = self.numbered(attribute, side) {
             return Some(text);
         }
-        let json = self.json_of_found(position, &value);
+        let json = self.json_of_value(position, &value);
         match json.map_or(Reading::Other, |json| messages::read(&json, side)) {
             Reading::Text(text) => Some(text),
             // An attribute for both sides may lack this one.
@@ -76,7 +76,7 @@ impl Node<'_> {
     }
 
     /// Returns the JSON of a value that was found at `position`, if it may be messages.
-    fn json_of_found(&self, position: Option<usize>, value: &Value) -> Option<Cow<'_, Json>> {
+    fn json_of_value(&self, position: Option<usize>, value: &Value) -> Option<Cow<'_, Json>> {
         match position {
             Some(position) => self.json_at(position).map(Cow::Borrowed),
             None => json_of(&value_text(value)).map(Cow::Owned),
@@ -124,7 +124,7 @@ impl Node<'_> {
         let found = self.index.find(attributes, attribute).and_then(|(position, value)| {
             let is_of_both =
                 |at: usize| is_of_both_sides(&attributes[at].key) || self.has_both_sides(position);
-            Some((self.json_of_found(position, &value)?, position.is_some_and(is_of_both)))
+            Some((self.json_of_value(position, &value)?, position.is_some_and(is_of_both)))
         });
         let names = TABLE[attribute as usize].names.iter().chain(&WHOLE);
         let others = names.filter_map(|name| {

@@ -45,7 +45,7 @@ impl<'t, O: OffsetSizeTrait> Adjacent<'t, O> {
         }
     }
 
-    /// Sets `found` to the texts of `open` that a probe accepts, and `possible` to the texts that need a full
+    /// Sets `matching` to the texts of `open` that a probe accepts, and `possible` to the texts that need a full
     /// comparison.
     ///
     /// Samples are taken by code for any processor. Code for newer processors would use gather instructions,
@@ -53,11 +53,11 @@ impl<'t, O: OffsetSizeTrait> Adjacent<'t, O> {
     pub(super) fn each<L: BytesProbe>(
         self,
         open: &[u64],
-        (found, possible): (&mut [u64], &mut [u64]),
+        (matching, possible): (&mut [u64], &mut [u64]),
         probe: &L,
     ) {
-        for (number, ((open, found), possible)) in open.iter().zip(found).zip(possible).enumerate() {
-            (*found, *possible) = (0, *open);
+        for (number, ((open, matching), possible)) in open.iter().zip(matching).zip(possible).enumerate() {
+            (*matching, *possible) = (0, *open);
             if open.count_ones() <= FEW {
                 continue;
             }
@@ -75,7 +75,7 @@ impl<'t, O: OffsetSizeTrait> Adjacent<'t, O> {
                 continue;
             }
             let (all, some) = dispatch!(Level::new(), simd => verdicts(simd, &samples, probe));
-            (*found, *possible) = (all & open, some & open);
+            (*matching, *possible) = (all & open, some & open);
         }
     }
 

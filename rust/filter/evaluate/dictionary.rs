@@ -65,8 +65,8 @@ struct OneCode<N: ArrowNativeType> {
 }
 
 impl<N: ArrowNativeType + Send + Sync> ColumnTest for OneCode<N> {
-    fn find(&self, first: usize, open: &[u64], found: &mut [u64]) {
-        each_value(rows_of(&self.codes, first, open), found, |code| code == self.code);
+    fn find(&self, first: usize, open: &[u64], matching: &mut [u64]) {
+        each_value(rows_of(&self.codes, first, open), matching, |code| code == self.code);
     }
 }
 
@@ -78,10 +78,10 @@ struct FewCodes<N: ArrowNativeType> {
 
 impl<N: ArrowNativeType + Send + Sync> ColumnTest for FewCodes<N> {
     #[allow(clippy::cast_possible_truncation, reason = "codes of present values are below 64")]
-    fn find(&self, first: usize, open: &[u64], found: &mut [u64]) {
+    fn find(&self, first: usize, open: &[u64], matching: &mut [u64]) {
         let codes = rows_of(&self.codes, first, open);
         // A NULL slot may hold any code; such a row is not open.
-        each_value(codes, found, |code| self.hits.wrapping_shr(code.as_usize() as u32) & 1 != 0);
+        each_value(codes, matching, |code| self.hits.wrapping_shr(code.as_usize() as u32) & 1 != 0);
     }
 }
 
@@ -89,8 +89,8 @@ impl<N: ArrowNativeType + Send + Sync> ColumnTest for FewCodes<N> {
 struct NoCode;
 
 impl ColumnTest for NoCode {
-    fn find(&self, _: usize, _: &[u64], found: &mut [u64]) {
-        found.fill(0);
+    fn find(&self, _: usize, _: &[u64], matching: &mut [u64]) {
+        matching.fill(0);
     }
 }
 
@@ -101,14 +101,14 @@ struct ManyCodes<N: ArrowNativeType> {
 }
 
 impl<N: ArrowNativeType + Send + Sync> ColumnTest for ManyCodes<N> {
-    fn find(&self, first: usize, open: &[u64], found: &mut [u64]) {
+    fn find(&self, first: usize, open: &[u64], matching: &mut [u64]) {
         let codes = rows_of(&self.codes, first, open);
         // A NULL slot may hold any code.
         let is_hit = |code: N| self.flags.get(code.as_usize()).is_some_and(|flag| *flag == 1);
         if is_dense(open) {
-            each_value(codes, found, is_hit);
+            each_value(codes, matching, is_hit);
         } else {
-            each_open(open, found, |row| is_hit(codes[row]));
+            each_open(open, matching, |row| is_hit(codes[row]));
         }
     }
 }

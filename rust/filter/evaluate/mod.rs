@@ -90,59 +90,59 @@ impl<'a> Block<'a> {
         Self { first, rows: (rows - first).min(BLOCK_WORDS * 64), spans }
     }
 
-    fn evaluate(&self, bound: &ColumnPredicate, found: &mut [u64]) -> Result<()> {
+    fn evaluate(&self, bound: &ColumnPredicate, matching: &mut [u64]) -> Result<()> {
         let mut open = [0; BLOCK_WORDS];
-        let open = &mut open[..found.len()];
+        let open = &mut open[..matching.len()];
         first_rows(self.rows, open);
-        self.rows_of(bound, open, found)
+        self.rows_of(bound, open, matching)
     }
 
-    /// Sets `found` to the rows of `open` for which the part is true. Recursion is bounded by the depth of
+    /// Sets `matching` to the rows of `open` for which the part is true. Recursion is bounded by the depth of
     /// the predicate, which is at most the depth of the expression.
-    fn rows_of(&self, bound: &ColumnPredicate, open: &[u64], found: &mut [u64]) -> Result<()> {
+    fn rows_of(&self, bound: &ColumnPredicate, open: &[u64], matching: &mut [u64]) -> Result<()> {
         match bound {
-            ColumnPredicate::All(parts) => self.rows_of_all(parts, open, found),
-            ColumnPredicate::Any(parts) => self.rows_of_any(parts, open, found),
+            ColumnPredicate::All(parts) => self.rows_of_all(parts, open, matching),
+            ColumnPredicate::Any(parts) => self.rows_of_any(parts, open, matching),
             ColumnPredicate::Present { present, is_negated } => {
-                self.keep_present(present.as_ref(), *is_negated, open, found);
+                self.keep_present(present.as_ref(), *is_negated, open, matching);
                 Ok(())
             }
             ColumnPredicate::Test { test, present, is_negated } => {
-                self.rows_of_test((test.as_ref(), present.as_ref(), *is_negated), open, found);
+                self.rows_of_test((test.as_ref(), present.as_ref(), *is_negated), open, matching);
                 Ok(())
             }
             ColumnPredicate::Spans { test, truth, implied } => {
-                self.rows_of_spans((test, *truth, implied.as_deref()), open, found)
+                self.rows_of_spans((test, *truth, implied.as_deref()), open, matching)
             }
         }
     }
 
-    fn rows_of_all(&self, parts: &[ColumnPredicate], open: &[u64], found: &mut [u64]) -> Result<()> {
+    fn rows_of_all(&self, parts: &[ColumnPredicate], open: &[u64], matching: &mut [u64]) -> Result<()> {
         let mut left = [0; BLOCK_WORDS];
         let left = &mut left[..open.len()];
-        found.copy_from_slice(open);
+        matching.copy_from_slice(open);
         for part in parts {
-            if !has_any(found) {
+            if !has_any(matching) {
                 break;
             }
-            left.copy_from_slice(found);
-            self.rows_of(part, left, found)?;
+            left.copy_from_slice(matching);
+            self.rows_of(part, left, matching)?;
         }
         Ok(())
     }
 
-    fn rows_of_any(&self, parts: &[ColumnPredicate], open: &[u64], found: &mut [u64]) -> Result<()> {
+    fn rows_of_any(&self, parts: &[ColumnPredicate], open: &[u64], matching: &mut [u64]) -> Result<()> {
         let (mut left, mut hits) = ([0; BLOCK_WORDS], [0; BLOCK_WORDS]);
         let (left, hits) = (&mut left[..open.len()], &mut hits[..open.len()]);
         left.copy_from_slice(open);
-        found.fill(0);
+        matching.fill(0);
         for part in parts {
             if !has_any(left) {
                 break;
             }
             self.rows_of(part, left, hits)?;
-            for ((found, left), hits) in found.iter_mut().zip(left.iter_mut()).zip(hits.iter()) {
-                *found |= hits;
+            for ((matching, left), hits) in matching.iter_mut().zip(left.iter_mut()).zip(hits.iter()) {
+                *matching |= hits;
                 *left &= !hits;
             }
         }
@@ -153,39 +153,39 @@ impl<'a> Block<'a> {
         &self,
         part: (&dyn ColumnTest, Option<&BooleanBuffer>, bool),
         open: &[u64],
-        found: &mut [u64],
+        matching: &mut [u64],
     ) {
         let (test, present, is_negated) = part;
         let mut candidates = [0; BLOCK_WORDS];
         let candidates = &mut candidates[..open.len()];
         self.keep_present(present, false, open, candidates);
         if !has_any(candidates) {
-            found.fill(0);
+            matching.fill(0);
             return;
         }
-        test.find(self.first, candidates, found);
+        test.find(self.first, candidates, matching);
         let flip = if is_negated { u64::MAX } else { 0 };
-        for (found, candidates) in found.iter_mut().zip(candidates.iter()) {
-            *found = (*found ^ flip) & candidates;
+        for (matching, candidates) in matching.iter_mut().zip(candidates.iter()) {
+            *matching = (*matching ^ flip) & candidates;
         }
     }
 
-    /// Sets `found` to the rows of `open` that are not NULL, or to the NULL rows if negated.
+    /// Sets `matching` to the rows of `open` that are not NULL, or to the NULL rows if negated.
     fn keep_present(
         &self,
         present: Option<&BooleanBuffer>,
         is_negated: bool,
         open: &[u64],
-        found: &mut [u64],
+        matching: &mut [u64],
     ) {
         let flip = if is_negated { u64::MAX } else { 0 };
         let Some(present) = present else {
-            found.iter_mut().zip(open).for_each(|(found, open)| *found = open & !flip);
+            matching.iter_mut().zip(open).for_each(|(matching, open)| *matching = open & !flip);
             return;
         };
         let present = BitChunks::new(present.values(), present.offset() + self.first, self.rows);
-        for ((found, open), present) in found.iter_mut().zip(open).zip(present.iter_padded()) {
-            *found = open & (present ^ flip);
+        for ((matching, open), present) in matching.iter_mut().zip(open).zip(present.iter_padded()) {
+            *matching = open & (present ^ flip);
         }
     }
 
@@ -194,7 +194,7 @@ impl<'a> Block<'a> {
         &self,
         part: (&SpanTest, bool, Option<&ColumnPredicate>),
         open: &[u64],
-        found: &mut [u64],
+        matching: &mut [u64],
     ) -> Result<()> {
         let (test, truth, implied) = part;
         let mut left = [0; BLOCK_WORDS];
@@ -203,22 +203,22 @@ impl<'a> Block<'a> {
             Some(implied) => self.rows_of(implied, open, left)?,
             None => left.copy_from_slice(open),
         }
-        found.fill(0);
+        matching.fill(0);
         let traces = match self.spans {
             SpanSource::None | SpanSource::Rows(SpanRows::Certain) => return Ok(()),
             SpanSource::Rows(SpanRows::Possible) => {
-                found.copy_from_slice(left);
+                matching.copy_from_slice(left);
                 return Ok(());
             }
             SpanSource::Traces(traces) => traces,
         };
-        let test_word = |(index, (word, found)): (usize, (&u64, &mut u64))| {
+        let test_word = |(index, (word, matching)): (usize, (&u64, &mut u64))| {
             for bit in ones(0, *word) {
                 let trace = traces(self.first + index * 64 + bit as usize);
-                *found |= u64::from(test.is_of_trace(trace, Truth::of(truth))?) << bit;
+                *matching |= u64::from(test.is_of_trace(trace, Truth::of(truth))?) << bit;
             }
             Ok(())
         };
-        left.par_iter().zip(found).enumerate().try_for_each(test_word)
+        left.par_iter().zip(matching).enumerate().try_for_each(test_word)
     }
 }

@@ -173,12 +173,12 @@ struct NumberTestOf<N: ArrowNativeType, F> {
 }
 
 impl<N: ArrowNativeType, F: Fn(N) -> bool + Send + Sync> ColumnTest for NumberTestOf<N, F> {
-    fn find(&self, first: usize, open: &[u64], found: &mut [u64]) {
+    fn find(&self, first: usize, open: &[u64], matching: &mut [u64]) {
         let values = rows_of(&self.values, first, open);
         if is_dense(open) {
-            each_value(values, found, &self.is_hit);
+            each_value(values, matching, &self.is_hit);
         } else {
-            each_open(open, found, |row| (self.is_hit)(values[row]));
+            each_open(open, matching, |row| (self.is_hit)(values[row]));
         }
     }
 }
@@ -191,16 +191,16 @@ struct Listed<N: ArrowNativeType, K> {
 }
 
 impl<N: ArrowNativeType, K: Fn(N) -> u64 + Send + Sync> ColumnTest for Listed<N, K> {
-    fn find(&self, first: usize, open: &[u64], found: &mut [u64]) {
+    fn find(&self, first: usize, open: &[u64], matching: &mut [u64]) {
         let values = rows_of(&self.values, first, open);
         let has = |row: usize| self.table.has((self.key)(values[row]), |_| true);
         if is_dense(open) {
             let filter = self.table.filter();
-            each_value(values, found, |value| filter.may_have((self.key)(value)));
-            found.iter_mut().zip(open).for_each(|(found, open)| *found &= open);
-            keep(found, has);
+            each_value(values, matching, |value| filter.may_have((self.key)(value)));
+            matching.iter_mut().zip(open).for_each(|(matching, open)| *matching &= open);
+            keep(matching, has);
         } else {
-            each_open(open, found, has);
+            each_open(open, matching, has);
         }
     }
 }

@@ -21,31 +21,31 @@ impl<O: OffsetSizeTrait> OffsetTest<O> {
 }
 
 impl<O: OffsetSizeTrait> ColumnTest for OffsetTest<O> {
-    fn find(&self, first: usize, open: &[u64], found: &mut [u64]) {
+    fn find(&self, first: usize, open: &[u64], matching: &mut [u64]) {
         let rows = (open.len() * 64).min(self.texts.len() - first);
         let offsets = &self.texts.value_offsets()[first..=first + rows];
         let texts = Adjacent { bytes: self.texts.value_data(), offsets };
         let mut possible = [0; BLOCK_WORDS];
         let possible = &mut possible[..open.len()];
-        found.fill(0);
+        matching.fill(0);
         match &self.test {
             BytePredicate::Equals(literal) => {
                 let mut candidates = [0; BLOCK_WORDS];
                 let candidates = &mut candidates[..open.len()];
                 candidates.copy_from_slice(open);
                 texts.keep_of_length(literal.bytes.len(), candidates);
-                texts.each(candidates, (found, possible), &SameTail(literal));
+                texts.each(candidates, (matching, possible), &SameTail(literal));
             }
-            BytePredicate::StartsWith(literal) => texts.each(open, (found, possible), &SameHead(literal)),
-            BytePredicate::Between(range) => texts.each(open, (found, possible), range),
+            BytePredicate::StartsWith(literal) => texts.each(open, (matching, possible), &SameHead(literal)),
+            BytePredicate::Between(range) => texts.each(open, (matching, possible), range),
             BytePredicate::OneOf(set) => match set.quick_filter() {
-                Some(filter) => texts.each(open, (found, possible), &InFilter(filter)),
+                Some(filter) => texts.each(open, (matching, possible), &InFilter(filter)),
                 None => possible.copy_from_slice(open),
             },
             BytePredicate::Matches(matcher) => {
                 let contained = || matcher.texts_that_contain(texts.bytes, offsets, false);
                 if let Some(hits) = is_dense(open).then(contained).flatten() {
-                    found.copy_from_slice(&words_of(&hits));
+                    matching.copy_from_slice(&words_of(&hits));
                 } else {
                     possible.copy_from_slice(open);
                 }
@@ -53,6 +53,6 @@ impl<O: OffsetSizeTrait> ColumnTest for OffsetTest<O> {
         }
         let mut scratch = String::new();
         keep(possible, |row| self.test.is_true_of(texts.text(row), &mut scratch));
-        found.iter_mut().zip(possible).for_each(|(found, possible)| *found |= *possible);
+        matching.iter_mut().zip(possible).for_each(|(matching, possible)| *matching |= *possible);
     }
 }

@@ -40,8 +40,8 @@ where
         let (shared, sender) = (Arc::clone(&shared), sender.clone());
         rayon::spawn(move || {
             while let Some(number) = shared.take() {
-                let found = catch_unwind(AssertUnwindSafe(|| shared.found(number)));
-                if sender.send((number, found)).is_err() {
+                let matching = catch_unwind(AssertUnwindSafe(|| shared.matching(number)));
+                if sender.send((number, matching)).is_err() {
                     break;
                 }
             }
@@ -53,9 +53,9 @@ where
         awaited -= 1;
         (shared.evaluate)(number, blocks[number])?;
     }
-    for (number, found) in finished.iter().take(awaited) {
-        let found = found.unwrap_or_else(|panic| resume_unwind(panic))?;
-        blocks[number].copy_from_slice(&found);
+    for (number, matching) in finished.iter().take(awaited) {
+        let matching = matching.unwrap_or_else(|panic| resume_unwind(panic))?;
+        blocks[number].copy_from_slice(&matching);
     }
     Ok(words)
 }
@@ -74,10 +74,10 @@ impl<F: Fn(usize, &mut [u64]) -> Result<()>> Shared<F> {
         (number * BLOCK_WORDS * 64 < self.rows).then_some(number)
     }
 
-    fn found(&self, number: usize) -> Result<BlockWords> {
+    fn matching(&self, number: usize) -> Result<BlockWords> {
         let words = self.rows.div_ceil(64) - number * BLOCK_WORDS;
-        let mut found = vec![0; words.min(BLOCK_WORDS)];
-        (self.evaluate)(number, &mut found)?;
-        Ok(found)
+        let mut matching = vec![0; words.min(BLOCK_WORDS)];
+        (self.evaluate)(number, &mut matching)?;
+        Ok(matching)
     }
 }

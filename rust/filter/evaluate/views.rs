@@ -50,7 +50,7 @@ impl ViewTest {
     }
 
     /// Searches for the pattern of a `CONTAINS` in the concatenated texts.
-    fn find_contained(&self, matcher: &TextMatcher, first: usize, rows: usize, found: &mut [u64]) -> bool {
+    fn find_contained(&self, matcher: &TextMatcher, first: usize, rows: usize, matching: &mut [u64]) -> bool {
         let mut bytes = Vec::new();
         let mut offsets = Vec::with_capacity(rows + 1);
         offsets.push(0_i64);
@@ -61,20 +61,20 @@ impl ViewTest {
             offsets.push(i64::try_from(bytes.len()).unwrap_or(i64::MAX));
         }
         let Some(hits) = matcher.texts_that_contain(&bytes, &offsets, false) else { return false };
-        found.copy_from_slice(&words_of(&hits));
+        matching.copy_from_slice(&words_of(&hits));
         true
     }
 }
 
 impl ColumnTest for ViewTest {
     #[allow(clippy::cast_possible_truncation, reason = "a part of the view is meant")]
-    fn find(&self, first: usize, open: &[u64], found: &mut [u64]) {
+    fn find(&self, first: usize, open: &[u64], matching: &mut [u64]) {
         let rows = (open.len() * 64).min(self.texts.len() - first);
         let views = &self.texts.views()[first..first + rows];
         let mut possible = [0; BLOCK_WORDS];
         let possible = &mut possible[..open.len()];
         if is_dense(open) {
-            let sets = (&mut *found, &mut *possible);
+            let sets = (&mut *matching, &mut *possible);
             match (&self.test, &self.listed) {
                 (BytePredicate::Equals(literal), _) => {
                     let low = view_of(&literal.bytes) as u64;
@@ -92,20 +92,21 @@ impl ColumnTest for ViewTest {
                         range.has_likely_prefix(((view >> 32) as u32).swap_bytes())
                     });
                 }
-                (BytePredicate::Matches(matcher), _) if self.find_contained(matcher, first, rows, found) => {}
+                (BytePredicate::Matches(matcher), _)
+                    if self.find_contained(matcher, first, rows, matching) => {}
                 _ => {
-                    found.fill(0);
+                    matching.fill(0);
                     possible.fill(u64::MAX);
                 }
             }
             possible.iter_mut().zip(open).for_each(|(possible, open)| *possible &= open);
         } else {
-            found.fill(0);
+            matching.fill(0);
             possible.copy_from_slice(open);
         }
         let mut scratch = String::new();
         keep(possible, |row| self.is_true_of(first + row, &mut scratch));
-        found.iter_mut().zip(possible).for_each(|(found, possible)| *found |= *possible);
+        matching.iter_mut().zip(possible).for_each(|(matching, possible)| *matching |= *possible);
     }
 }
 

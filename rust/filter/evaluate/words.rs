@@ -51,43 +51,43 @@ pub(super) fn first_rows(rows: usize, words: &mut [u64]) {
     }
 }
 
-/// Sets `found` to the rows of `open` for which `test` is true.
-pub(super) fn each_open(open: &[u64], found: &mut [u64], test: impl FnMut(usize) -> bool) {
-    found.copy_from_slice(open);
-    keep(found, test);
+/// Sets `matching` to the rows of `open` for which `test` is true.
+pub(super) fn each_open(open: &[u64], matching: &mut [u64], test: impl FnMut(usize) -> bool) {
+    matching.copy_from_slice(open);
+    keep(matching, test);
 }
 
-/// Keeps the rows of `found` for which `test` is true.
-pub(super) fn keep(found: &mut [u64], mut test: impl FnMut(usize) -> bool) {
-    for (index, found) in found.iter_mut().enumerate() {
-        let (mut left, mut hits) = (*found, 0);
+/// Keeps the rows of `matching` for which `test` is true.
+pub(super) fn keep(matching: &mut [u64], mut test: impl FnMut(usize) -> bool) {
+    for (index, matching) in matching.iter_mut().enumerate() {
+        let (mut left, mut hits) = (*matching, 0);
         while left != 0 {
             let bit = left.trailing_zeros() as usize;
             left &= left - 1;
             hits |= u64::from(test(index * 64 + bit)) << bit;
         }
-        *found = hits;
+        *matching = hits;
     }
 }
 
-/// Sets `found` to the values for which `test` is true, with the widest vectors of the processor.
-pub(super) fn each_value<T: Copy>(values: &[T], found: &mut [u64], test: impl Fn(T) -> bool) {
-    dispatch!(Level::new(), simd => each_value_of(simd, values, found, test));
+/// Sets `matching` to the values for which `test` is true, with the widest vectors of the processor.
+pub(super) fn each_value<T: Copy>(values: &[T], matching: &mut [u64], test: impl Fn(T) -> bool) {
+    dispatch!(Level::new(), simd => each_value_of(simd, values, matching, test));
 }
 
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "it is compiled once for each kind of processor, inside its caller")]
-fn each_value_of<S: Simd, T: Copy>(simd: S, values: &[T], found: &mut [u64], test: impl Fn(T) -> bool) {
+fn each_value_of<S: Simd, T: Copy>(simd: S, values: &[T], matching: &mut [u64], test: impl Fn(T) -> bool) {
     let (whole, rest) = values.as_chunks::<64>();
-    for (values, found) in whole.iter().zip(found.iter_mut()) {
+    for (values, matching) in whole.iter().zip(matching.iter_mut()) {
         let mut flags = [0; 64];
         flags.iter_mut().zip(values).for_each(|(flag, value)| *flag = u8::from(test(*value)));
-        *found = bits_of(simd, &flags, 1);
+        *matching = bits_of(simd, &flags, 1);
     }
-    if let Some(found) = found.get_mut(whole.len()) {
+    if let Some(matching) = matching.get_mut(whole.len()) {
         let mut flags = [0; 64];
         flags.iter_mut().zip(rest).for_each(|(flag, value)| *flag = u8::from(test(*value)));
-        *found = bits_of(simd, &flags, 1);
+        *matching = bits_of(simd, &flags, 1);
     }
 }
 
@@ -109,14 +109,14 @@ impl Verdict {
     }
 }
 
-/// Sets `found` to the values for which `test` is true, and `possible` to the values that must be compared as
+/// Sets `matching` to the values for which `test` is true, and `possible` to the values that must be compared as
 /// a whole.
 pub(super) fn each_verdict<T: Copy>(
     values: &[T],
-    (found, possible): (&mut [u64], &mut [u64]),
+    (matching, possible): (&mut [u64], &mut [u64]),
     test: impl Fn(T) -> Verdict,
 ) {
-    dispatch!(Level::new(), simd => each_verdict_of(simd, values, (found, possible), test));
+    dispatch!(Level::new(), simd => each_verdict_of(simd, values, (matching, possible), test));
 }
 
 #[inline(always)]
@@ -124,13 +124,13 @@ pub(super) fn each_verdict<T: Copy>(
 fn each_verdict_of<S: Simd, T: Copy>(
     simd: S,
     values: &[T],
-    (found, possible): (&mut [u64], &mut [u64]),
+    (matching, possible): (&mut [u64], &mut [u64]),
     test: impl Fn(T) -> Verdict,
 ) {
-    for ((values, found), possible) in values.chunks(64).zip(found).zip(possible) {
+    for ((values, matching), possible) in values.chunks(64).zip(matching).zip(possible) {
         let mut verdicts = [0; 64];
         verdicts.iter_mut().zip(values).for_each(|(verdict, value)| *verdict = test(*value) as u8);
-        *found = bits_of(simd, &verdicts, Verdict::Yes as u8);
+        *matching = bits_of(simd, &verdicts, Verdict::Yes as u8);
         *possible = bits_of(simd, &verdicts, Verdict::Maybe as u8);
     }
 }

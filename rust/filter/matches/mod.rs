@@ -1,13 +1,13 @@
 //! Explains why a filter matches a trace: the spans of its `SPAN` and axes, and excerpts of the texts that it
 //! searches for (`docs/reference/api-search.md#matches`).
 
-mod found;
+mod result;
 
 use std::cell::OnceCell;
 
 use arrow_array::RecordBatch;
 
-pub use found::{MatchedSpans, MatchedText, Matches};
+pub use result::{MatchedSpans, MatchedText, Matches};
 
 use super::bind::bind;
 use super::columns::SpanSource;
@@ -43,9 +43,9 @@ impl Matcher {
         }
         let trace = &*trace.assembled();
         let matched = MatchedTrace { trace, view: TraceView::of(trace), row: OnceCell::new() };
-        let mut found = SpanMatches::default();
-        self.0.find(&matched, &mut found)?;
-        Ok(Matches::of(found, &matched.view))
+        let mut matches = SpanMatches::default();
+        self.0.find(&matched, &mut matches)?;
+        Ok(Matches::of(matches, &matched.view))
     }
 }
 
@@ -69,11 +69,11 @@ impl OneSpanMatcher {
     /// # Errors
     /// [`crate::error::Error::Decode`] if a stored span cannot be decoded.
     pub fn matches(&self, view: &TraceView<'_>, ordinal: usize) -> Result<Matches> {
-        let mut found = SpanMatches::default();
+        let mut matches = SpanMatches::default();
         if let Some(matcher) = &self.0 {
-            matcher.find_of(view, ordinal, &mut found)?;
+            matcher.find_of(view, ordinal, &mut matches)?;
         }
-        Ok(Matches::of(found, view))
+        Ok(Matches::of(matches, view))
     }
 }
 
@@ -134,18 +134,18 @@ impl FilterPart {
     }
 
     /// Adds the spans and texts that make the part true. The part must be true for the trace.
-    fn find(&self, matched: &MatchedTrace<'_>, found: &mut SpanMatches) -> Result<()> {
+    fn find(&self, matched: &MatchedTrace<'_>, matches: &mut SpanMatches) -> Result<()> {
         match self {
-            Self::All(parts) => parts.iter().try_for_each(|part| part.find(matched, found)),
+            Self::All(parts) => parts.iter().try_for_each(|part| part.find(matched, matches)),
             Self::Any(parts) => parts.iter().try_for_each(|(predicate, part)| {
                 if !part.is_nothing() && matched.is_match(predicate)? {
-                    part.find(matched, found)
+                    part.find(matched, matches)
                 } else {
                     Ok(())
                 }
             }),
-            Self::Span(matcher) => matcher.find(&matched.view, found),
-            Self::Pattern(matcher) => matcher.find(&matched.view, 0..matched.view.len(), found),
+            Self::Span(matcher) => matcher.find(&matched.view, matches),
+            Self::Pattern(matcher) => matcher.find(&matched.view, 0..matched.view.len(), matches),
             Self::Nothing => Ok(()),
         }
     }

@@ -126,32 +126,32 @@ impl Planner<'_> {
 
     /// Returns the rows of a node that matches few rows, sorted.
     fn sparse(self, node: &PlanNode) -> RowSet {
-        let mut found = Vec::new();
-        self.collect_rows(node, &(0..self.rows), &mut found);
-        sorted(found)
+        let mut matching = Vec::new();
+        self.collect_rows(node, &(0..self.rows), &mut matching);
+        sorted(matching)
     }
 
     /// Appends the rows of a node in no particular order. Rows may repeat, and some may be outside `window`.
-    fn collect_rows(self, node: &PlanNode, window: &Range<u32>, found: &mut Vec<u32>) {
+    fn collect_rows(self, node: &PlanNode, window: &Range<u32>, matching: &mut Vec<u32>) {
         match node {
-            PlanNode::Any(parts) => parts.iter().for_each(|part| self.collect_rows(part, window, found)),
-            PlanNode::All(parts) => self.all(parts).for_each(|row| found.push(row)),
-            PlanNode::Ranges(ranges) => found.extend(ranges.iter().flat_map(Clone::clone)),
+            PlanNode::Any(parts) => parts.iter().for_each(|part| self.collect_rows(part, window, matching)),
+            PlanNode::All(parts) => self.all(parts).for_each(|row| matching.push(row)),
+            PlanNode::Ranges(ranges) => matching.extend(ranges.iter().flat_map(Clone::clone)),
             PlanNode::Texts(texts, codes) if codes.count() <= MAX_MERGED_LISTS => {
-                lists(texts, codes, window).for_each(|row| found.push(row));
+                lists(texts, codes, window).for_each(|row| matching.push(row));
             }
             PlanNode::Texts(texts, codes) => {
-                codes.ranges.iter().for_each(|range| found.extend_from_slice(texts.rows(range)));
+                codes.ranges.iter().for_each(|range| matching.extend_from_slice(texts.rows(range)));
             }
             PlanNode::Ordered { order, positions, .. } => {
-                found.extend(positions.iter().flat_map(|range| &order[range.clone()]));
+                matching.extend(positions.iter().flat_map(|range| &order[range.clone()]));
             }
             PlanNode::Ids(ids, positions) => {
-                found.extend(positions.iter().flat_map(|range| &ids.order()[range.clone()]));
+                matching.extend(positions.iter().flat_map(|range| &ids.order()[range.clone()]));
             }
-            PlanNode::Rows(rows) => rows.for_each(|row| found.push(row)),
+            PlanNode::Rows(rows) => rows.for_each(|row| matching.push(row)),
             PlanNode::Scanned(_, _) => {
-                RowSet::Bits(Bits::new(self.bits(node))).for_each(|row| found.push(row));
+                RowSet::Bits(Bits::new(self.bits(node))).for_each(|row| matching.push(row));
             }
         }
     }
@@ -174,19 +174,19 @@ impl Planner<'_> {
             return RowSet::Bits(Bits::new(self.intersected(&window, &intersection)));
         }
         if conjunction.is_window_first() {
-            let mut found: Vec<u32> = window.collect();
+            let mut matching: Vec<u32> = window.collect();
             for part in &conjunction.parts {
-                retain_matches(part, &mut found);
+                retain_matches(part, &mut matching);
             }
-            return RowSet::List(found.into());
+            return RowSet::List(matching.into());
         }
-        let mut found = Vec::new();
-        self.collect_rows(smallest, &window, &mut found);
-        found.retain(|row| window.contains(row));
+        let mut matching = Vec::new();
+        self.collect_rows(smallest, &window, &mut matching);
+        matching.retain(|row| window.contains(row));
         for part in others {
-            retain_matches(part, &mut found);
+            retain_matches(part, &mut matching);
         }
-        sorted(found)
+        sorted(matching)
     }
 
     fn intersected(self, window: &Range<u32>, intersection: &IntersectionPlan<'_>) -> Vec<u64> {

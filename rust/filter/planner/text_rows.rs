@@ -11,7 +11,7 @@ use crate::index::texts::{PatternRows, TextIndex};
 #[derive(Debug, Default)]
 pub(in crate::filter) struct TextRows<'i> {
     index: Option<&'i TextIndex>,
-    found: RefCell<Vec<(TextKey, Rc<TextBounds>)>>,
+    cache: RefCell<Vec<(TextKey, Rc<TextBounds>)>>,
 }
 
 /// The rows of one condition.
@@ -26,7 +26,7 @@ struct TextBounds {
 
 impl<'i> TextRows<'i> {
     pub(in crate::filter) fn new(index: Option<&'i TextIndex>) -> Self {
-        Self { index, found: RefCell::default() }
+        Self { index, cache: RefCell::default() }
     }
 
     /// Returns the rows for which a condition is certainly `truth`, and a superset of the rows for which it
@@ -60,13 +60,13 @@ impl<'i> TextRows<'i> {
         (key, pattern): (TextKey, &str),
         is_cancelled: &dyn Fn() -> bool,
     ) -> Option<Rc<TextBounds>> {
-        if let Some((_, known)) = self.found.borrow().iter().find(|(own, _)| *own == key) {
+        if let Some((_, known)) = self.cache.borrow().iter().find(|(own, _)| *own == key) {
             return Some(known.clone());
         }
         let PatternRows { certain, possible } =
             index.find(pattern, key.channel, key.ignore_case, is_cancelled)?;
         let bounds = Rc::new(TextBounds { certain, possible, present: index.present(key.channel) });
-        self.found.borrow_mut().push((key, bounds.clone()));
+        self.cache.borrow_mut().push((key, bounds.clone()));
         Some(bounds)
     }
 }

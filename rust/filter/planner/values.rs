@@ -20,27 +20,28 @@ const TEXTS_AT_ONCE: u32 = 1 << 14;
 
 /// Returns the codes of the texts for which the matcher result is `truth`.
 pub(super) fn codes(texts: &Texts, matcher: &TextMatcher, truth: bool) -> CodeRanges {
-    let found = if let Some(intervals) = matcher.intervals(texts.is_lower_case()) {
-        let mut found = Vec::with_capacity(intervals.len());
+    let matching = if let Some(intervals) = matcher.intervals(texts.is_lower_case()) {
+        let mut matching = Vec::with_capacity(intervals.len());
         if let Some(wanted) = exact_texts(&intervals) {
-            texts.find_each(&wanted, |code| found.push(code..code + 1));
+            texts.find_each(&wanted, |code| matching.push(code..code + 1));
         } else {
             let all = 0..texts.distinct();
             let of_interval =
                 |interval| between(interval, all.clone(), |boundary| texts.first_code(boundary));
-            found.extend(intervals.into_iter().map(of_interval));
+            matching.extend(intervals.into_iter().map(of_interval));
         }
-        union(found.into_iter())
+        union(matching.into_iter())
     } else if texts.distinct() <= TEXTS_AT_ONCE {
         union(tested(texts, matcher, 0..texts.distinct()).into_iter())
     } else {
         let chunks = (0..texts.distinct()).step_by(TEXTS_AT_ONCE as usize).collect::<Vec<_>>();
         let end = |first: u32| texts.distinct().min(first + TEXTS_AT_ONCE);
-        let found = chunks.into_par_iter().flat_map_iter(|first| tested(texts, matcher, first..end(first)));
-        union(found.collect::<Vec<_>>().into_iter())
+        let matching =
+            chunks.into_par_iter().flat_map_iter(|first| tested(texts, matcher, first..end(first)));
+        union(matching.collect::<Vec<_>>().into_iter())
     };
-    let found = if truth { found } else { complement(&found, texts.distinct()) };
-    CodeRanges::new(texts, found)
+    let matching = if truth { matching } else { complement(&matching, texts.distinct()) };
+    CodeRanges::new(texts, matching)
 }
 
 /// Returns the subset of `codes` whose texts match, by testing each text.
@@ -73,15 +74,15 @@ pub(super) fn ids_that_match(ids: &Arc<Ids>, matcher: &TextMatcher, truth: bool)
         let mut rows = Vec::with_capacity(wanted.len());
         ids.find_each(&wanted, |row| rows.push(row));
         rows.sort_unstable();
-        let found = RowSet::List(rows.into());
+        let matching = RowSet::List(rows.into());
         let all = RowSet::Range(0..code(ids.order().len()));
-        return PlanNode::Rows(if truth { found } else { all.without(&found) });
+        return PlanNode::Rows(if truth { matching } else { all.without(&matching) });
     }
-    let found =
+    let matching =
         union(intervals.into_iter().map(|interval| {
             between(interval, 0..ids.order().len(), |boundary| first_id_after(ids, boundary))
         }));
-    PlanNode::Ids(ids.clone(), if truth { found } else { complement(&found, ids.order().len()) })
+    PlanNode::Ids(ids.clone(), if truth { matching } else { complement(&matching, ids.order().len()) })
 }
 
 /// Returns the texts of intervals that each consist of a single text; `None` if one does not.

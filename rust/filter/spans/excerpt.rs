@@ -14,24 +14,24 @@ pub(in crate::filter) struct Excerpt {
     /// The text around the match, with `…` for omitted text.
     pub(in crate::filter) context: String,
     /// The position of the match in the context, in characters.
-    pub(in crate::filter) found: Range<usize>,
+    pub(in crate::filter) matched: Range<usize>,
 }
 
 impl Excerpt {
-    /// Returns the excerpt for the characters `found` of `text`.
-    pub(super) fn of(text: &str, found: Range<usize>) -> Self {
-        let first = found.start.saturating_sub(AROUND);
+    /// Returns the excerpt for the characters `matched` of `text`.
+    pub(super) fn of(text: &str, matched: Range<usize>) -> Self {
+        let first = matched.start.saturating_sub(AROUND);
         let mut context = String::new();
         if first > 0 {
             context.push(ELLIPSIS);
         }
         let before = usize::from(first > 0);
         let mut rest = text.chars().skip(first);
-        context.extend(rest.by_ref().take(found.end + AROUND - first));
+        context.extend(rest.by_ref().take(matched.end + AROUND - first));
         if rest.next().is_some() {
             context.push(ELLIPSIS);
         }
-        Self { context, found: found.start - first + before..found.end - first + before }
+        Self { context, matched: matched.start - first + before..matched.end - first + before }
     }
 }
 
@@ -44,14 +44,14 @@ mod tests {
     proptest! {
         #[test]
         fn the_match_is_highlighted_and_only_distant_text_is_omitted(
-            before in "[aé🙂\n]{0,130}", found in "[xß東]{1,5}", after in "[aé🙂\n]{0,130}",
+            before in "[aé🙂\n]{0,130}", matched in "[xß東]{1,5}", after in "[aé🙂\n]{0,130}",
         ) {
-            let text = format!("{before}{found}{after}");
+            let text = format!("{before}{matched}{after}");
             let start = before.chars().count();
-            let excerpt = Excerpt::of(&text, start..start + found.chars().count());
+            let excerpt = Excerpt::of(&text, start..start + matched.chars().count());
             let context: Vec<char> = excerpt.context.chars().collect();
-            prop_assert_eq!(context[excerpt.found.clone()].iter().collect::<String>(), found.clone());
-            let (shown_before, shown_after) = (excerpt.found.start, context.len() - excerpt.found.end);
+            prop_assert_eq!(context[excerpt.matched.clone()].iter().collect::<String>(), matched.clone());
+            let (shown_before, shown_after) = (excerpt.matched.start, context.len() - excerpt.matched.end);
             prop_assert_eq!(shown_before, start.min(AROUND + usize::from(start > AROUND)));
             let left = after.chars().count();
             prop_assert_eq!(shown_after, left.min(AROUND + usize::from(left > AROUND)));

@@ -11,7 +11,7 @@ pub(super) struct ChannelRows {
     channels: u8,
     wanted: Vec<u64>,
     /// The matching rows, wanted or not.
-    found: Vec<u64>,
+    matching: Vec<u64>,
     /// The number of leading words in which no wanted row is missing.
     full_words: usize,
 }
@@ -19,35 +19,35 @@ pub(super) struct ChannelRows {
 impl ChannelRows {
     /// Returns an empty set that is restricted to `wanted`.
     pub(super) fn new(channels: u8, wanted: Vec<u64>) -> Self {
-        Self { level: Level::new(), channels, found: vec![0; wanted.len()], wanted, full_words: 0 }
+        Self { level: Level::new(), channels, matching: vec![0; wanted.len()], wanted, full_words: 0 }
     }
 
     /// Adds the wanted rows of a list.
     pub(super) fn add(&mut self, list: StoredList<'_>) {
-        dispatch!(self.level, _simd => list.mark_rows(self.channels, &mut self.found));
+        dispatch!(self.level, _simd => list.mark_rows(self.channels, &mut self.matching));
     }
 
     /// Adds the row of a posting if it is in one of the channels.
     pub(super) fn add_posting(&mut self, (row, channels): Posting) {
-        self.found[row as usize / 64] |= u64::from(channels & self.channels != 0) << (row % 64);
+        self.matching[row as usize / 64] |= u64::from(channels & self.channels != 0) << (row % 64);
     }
 
     /// Returns `true` if a wanted row from `first` up to `end` (or the last row) is missing.
     pub(super) fn lacks_any(&self, first: u32, end: Option<u32>) -> bool {
         let (begin, rows) = (first as usize / 64, self.wanted.len() * 64);
         let end = end.map_or(rows, |end| rows.min(end as usize));
-        let words = self.wanted.iter().zip(&self.found).enumerate().take(end.div_ceil(64)).skip(begin);
-        words.into_iter().any(|(word, (wanted, found))| {
+        let words = self.wanted.iter().zip(&self.matching).enumerate().take(end.div_ceil(64)).skip(begin);
+        words.into_iter().any(|(word, (wanted, matching))| {
             let from = if word == begin { u64::MAX << (first % 64) } else { u64::MAX };
             let to = u64::MAX >> (64 - (end - word * 64).min(64));
-            wanted & !found & from & to != 0
+            wanted & !matching & from & to != 0
         })
     }
 
     /// Returns `true` if the set has all wanted rows.
     pub(super) fn is_full(&mut self) -> bool {
-        let words = self.wanted.iter().zip(&self.found).skip(self.full_words);
-        self.full_words += words.take_while(|(wanted, found)| *wanted & !*found == 0).count();
+        let words = self.wanted.iter().zip(&self.matching).skip(self.full_words);
+        self.full_words += words.take_while(|(wanted, matching)| *wanted & !*matching == 0).count();
         self.full_words == self.wanted.len()
     }
 
@@ -58,8 +58,8 @@ impl ChannelRows {
 
     /// Returns the rows as a bitmap.
     pub(super) fn into_words(mut self) -> Vec<u64> {
-        self.found.iter_mut().zip(&self.wanted).for_each(|(found, wanted)| *found &= wanted);
-        self.found
+        self.matching.iter_mut().zip(&self.wanted).for_each(|(matching, wanted)| *matching &= wanted);
+        self.matching
     }
 }
 

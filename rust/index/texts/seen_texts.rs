@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_said_before_is_known() {
+    fn earlier_texts_are_recognized() {
         let mut seen = SeenTexts::default();
         for text in ["a", "b", "c", "d", "e", "f"] {
             assert_eq!(seen.add(text), 0);

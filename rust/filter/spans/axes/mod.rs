@@ -31,14 +31,14 @@ pub(super) fn related(
     targets: &Bitmap,
 ) -> Bitmap {
     let all = candidates.ordinals();
-    let mut found = Bitmap::none(all.clone());
+    let mut matching = Bitmap::none(all.clone());
     if !narrowing.is_plain() {
         for trace in spans.traces() {
             if candidates.has_any(trace.clone()) && targets.has_any(trace.clone()) {
-                mark_narrowed((axis, narrowing), spans, (trace, candidates, targets), &mut found);
+                mark_narrowed((axis, narrowing), spans, (trace, candidates, targets), &mut matching);
             }
         }
-        return found;
+        return matching;
     }
     let is_of_trees = matches!(axis, Axis::Parent | Axis::Child | Axis::Ancestor | Axis::Descendant);
     if is_any && is_of_trees {
@@ -46,22 +46,22 @@ pub(super) fn related(
             if candidates.has_any(trace.clone())
                 && let Some(ordinal) = first_in_tree(axis, spans, (trace, candidates, targets))
             {
-                found.insert(ordinal);
+                matching.insert(ordinal);
             }
         }
-        return found;
+        return matching;
     }
     match axis {
         Axis::Parent => {
             let has = |ordinal: &usize| spans.parent(*ordinal).is_some_and(|parent| targets.contains(parent));
-            candidates.iter(all).filter(has).for_each(|ordinal| found.insert(ordinal));
+            candidates.iter(all).filter(has).for_each(|ordinal| matching.insert(ordinal));
         }
         Axis::Child => {
             targets
                 .iter(all)
                 .filter_map(|ordinal| spans.parent(ordinal))
-                .for_each(|ordinal| found.insert(ordinal));
-            found.intersect(candidates);
+                .for_each(|ordinal| matching.insert(ordinal));
+            matching.intersect(candidates);
         }
         Axis::Ancestor => {
             // Two subtrees are nested or disjoint. A subtree that begins within another one is part of it.
@@ -69,16 +69,16 @@ pub(super) fn related(
             for ordinal in targets.iter(all) {
                 if ordinal >= covered {
                     covered = spans.end_of_subtree(ordinal);
-                    found.fill(ordinal + 1..covered);
+                    matching.fill(ordinal + 1..covered);
                 }
             }
-            found.intersect(candidates);
+            matching.intersect(candidates);
         }
         Axis::Descendant => {
             let has = |ordinal: &usize| targets.has_any(ordinal + 1..spans.end_of_subtree(*ordinal));
-            candidates.iter(all).filter(has).for_each(|ordinal| found.insert(ordinal));
+            candidates.iter(all).filter(has).for_each(|ordinal| matching.insert(ordinal));
         }
-        Axis::Sibling => siblings(spans, candidates, targets, &mut found),
+        Axis::Sibling => siblings(spans, candidates, targets, &mut matching),
         Axis::FollowedBy | Axis::PrecededBy => {
             for trace in spans.traces() {
                 if candidates.has_any(trace.clone()) {
@@ -86,13 +86,13 @@ pub(super) fn related(
                         (axis == Axis::FollowedBy, is_any),
                         spans,
                         (trace, candidates, targets),
-                        &mut found,
+                        &mut matching,
                     );
                 }
             }
         }
     }
-    found
+    matching
 }
 
 /// Returns the first span of `candidates` in one trace that has a target on an axis of the tree.
@@ -117,7 +117,7 @@ fn first_in_tree(
 }
 
 /// Adds the spans of `candidates` whose parent has a target as another child.
-fn siblings(spans: &impl TreeOrder, candidates: &Bitmap, targets: &Bitmap, found: &mut Bitmap) {
+fn siblings(spans: &impl TreeOrder, candidates: &Bitmap, targets: &Bitmap, matching: &mut Bitmap) {
     let all = candidates.ordinals();
     let (mut one, mut several) = (Bitmap::none(all.clone()), Bitmap::none(all.clone()));
     for parent in targets.iter(all.clone()).filter_map(|ordinal| spans.parent(ordinal)) {
@@ -127,7 +127,7 @@ fn siblings(spans: &impl TreeOrder, candidates: &Bitmap, targets: &Bitmap, found
     for ordinal in candidates.iter(all) {
         let has = |parent| several.contains(parent) || (one.contains(parent) && !targets.contains(ordinal));
         if spans.parent(ordinal).is_some_and(has) {
-            found.insert(ordinal);
+            matching.insert(ordinal);
         }
     }
 }
@@ -140,7 +140,7 @@ fn in_order(
     (is_followed, is_any): (bool, bool),
     spans: &impl TreeOrder,
     (trace, candidates, targets): (Range<usize>, &Bitmap, &Bitmap),
-    found: &mut Bitmap,
+    matching: &mut Bitmap,
 ) {
     // For preceding targets the order is inverted, so that the greatest value decides in both directions.
     let value = |ordinal: usize| {
@@ -169,7 +169,7 @@ fn in_order(
         let Some((ordinal, target)) = ordinal.zip(target) else { return };
         let is_after = value(target).zip(bound(ordinal)).is_some_and(|(value, bound)| value >= bound);
         if is_after && !is_near(ordinal, target) {
-            return found.insert(ordinal);
+            return matching.insert(ordinal);
         }
     }
     // A span above all others has no span elsewhere in the tree.
@@ -194,7 +194,7 @@ fn in_order(
                 elsewhere[ordinal - trace.start].is_some_and(|greatest| greatest >= bound)
             };
         if is_found {
-            found.insert(ordinal);
+            matching.insert(ordinal);
             if is_any {
                 return;
             }
@@ -217,13 +217,13 @@ fn greatest_elsewhere(
         let at = ordinal - trace.start;
         after[at] = after[at + 1].max(value(ordinal));
     }
-    let (mut found, mut before, mut open) = (Vec::with_capacity(trace.len()), None, Vec::<usize>::new());
+    let (mut matching, mut before, mut open) = (Vec::with_capacity(trace.len()), None, Vec::<usize>::new());
     for ordinal in trace.clone() {
         while let Some(last) = open.pop_if(|last| spans.end_of_subtree(*last) <= ordinal) {
             before = before.max(value(last));
         }
         open.push(ordinal);
-        found.push(before.max(after[spans.end_of_subtree(ordinal) - trace.start]));
+        matching.push(before.max(after[spans.end_of_subtree(ordinal) - trace.start]));
     }
-    found
+    matching
 }

@@ -51,7 +51,7 @@ pub(super) fn mark_narrowed<P: TreeOrder>(
     (axis, narrowing): (Axis, &Narrowing),
     spans: &P,
     (trace, candidates, targets): (Range<usize>, &Bitmap, &Bitmap),
-    found: &mut Bitmap,
+    matching: &mut Bitmap,
 ) {
     let of_siblings = axis == Axis::Sibling || narrowing.scope == OrderScope::Siblings;
     let first = candidates.ordinals().start;
@@ -73,13 +73,13 @@ pub(super) fn mark_narrowed<P: TreeOrder>(
         let ordinals = members.iter().map(|member| member.2).collect();
         let without = without.as_deref();
         SiblingGroup { axis, from: narrowing.from, spans, candidates, targets, ordinals, without }
-            .mark(found);
+            .mark(matching);
     }
 }
 
 impl<P: TreeOrder> SiblingGroup<'_, P> {
     /// Adds the candidates that have a target.
-    fn mark(&self, found: &mut Bitmap) {
+    fn mark(&self, matching: &mut Bitmap) {
         let times = self.times();
         if times.is_empty() {
             return;
@@ -95,7 +95,7 @@ impl<P: TreeOrder> SiblingGroup<'_, P> {
         let mut open: Vec<Open> = Vec::new();
         for (ordinal, rank) in self.ordinals.iter().copied().zip(ranks) {
             while let Some(span) = open.pop_if(|span| span.end <= ordinal) {
-                span.close(&seen, &mut above, found);
+                span.close(&seen, &mut above, matching);
             }
             let range = if self.candidates.contains(ordinal) { self.range(ordinal, &times) } else { 0..0 };
             let before = seen.between(&range) - above.between(&range);
@@ -105,11 +105,11 @@ impl<P: TreeOrder> SiblingGroup<'_, P> {
                 above.add(rank, 1);
             }
             if self.is_instant_before(ordinal) {
-                found.insert(ordinal);
+                matching.insert(ordinal);
             }
         }
         while let Some(span) = open.pop() {
-            span.close(&seen, &mut above, found);
+            span.close(&seen, &mut above, matching);
         }
     }
 
@@ -211,13 +211,13 @@ struct Open {
 
 impl Open {
     /// Leaves the subtree of the span. The targets not seen yet are after it in tree order.
-    fn close(&self, seen: &FenwickTree, above: &mut FenwickTree, found: &mut Bitmap) {
+    fn close(&self, seen: &FenwickTree, above: &mut FenwickTree, matching: &mut Bitmap) {
         if let Some(rank) = self.rank {
             above.add(rank, -1);
         }
         let all = i64::try_from(self.range.len()).unwrap_or(i64::MAX);
         if self.before + all - seen.between(&self.range) > 0 {
-            found.insert(self.ordinal);
+            matching.insert(self.ordinal);
         }
     }
 }

@@ -194,18 +194,18 @@ impl<'t> SpanTableNode<'t> {
             Self::IsRoot(_) => candidates.without(&block.roots(candidates)),
             Self::Attribute(marked) => {
                 let [is_true, is_false, open] = marked.sets(candidates.ordinals());
-                let mut found = if wanted { is_true } else { is_false };
+                let mut matching = if wanted { is_true } else { is_false };
                 if bound == EvalMode::UpperBound {
-                    found.unite(&open);
+                    matching.unite(&open);
                 }
-                found.intersect(candidates);
-                found
+                matching.intersect(candidates);
+                matching
             }
             Self::Open if bound == EvalMode::UpperBound => candidates.clone(),
             Self::Open => Bitmap::none(candidates.ordinals()),
-            Self::Axis(axis) if wanted => axis.found(block, candidates, sought),
+            Self::Axis(axis) if wanted => axis.matching(block, candidates, sought),
             Self::Axis(axis) => {
-                candidates.without(&axis.found(block, candidates, SpanQuery::all(bound.other())))
+                candidates.without(&axis.matching(block, candidates, SpanQuery::all(bound.other())))
             }
         }
     }
@@ -235,7 +235,7 @@ impl<'t> AxisNode<'t> {
     }
 
     /// Returns the subset of `candidates` that has a span on the axis.
-    fn found(&self, block: &SpanBlock<'_>, candidates: &Bitmap, sought: SpanQuery) -> Bitmap {
+    fn matching(&self, block: &SpanBlock<'_>, candidates: &Bitmap, sought: SpanQuery) -> Bitmap {
         let bound = sought.bound;
         let all = block.all();
         let is_least = bound == EvalMode::LowerBound;
@@ -306,14 +306,14 @@ fn of_any(
     candidates: &Bitmap,
     sought: SpanQuery,
 ) -> Bitmap {
-    let (mut found, mut open) = (Bitmap::none(candidates.ordinals()), candidates.clone());
+    let (mut matching, mut open) = (Bitmap::none(candidates.ordinals()), candidates.clone());
     for part in parts {
         let own = part.ordinals(block, &open, sought);
-        found.unite(&own);
+        matching.unite(&own);
         open.subtract(&own);
         if open.is_empty() {
             break;
         }
     }
-    found
+    matching
 }

@@ -50,13 +50,13 @@ impl SpanNumbers {
             }
         };
         in_columns.unwrap_or_else(|| {
-            let mut found = Bitmap::none(candidates.ordinals());
+            let mut matching = Bitmap::none(candidates.ordinals());
             self.for_each(block, candidates, |ordinal, number| {
                 if test.truth(number) == Truth::of(wanted) {
-                    found.insert(ordinal);
+                    matching.insert(ordinal);
                 }
             });
-            found
+            matching
         })
     }
 

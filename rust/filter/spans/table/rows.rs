@@ -98,9 +98,9 @@ impl SpansTest<'_> {
             let run = rest.slice(0..length_of_run(&rest));
             let block = self.table.block(run.clone());
             let all = block.all();
-            let found = |bound| self.node.ordinals(&block, &all, SpanQuery::all(bound));
-            let least = found(EvalMode::LowerBound);
-            let most = (!self.is_decided).then(|| found(EvalMode::UpperBound));
+            let matching = |bound| self.node.ordinals(&block, &all, SpanQuery::all(bound));
+            let least = matching(EvalMode::LowerBound);
+            let most = (!self.is_decided).then(|| matching(EvalMode::UpperBound));
             for row in run.iter() {
                 let ordinals = block.ordinals_of(row);
                 let count = least.count(ordinals.clone());
@@ -115,9 +115,9 @@ impl SpansTest<'_> {
     fn of_counted(&self, block: &SpanBlock<'_>, at_least: u64, at_most: Option<u64>) -> TernaryMask {
         let is_any = (at_least, at_most) == (1, None);
         let all = block.all();
-        let found = |bound| self.node.ordinals(block, &all, SpanQuery { is_any, ..SpanQuery::all(bound) });
-        let least = found(EvalMode::LowerBound);
-        let most = (!self.is_decided).then(|| found(EvalMode::UpperBound));
+        let matching = |bound| self.node.ordinals(block, &all, SpanQuery { is_any, ..SpanQuery::all(bound) });
+        let least = matching(EvalMode::LowerBound);
+        let most = (!self.is_decided).then(|| matching(EvalMode::UpperBound));
         let most = most.as_ref().unwrap_or(&least);
         let (mut yes, mut no) = if self.is_decided {
             let yes = if is_any {

@@ -24,7 +24,7 @@ pub(super) struct TenantLruCache {
     max_bytes: u64,
     state: Mutex<CacheState>,
     /// Notified when a search has finished, with or without an error.
-    found: Condvar,
+    finished: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -58,7 +58,7 @@ struct CachedSet {
 
 impl TenantLruCache {
     pub(super) fn new(max_bytes: u64) -> Self {
-        Self { max_bytes, state: Mutex::default(), found: Condvar::new() }
+        Self { max_bytes, state: Mutex::default(), finished: Condvar::new() }
     }
 
     /// Returns the cached set of a caller and marks it as used.
@@ -91,7 +91,7 @@ impl TenantLruCache {
             if is_cancelled() {
                 return Err(Error::Cancelled);
             }
-            state = self.found.wait_timeout(state, WAIT).unwrap_or_else(PoisonError::into_inner).0;
+            state = self.finished.wait_timeout(state, WAIT).unwrap_or_else(PoisonError::into_inner).0;
         }
         drop(state);
         let search = InProgress { cache: self, entry: &entry };
@@ -195,7 +195,7 @@ struct InProgress<'c> {
 impl Drop for InProgress<'_> {
     fn drop(&mut self) {
         self.cache.lock().in_progress.remove(self.entry);
-        self.cache.found.notify_all();
+        self.cache.finished.notify_all();
     }
 }
 

@@ -45,19 +45,20 @@ pub struct MatchedText {
 
 impl Matches {
     /// Converts the matches of a trace to their response form.
-    pub(super) fn of(found: SpanMatches, view: &TraceView<'_>) -> Self {
+    pub(super) fn of(matches: SpanMatches, view: &TraceView<'_>) -> Self {
         let id = |ordinal: usize| view.span(ordinal).span_id.to_string();
-        let spans = found.spans.into_iter().map(|(name, ordinals)| {
+        let spans = matches.spans.into_iter().map(|(name, ordinals)| {
             let span_ids = ordinals.iter().take(MAX_SPAN_IDS).map(|ordinal| id(*ordinal)).collect();
             (name, MatchedSpans { count: ordinals.len(), span_ids })
         });
-        let texts = in_turns(found.pieces).into_iter().map(|Piece { ordinal, field, excerpt }| MatchedText {
-            span_id: id(ordinal),
-            field,
-            context: excerpt.context,
-            start: excerpt.found.start,
-            end: excerpt.found.end,
-        });
+        let texts =
+            in_turns(matches.pieces).into_iter().map(|Piece { ordinal, field, excerpt }| MatchedText {
+                span_id: id(ordinal),
+                field,
+                context: excerpt.context,
+                start: excerpt.matched.start,
+                end: excerpt.matched.end,
+            });
         Self { spans: spans.collect(), texts: texts.collect() }
     }
 }

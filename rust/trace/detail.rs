@@ -223,12 +223,12 @@ impl RunContent {
             }
         }
         if output.is_none() {
-            let mut with_output: Vec<_> = models()
+            let mut answered: Vec<_> = models()
                 .into_iter()
                 .filter(|span| !span.is_error && span.summary.node_type == NodeType::Llm)
                 .collect();
-            with_output.sort_by_key(|span| std::cmp::Reverse(span.effective_end()));
-            output = first_content(with_output.into_iter(), Side::Output)?;
+            answered.sort_by_key(|span| std::cmp::Reverse(span.effective_end()));
+            output = first_content(answered.into_iter(), Side::Output)?;
         }
         Ok(Self { input, output, error })
     }

@@ -42,10 +42,10 @@ impl Matcher {
             return Ok(Matches::default());
         }
         let trace = &*trace.assembled();
-        let matched = MatchedTrace { trace, view: TraceView::of(trace), row: OnceCell::new() };
-        let mut matches = SpanMatches::default();
-        self.0.find(&matched, &mut matches)?;
-        Ok(Matches::of(matches, &matched.view))
+        let target = MatchedTrace { trace, view: TraceView::of(trace), row: OnceCell::new() };
+        let mut result = SpanMatches::default();
+        self.0.find(&target, &mut result)?;
+        Ok(Matches::of(result, &target.view))
     }
 }
 
@@ -69,11 +69,11 @@ impl OneSpanMatcher {
     /// # Errors
     /// [`crate::error::Error::Decode`] if a stored span cannot be decoded.
     pub fn matches(&self, view: &TraceView<'_>, ordinal: usize) -> Result<Matches> {
-        let mut matches = SpanMatches::default();
+        let mut result = SpanMatches::default();
         if let Some(matcher) = &self.0 {
-            matcher.find_of(view, ordinal, &mut matches)?;
+            matcher.find_of(view, ordinal, &mut result)?;
         }
-        Ok(Matches::of(matches, view))
+        Ok(Matches::of(result, view))
     }
 }
 
@@ -134,18 +134,18 @@ impl FilterPart {
     }
 
     /// Adds the spans and texts that make the part true. The part must be true for the trace.
-    fn find(&self, matched: &MatchedTrace<'_>, matches: &mut SpanMatches) -> Result<()> {
+    fn find(&self, target: &MatchedTrace<'_>, result: &mut SpanMatches) -> Result<()> {
         match self {
-            Self::All(parts) => parts.iter().try_for_each(|part| part.find(matched, matches)),
+            Self::All(parts) => parts.iter().try_for_each(|part| part.find(target, result)),
             Self::Any(parts) => parts.iter().try_for_each(|(predicate, part)| {
-                if !part.is_nothing() && matched.is_match(predicate)? {
-                    part.find(matched, matches)
+                if !part.is_nothing() && target.is_match(predicate)? {
+                    part.find(target, result)
                 } else {
                     Ok(())
                 }
             }),
-            Self::Span(matcher) => matcher.find(&matched.view, matches),
-            Self::Pattern(matcher) => matcher.find(&matched.view, 0..matched.view.len(), matches),
+            Self::Span(matcher) => matcher.find(&target.view, result),
+            Self::Pattern(matcher) => matcher.find(&target.view, 0..target.view.len(), result),
             Self::Nothing => Ok(()),
         }
     }

@@ -111,10 +111,10 @@ impl SpanMatcher {
     ///
     /// # Errors
     /// [`crate::error::Error::Decode`] if a stored span cannot be decoded.
-    pub(in crate::filter) fn find(&self, view: &TraceView<'_>, matches: &mut SpanMatches) -> Result<()> {
+    pub(in crate::filter) fn find(&self, view: &TraceView<'_>, result: &mut SpanMatches) -> Result<()> {
         let spans = true_of(&self.predicate, view, &vec![true; view.len()])?;
-        matches.spans.push((self.name.clone(), ordinals(&spans)));
-        self.part.find(view, &spans, matches)
+        result.spans.push((self.name.clone(), ordinals(&spans)));
+        self.part.find(view, &spans, result)
     }
 
     /// Adds the spans and texts that make the condition true for the span at `ordinal`. It must be true for
@@ -126,10 +126,10 @@ impl SpanMatcher {
         &self,
         view: &TraceView<'_>,
         ordinal: usize,
-        matches: &mut SpanMatches,
+        result: &mut SpanMatches,
     ) -> Result<()> {
         let spans: Vec<bool> = (0..view.len()).map(|other| other == ordinal).collect();
-        self.part.find(view, &spans, matches)
+        self.part.find(view, &spans, result)
     }
 }
 
@@ -157,7 +157,7 @@ impl PatternMatcher {
         &self,
         view: &TraceView<'_>,
         spans: impl IntoIterator<Item = usize>,
-        matches: &mut SpanMatches,
+        result: &mut SpanMatches,
     ) -> Result<()> {
         let Self(channel, pattern) = self;
         let mut pieces: Vec<Piece> = Vec::new();
@@ -179,7 +179,7 @@ impl PatternMatcher {
                 }
             }
         }
-        matches.pieces.push(pieces);
+        result.pieces.push(pieces);
         Ok(())
     }
 }
@@ -245,23 +245,23 @@ impl SpanPart {
     }
 
     /// Adds the spans and texts that make the part true. It must be true for all of `spans`.
-    fn find(&self, view: &TraceView<'_>, spans: &[bool], matches: &mut SpanMatches) -> Result<()> {
+    fn find(&self, view: &TraceView<'_>, spans: &[bool], result: &mut SpanMatches) -> Result<()> {
         if !spans.contains(&true) {
             return Ok(());
         }
         match self {
-            Self::All(parts) => parts.iter().try_for_each(|part| part.find(view, spans, matches)),
-            Self::Any(parts) => parts.iter().try_for_each(|(predicate, part)| {
-                part.find(view, &true_of(predicate, view, spans)?, matches)
-            }),
+            Self::All(parts) => parts.iter().try_for_each(|part| part.find(view, spans, result)),
+            Self::Any(parts) => parts
+                .iter()
+                .try_for_each(|(predicate, part)| part.find(view, &true_of(predicate, view, spans)?, result)),
             Self::Axis(axis) => {
                 let all = vec![true; view.len()];
                 let reached = on_axis(&axis.converse, view, &all, spans)?;
                 let targets = true_of(&axis.predicate, view, &reached)?;
-                matches.spans.extend(axis.name.clone().map(|name| (name, ordinals(&targets))));
-                axis.part.find(view, &targets, matches)
+                result.spans.extend(axis.name.clone().map(|name| (name, ordinals(&targets))));
+                axis.part.find(view, &targets, result)
             }
-            Self::Pattern(matcher) => matcher.find(view, ordinals(spans), matches),
+            Self::Pattern(matcher) => matcher.find(view, ordinals(spans), result),
             Self::Nothing => Ok(()),
         }
     }

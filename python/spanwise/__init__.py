@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from spanwise.client.async_client import AsyncClient, connect_async
     from spanwise.client.expressions import Expression
     from spanwise.client.namespaces import F, S
-    from spanwise.client.questions import time_range
+    from spanwise.client.search_spec import time_range
     from spanwise.client.sync_client import Client, connect
     from spanwise.client.tracing import configure, trace_context
     from spanwise.components import Agent, Call, Condition, Pause, Step, Team, Workflow
@@ -110,7 +110,7 @@ _MODULES = {
         "F",
         "S",
     ),
-    "spanwise.client.questions": ("time_range",),
+    "spanwise.client.search_spec": ("time_range",),
     "spanwise.client.sync_client": (
         "Client",
         "connect",

@@ -113,8 +113,8 @@ class FairBudget:
         """
         with self.lock:
             left = max(0, self.used - amount)
-            kept = ((caller, held * left // self.used) for caller, held in self._held.items())
-            self._held = {caller: held for caller, held in kept if held}
+            reduced = ((caller, held * left // self.used) for caller, held in self._held.items())
+            self._held = {caller: held for caller, held in reduced if held}
             self.used = sum(self._held.values())
 
 

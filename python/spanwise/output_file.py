@@ -96,11 +96,11 @@ def _descriptor_of(path: Path) -> int | None:
     Opening such a path again fails for a socket, and truncates a file that a shell appends to.
     """
     descriptor = re.compile(rf"(?:/dev/fd|/proc/(?:self|{os.getpid()})/fd)/(\d+)")
-    place = path.absolute()
+    target = path.absolute()
     for _ in range(_MAX_LINKS):
-        if found := descriptor.fullmatch(str(place)):
+        if found := descriptor.fullmatch(str(target)):
             return int(found[1])
-        if not place.is_symlink():
+        if not target.is_symlink():
             return None
-        place = place.parent / place.readlink()
+        target = target.parent / target.readlink()
     return None

@@ -111,8 +111,8 @@ class AuditLog:
 
 def _write(now: float, members: dict[str, object]) -> None:
     instant = datetime.fromtimestamp(now, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    kept = {name: _shown(value) for name, value in members.items() if value is not None}
-    _log.info("%s", json.dumps({"time": instant, **kept}, ensure_ascii=True))
+    present = {name: _shown(value) for name, value in members.items() if value is not None}
+    _log.info("%s", json.dumps({"time": instant, **present}, ensure_ascii=True))
 
 
 def _shown(value: object) -> object:

@@ -161,7 +161,7 @@ def _given(config: AuthorizationConfig) -> frozenset[str]:
 def _both(name: str, in_code: str | None, in_settings: str | None) -> tuple[tuple[str, str], ...]:
     """Returns the sources of one kind with the names of their field and setting. Equal sources appear once."""
     sources = [(f"`{name}`", in_code), (f"`jwt_{name}`", in_settings if in_settings != in_code else None)]
-    return tuple((source, place) for source, place in sources if place)
+    return tuple((name, value) for name, value in sources if value)
 
 
 def _key_of(settings: Settings) -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import UTC
 from typing import TYPE_CHECKING, Any, get_args
 
-from spanwise.client.questions import CostName, CountName
+from spanwise.client.search_spec import CostName, CountName
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Literal, Self, TypeVar, overload
 
 from spanwise.api.traces import Detail
 from spanwise.client import arrow
-from spanwise.client.questions import Question, trace_request
 from spanwise.client.responses import decoded, unreachable
+from spanwise.client.search_spec import SearchSpec, trace_request
 from spanwise.client.transport import DEFAULT_TIMEOUT, Request, Target, httpx_module
 from spanwise.errors import PayloadTooLargeError
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from spanwise.api.spans import SpanPreview
     from spanwise.api.traces import TraceDetail, TracePreview, TraceSessionStats
     from spanwise.client.expressions import FilterLike
-    from spanwise.client.questions import Pages, SortName
+    from spanwise.client.search_spec import Pages, SortName
 
 Item = TypeVar("Item")
 Shape = TypeVar("Shape")
@@ -90,7 +90,7 @@ class AsyncClient:
         Raises:
             ValueError: traces cannot be sorted by `sort`.
         """
-        return AsyncSearch(self, Question.of(filter, sort, ascending=ascending))
+        return AsyncSearch(self, SearchSpec.of(filter, sort, ascending=ascending))
 
     async def trace(self, trace_id: str) -> TraceDetail:
         """Returns one trace with its span tree.
@@ -112,14 +112,14 @@ class AsyncClient:
 class AsyncSearch:
     """The traces that match a filter. Each method sends its own requests."""
 
-    def __init__(self, client: AsyncClient, question: Question) -> None:
+    def __init__(self, client: AsyncClient, spec: SearchSpec) -> None:
         """Creates the search. Programs call `AsyncClient.search`."""
         self._client = client
-        self._question = question
+        self._spec = spec
 
     async def count(self) -> int:
         """Returns the number of traces."""
-        page = await self._client.send(self._question.count())
+        page = await self._client.send(self._spec.count())
         return page.meta.total_count
 
     @overload
@@ -136,12 +136,12 @@ class AsyncSearch:
             matches: whether each trace contains its matches of the filter.
         """
         if Detail(detail) is Detail.FULL:
-            return self._items(self._question.details(matches=matches))
-        return self._items(self._question.previews(matches=matches))
+            return self._items(self._spec.details(matches=matches))
+        return self._items(self._spec.previews(matches=matches))
 
     def sessions(self) -> AsyncIterator[TraceSessionStats]:
         """Iterates over the sessions of the traces. The session with the newest trace comes first."""
-        return self._items(self._question.sessions())
+        return self._items(self._spec.sessions())
 
     def spans(self, where: FilterLike = None, *, matches: bool = False) -> AsyncIterator[SpanPreview]:
         """Iterates over the spans matching `where`, starting with the newest trace.
@@ -150,7 +150,7 @@ class AsyncSearch:
             where: an expression of `S`, a dict, or JSON; by default every span matches.
             matches: whether each span contains its matches of `where`.
         """
-        return self._items(self._question.spans(where, matches=matches))
+        return self._items(self._spec.spans(where, matches=matches))
 
     async def aggregate(
         self, measures: Mapping[str, Measure], *, by: Iterable[str | By] = (), time: TimeRange | None = None
@@ -162,12 +162,12 @@ class AsyncSearch:
             by: up to two fields to group by.
             time: a time range in buckets; see `time_range`.
         """
-        response = await self._client.send(self._question.aggregation(measures, by, time))
+        response = await self._client.send(self._spec.aggregation(measures, by, time))
         return response.data
 
     async def to_arrow(self) -> pa.Table:
         """Returns the traces as a PyArrow table, with one row per trace and filter fields as columns."""
-        found = self._pages(self._question.previews())
+        found = self._pages(self._spec.previews())
         return arrow.table_of([arrow.batch_of(page) async for page in found if page])
 
     async def _items(self, pages: Pages[Item]) -> AsyncIterator[Item]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Shape = TypeVar("Shape")
 
-_PLACE = re.compile(r"(?s)(.*) - at `(\$.*)`")
+_LOCATED = re.compile(r"(?s)(.*) - at `(\$.*)`")
 _MESSAGE_CHARS = 300
 
 
@@ -57,9 +57,9 @@ def _raised_as(response: httpx.Response) -> SpanwiseError:
     except msgspec.DecodeError:
         text = response.text[:_MESSAGE_CHARS].strip()
         return ServiceError(f"{response.url} responded with {status} {response.reason_phrase}: {text}", status)
-    place = _PLACE.fullmatch(body.detail)
-    if place and (status, body.error_code) == (FilterError.status, FilterError.error_code):
-        return FilterError(*place.groups())
+    located = _LOCATED.fullmatch(body.detail)
+    if located and (status, body.error_code) == (FilterError.status, FilterError.error_code):
+        return FilterError(*located.groups())
     found = _classes().get((status, body.error_code))
     return found(body.detail) if found else ServiceError(body.detail, status, body.error_code)
 

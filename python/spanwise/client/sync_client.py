@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Literal, Self, TypeVar, overload
 
 from spanwise.api.traces import Detail
 from spanwise.client import arrow
-from spanwise.client.questions import Question, trace_request
 from spanwise.client.responses import decoded, unreachable
+from spanwise.client.search_spec import SearchSpec, trace_request
 from spanwise.client.transport import DEFAULT_TIMEOUT, Request, Target, httpx_module
 from spanwise.errors import PayloadTooLargeError
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from spanwise.api.spans import SpanPreview
     from spanwise.api.traces import TraceDetail, TracePreview, TraceSessionStats
     from spanwise.client.expressions import FilterLike
-    from spanwise.client.questions import Pages, SortName
+    from spanwise.client.search_spec import Pages, SortName
 
 Item = TypeVar("Item")
 Shape = TypeVar("Shape")
@@ -90,7 +90,7 @@ class Client:
         Raises:
             ValueError: traces cannot be sorted by `sort`.
         """
-        return Search(self, Question.of(filter, sort, ascending=ascending))
+        return Search(self, SearchSpec.of(filter, sort, ascending=ascending))
 
     def trace(self, trace_id: str) -> TraceDetail:
         """Returns one trace with its span tree.
@@ -112,14 +112,14 @@ class Client:
 class Search:
     """The traces that match a filter. Each method sends its own requests."""
 
-    def __init__(self, client: Client, question: Question) -> None:
+    def __init__(self, client: Client, spec: SearchSpec) -> None:
         """Creates the search. Programs call `Client.search`."""
         self._client = client
-        self._question = question
+        self._spec = spec
 
     def count(self) -> int:
         """Returns the number of traces."""
-        return self._client.send(self._question.count()).meta.total_count
+        return self._client.send(self._spec.count()).meta.total_count
 
     @overload
     def traces(self, detail: Literal["full"] = "full", *, matches: bool = False) -> Iterator[TraceDetail]: ...
@@ -133,12 +133,12 @@ class Search:
             matches: whether each trace contains its matches of the filter.
         """
         if Detail(detail) is Detail.FULL:
-            return self._items(self._question.details(matches=matches))
-        return self._items(self._question.previews(matches=matches))
+            return self._items(self._spec.details(matches=matches))
+        return self._items(self._spec.previews(matches=matches))
 
     def sessions(self) -> Iterator[TraceSessionStats]:
         """Iterates over the sessions of the traces. The session with the newest trace comes first."""
-        return self._items(self._question.sessions())
+        return self._items(self._spec.sessions())
 
     def spans(self, where: FilterLike = None, *, matches: bool = False) -> Iterator[SpanPreview]:
         """Iterates over the spans matching `where`, starting with the newest trace.
@@ -147,7 +147,7 @@ class Search:
             where: an expression of `S`, a dict, or JSON; by default every span matches.
             matches: whether each span contains its matches of `where`.
         """
-        return self._items(self._question.spans(where, matches=matches))
+        return self._items(self._spec.spans(where, matches=matches))
 
     def aggregate(
         self, measures: Mapping[str, Measure], *, by: Iterable[str | By] = (), time: TimeRange | None = None
@@ -159,11 +159,11 @@ class Search:
             by: up to two fields to group by.
             time: a time range in buckets; see `time_range`.
         """
-        return self._client.send(self._question.aggregation(measures, by, time)).data
+        return self._client.send(self._spec.aggregation(measures, by, time)).data
 
     def to_arrow(self) -> pa.Table:
         """Returns the traces as a PyArrow table, with one row per trace and filter fields as columns."""
-        found = self._pages(self._question.previews())
+        found = self._pages(self._spec.previews())
         return arrow.table_of(arrow.batch_of(page) for page in found if page)
 
     def _items(self, pages: Pages[Item]) -> Iterator[Item]:

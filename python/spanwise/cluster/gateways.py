@@ -28,7 +28,7 @@ MAX_GATEWAYS = 64
 """The maximum number of gateways of a store."""
 OPEN_SECONDS = 60.0
 """Seconds that a gateway may take to open."""
-LOOK_SECONDS = 5.0
+STATUS_SECONDS = 5.0
 """Seconds that a gateway may take to report its state."""
 STOP_SECONDS = 10.0
 """Seconds that a gateway may take to close after its requests have ended."""
@@ -50,7 +50,7 @@ class GatewayPlan(Struct, frozen=True):
     serve: Callable[[GatewayPlan, GatewayActor], Coroutine[None, None, None]]
 
 
-class GatewayPlace(Struct, frozen=True):
+class GatewayLocation(Struct, frozen=True):
     """The location of a gateway.
 
     Attributes:
@@ -84,7 +84,7 @@ class GatewayActor:
         self._thread = threading.Thread(target=self._work, name="spanwise-gateway", daemon=True)
         self._thread.start()
 
-    def open(self, seconds: float) -> GatewayPlace:
+    def open(self, seconds: float) -> GatewayLocation:
         """Returns the location of the gateway, once it serves.
 
         Args:
@@ -94,14 +94,14 @@ class GatewayActor:
             UnavailableError: it did not open, or not in time; the message has the reason.
         """
         self._is_opened.wait(seconds)
-        place = self.place()
-        if place.error is not None:
-            raise UnavailableError(place.error)
-        return place
+        location = self.location()
+        if location.error is not None:
+            raise UnavailableError(location.error)
+        return location
 
-    def place(self) -> GatewayPlace:
+    def location(self) -> GatewayLocation:
         """Returns its location, and whether it serves."""
-        return GatewayPlace(socket.gethostname(), os.getpid(), self._url, self._error)
+        return GatewayLocation(socket.gethostname(), os.getpid(), self._url, self._error)
 
     def stop(self) -> None:
         """Waits until all requests have ended and everything is closed, or the time limit is reached."""
@@ -190,13 +190,13 @@ def start_gateways(
                 plan = GatewayPlan(_settings_of(settings, number), count, serve)
                 process = start_named(GatewayActor, Placing(f"{prefix}{number}", number), GATEWAYS, plan)
             try:
-                place = ray.get(process.open.remote(OPEN_SECONDS), timeout=OPEN_SECONDS + LOOK_SECONDS)
+                location = ray.get(process.open.remote(OPEN_SECONDS), timeout=OPEN_SECONDS + STATUS_SECONDS)
             except (UnavailableError, RayError) as error:
                 if number not in known:
                     end_process(process)
                 reason = str(error).strip().partition("\n")[0]
                 raise StoreError(f"gateway {number} does not open: {reason}") from error
-            states.append(_state(number, place))
+            states.append(_state(number, location))
         return states
 
 
@@ -212,9 +212,9 @@ def states_of_gateways(settings: Settings) -> list[GatewayState]:
         from ray.exceptions import RayError  # noqa: PLC0415
 
         states = []
-        for number, call in [(number, process.place.remote()) for number, process in _processes(settings)]:
+        for number, call in [(number, process.location.remote()) for number, process in _processes(settings)]:
             try:
-                states.append(_state(number, ray.get(call, timeout=LOOK_SECONDS)))
+                states.append(_state(number, ray.get(call, timeout=STATUS_SECONDS)))
             except RayError as error:
                 reason = str(error).strip().partition("\n")[0]
                 states.append(GatewayState(number, "silent", error=f"{type(error).__name__}: {reason}"))
@@ -237,7 +237,7 @@ def end_gateways(settings: Settings) -> int:
         processes = [process for _, process in _processes(settings)]
         for process, stopped in [(process, process.stop.remote()) for process in processes]:
             try:
-                ray.get(stopped, timeout=settings.drain_seconds + STOP_SECONDS + LOOK_SECONDS)
+                ray.get(stopped, timeout=settings.drain_seconds + STOP_SECONDS + STATUS_SECONDS)
             except RayError:
                 # It may be ended anyway, because acknowledged data is durable.
                 continue
@@ -262,9 +262,9 @@ def _prefix(settings: Settings) -> str:
     return f"gateway-{divided_layout(settings.trace_store).shards[0].store}-"
 
 
-def _state(number: int, place: GatewayPlace) -> GatewayState:
-    state = "up" if place.error is None else "starting"
-    return GatewayState(number, state, place.host, place.process_id, place.url, place.error)
+def _state(number: int, location: GatewayLocation) -> GatewayState:
+    state = "up" if location.error is None else "starting"
+    return GatewayState(number, state, location.host, location.process_id, location.url, location.error)
 
 
 def _settings_of(settings: Settings, number: int) -> dict[str, Any]:
@@ -275,7 +275,7 @@ def _settings_of(settings: Settings, number: int) -> dict[str, Any]:
         for name in Settings.__struct_fields__
         if (value := getattr(settings, name)) != getattr(default, name)
     }
-    stores = {name: absolute(place) for name, place in settings.trace_stores.items()}
+    stores = {name: absolute(location) for name, location in settings.trace_stores.items()}
     own = f"{absolute(settings.folder)}/gateways/{number}"
     plain: dict[str, Any] = msgspec.to_builtins(given)
     return plain | {"stores": stores, "data_dir": own}

@@ -35,9 +35,9 @@ def open_shards(
     Raises:
         SpanwiseError: `open_one` failed. All shards are closed again.
     """
-    places = layout.places(url)
-    with ThreadPoolExecutor(len(places), thread_name_prefix="spanwise-open") as threads:
-        openings = [threads.submit(open_one, place) for place in places]
+    locations = layout.locations(url)
+    with ThreadPoolExecutor(len(locations), thread_name_prefix="spanwise-open") as threads:
+        openings = [threads.submit(open_one, location) for location in locations]
         wait(openings)
     if any(opening.exception() is not None for opening in openings):
         for opening in openings:

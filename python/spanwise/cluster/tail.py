@@ -58,10 +58,10 @@ class ShardedTail:
 
         The shards rewind before the next poll.
         """
-        kept = len(self._events) - (self._last - number)
-        if self.is_lost or not 0 <= kept <= len(self._events):
+        remaining = len(self._events) - (self._last - number)
+        if self.is_lost or not 0 <= remaining <= len(self._events):
             return False
-        while len(self._events) > kept:
+        while len(self._events) > remaining:
             self._events.pop()
         self._last = number
         positions = list(self._before)

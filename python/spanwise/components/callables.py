@@ -171,7 +171,7 @@ async def stream(
             await on_text(found)
         return Outcome(content=found)
     try:
-        return await _gather(pieces, on_text)
+        return await _collect(pieces, on_text)
     except asyncio.CancelledError as error:
         if _is_cancelled():
             raise
@@ -180,7 +180,7 @@ async def stream(
         raise as_exception(error) from error
 
 
-async def _gather(pieces: AsyncIterator[object], on_text: Callable[[str], Awaitable[None]]) -> Outcome:
+async def _collect(pieces: AsyncIterator[object], on_text: Callable[[str], Awaitable[None]]) -> Outcome:
     texts: list[str] = []
     async for piece in pieces:
         match piece:

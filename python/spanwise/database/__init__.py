@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spanwise.database.records import (
+    ComponentSession,
     Database,
-    KeptSession,
     RunRecord,
     SessionKey,
     SessionPageQuery,
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "POSTGRESQL",
+    "ComponentSession",
     "Database",
-    "KeptSession",
     "RunRecord",
     "SessionKey",
     "SessionPageQuery",

@@ -166,20 +166,20 @@ class StoredBytes(NamedTuple):
     largest: int
 
 
-class KeptSession(NamedTuple):
-    """A component that ran in a session, and may store the session in a database of its own.
+class ComponentSession(NamedTuple):
+    """A component that ran in a session, and may also store the session in its own database.
 
     Attributes:
         kind: the kind of component.
         component_id: the component.
         user_id: the caller of its runs.
-        is_kept: whether the component has such a database; None if unknown.
+        has_database: whether the component has such a database; None if unknown.
     """
 
     kind: str
     component_id: str
     user_id: str | None
-    is_kept: bool | None
+    has_database: bool | None
 
 
 @runtime_checkable
@@ -238,7 +238,7 @@ class Database(Protocol):
         """Deletes a session, its runs and their events. Requires write access even if the session is missing."""
         ...
 
-    def kept_sessions(self, key: SessionKey) -> list[KeptSession]:
+    def component_sessions(self, key: SessionKey) -> list[ComponentSession]:
         """Returns the components that ran in a session, once for each caller."""
         ...
 

@@ -16,7 +16,7 @@ from spanwise.database.damaged import damaged_event, intact, readable
 from spanwise.database.faults import AWAY, translated
 from spanwise.database.records import (
     UNFINISHED,
-    KeptSession,
+    ComponentSession,
     SessionKey,
     SessionPageQuery,
     SessionRunQuery,
@@ -196,12 +196,12 @@ class SqlDatabase:
             connection.execute(delete(runs).where(*_of(runs, key)))
             connection.execute(delete(sessions).where(*_of(sessions, key)))
 
-    def kept_sessions(self, key: SessionKey) -> list[KeptSession]:
+    def component_sessions(self, key: SessionKey) -> list[ComponentSession]:
         """Returns the components that ran in a session, once for each caller."""
         columns = (runs.c.kind, runs.c.component_id, runs.c.user_id, runs.c.keeps_session)
         query = select(*columns).where(*_of(runs, key)).distinct()
         with self._transaction() as connection:
-            return [KeptSession(*row) for row in connection.execute(query)]
+            return [ComponentSession(*row) for row in connection.execute(query)]
 
     def has_unfinished_run(self, key: SessionKey) -> bool:
         """Returns whether a run of a session is pending or running."""
@@ -220,7 +220,7 @@ class SqlDatabase:
         matching = [runs.c.run_id == query] if isinstance(query, str) else _run_conditions(query)
         if user_id is not None:
             matching.append(runs.c.user_id == user_id)
-        return self._stored_bytes(select(_RUN_SIZE.label("kept"), _RUN_SIZE.label("whole")).where(*matching))
+        return self._stored_bytes(select(_RUN_SIZE.label("listed"), _RUN_SIZE.label("whole")).where(*matching))
 
     def run_sizes(self, query: SessionRunQuery, after: int, limit: int) -> list[tuple[int, int]]:
         """Returns number and bytes of up to `limit` runs with a number greater than `after`, oldest first."""
@@ -235,9 +235,9 @@ class SqlDatabase:
             return [readable(raw_run_of, runs, row) for row in connection.execute(query)]
 
     def _stored_bytes(self, sizes: Select[int, int]) -> StoredBytes:
-        """Returns the totals of rows with `kept`, the bytes that a list keeps, and `whole`, the bytes of the row."""
+        """Returns the totals of rows with `listed`, the bytes that a list keeps, and `whole`, the bytes of the row."""
         rows = sizes.subquery()
-        totals = select(func.sum(rows.c.kept), func.max(rows.c.whole))
+        totals = select(func.sum(rows.c.listed), func.max(rows.c.whole))
         with self._transaction() as connection:
             found = connection.execute(totals).one()
         return StoredBytes(*(int(each or 0) for each in found))
@@ -336,7 +336,7 @@ def _size_of(table: Table, *names: str) -> ColumnElement[int]:
 
 _RUN_SIZE = _size_of(runs, "message", "result", "paused", "trace")
 _SESSION_SIZES = (
-    _size_of(sessions, "metadata").label("kept"),
+    _size_of(sessions, "metadata").label("listed"),
     _size_of(sessions, "state", "metadata").label("whole"),
 )
 

@@ -30,18 +30,18 @@ class Pool:
             waiting: the number of work items that may wait.
             own: the number of work items of each caller that run without a shared thread, see `FairThreads`.
         """
-        self._places = FairBudget(threads + waiting, f"too many requests for {name} at once")
+        self._slots = FairBudget(threads + waiting, f"too many requests for {name} at once")
         self._threads = FairThreads(f"spanwise-{name}", threads, threads + waiting, own)
 
     @property
     def capacity(self) -> int:
         """Returns the maximum number of running and waiting work items."""
-        return self._places.capacity
+        return self._slots.capacity
 
     @property
     def admitted(self) -> int:
         """Returns the current number of running and waiting work items."""
-        return self._places.used
+        return self._slots.used
 
     async def run(self, work: Callable[[], Result], *, is_admitted: bool = False) -> Result:
         """Returns the result of `work`, which runs in a thread of the pool.
@@ -57,17 +57,17 @@ class Pool:
             UnavailableError: the pool is at capacity, or the caller has used its share.
             StoreClosedError: the pool was closed.
         """
-        place = self._places.hold()
+        slot = self._slots.hold()
         if is_admitted:
-            place.count(1)
+            slot.count(1)
         else:
-            place.add(1)
+            slot.add(1)
         try:
             future = self._threads.submit(work)
         except StoreClosedError:
-            place.release()
+            slot.release()
             raise
-        future.add_done_callback(lambda _: place.release())
+        future.add_done_callback(lambda _: slot.release())
         try:
             return await asyncio.wrap_future(future)
         finally:

@@ -89,7 +89,7 @@ class Runs:
         self._writer = DatabaseWriter(connect, budget)
         self.sessions = Sessions(self._writer, self, ComponentDatabases(registry))
         self._record = record
-        self._places = FairBudget(limit, f"more than {limit} runs at once")
+        self._slots = FairBudget(limit, f"more than {limit} runs at once")
         self._tasks = RunTasks()
         self._opening = Opening(self._open)
         self._probe = DatabaseProbe(self._writer)
@@ -218,16 +218,16 @@ class Runs:
             UnavailableError: too many runs or bytes of runs are in memory, or the service is not open.
         """
         await self._opened_for_runs()
-        place, inputs = self._places.hold(), self._writer.budget.hold()
+        slot, inputs = self._slots.hold(), self._writer.budget.hold()
         try:
-            place.add(1)
+            slot.add(1)
             inputs.add(_size(request))
             active = await begin(inputs)
         except BaseException:  # a client that disconnects cancels this
-            place.release()
+            slot.release()
             inputs.release()
             raise
-        self._tasks.release_at_end(active, place, inputs)
+        self._tasks.release_at_end(active, slot, inputs)
         return active
 
     async def _resume(

@@ -30,54 +30,54 @@ def is_bucket(url: str) -> bool:
     return bool(separator) and scheme.lower() != "file"
 
 
-def store_at(place: str) -> str:
-    """Returns the location of the store in `place`: the folder itself, or `traces` in it if it is a data folder.
+def store_at(location: str) -> str:
+    """Returns the location of the store in `location`: the folder itself, or `traces` in it if it is a data folder.
 
     Args:
-        place: the path of a store or a data folder, or the URL of a bucket, which is returned unchanged.
+        location: the path of a store or a data folder, or the URL of a bucket, which is returned unchanged.
 
     Raises:
         ConfigurationError: the folder has other contents, or two stores.
     """
-    if is_bucket(place):
-        return place
-    folder = Path(place.removeprefix("file://"))
-    inner = f"{place.rstrip('/')}/{_TRACES}"
+    if is_bucket(location):
+        return location
+    folder = Path(location.removeprefix("file://"))
+    inner = f"{location.rstrip('/')}/{_TRACES}"
     is_outer, is_inner = _is_store(folder), _is_store(folder / _TRACES)
     if is_outer and is_inner:
         raise ConfigurationError(
-            f"`{place}` is a store, and there is another one in `{inner}`: pass `{inner}`, or move it elsewhere to use "
-            f"that in `{place}`"
+            f"`{location}` is a store, and there is another one in `{inner}`: pass `{inner}`, or move it elsewhere "
+            f"to use that in `{location}`"
         )
     if is_inner:
         return inner
     entries = _entries(folder)
     if is_outer or entries <= _STORE_PARTS:
-        return place
+        return location
     if entries & _DATA_ENTRIES:
         return inner
-    raise ConfigurationError(_unknown(place, folder, entries))
+    raise ConfigurationError(_unknown(location, folder, entries))
 
 
-def store_in_data_folder(place: str, own: Collection[str]) -> str:
+def store_in_data_folder(location: str, own: Collection[str]) -> str:
     """Returns the location of the store of a data folder: `traces` in it, or the folder itself if it is a store.
 
     Args:
-        place: the path of the folder, or the URL of a bucket, whose store is always in `traces`.
+        location: the path of the folder, or the URL of a bucket, whose store is always in `traces`.
         own: paths in the settings that the folder may contain before it has a store.
 
     Raises:
         ConfigurationError: the folder has other contents.
     """
-    inner = f"{place.rstrip('/')}/{_TRACES}"
-    if is_bucket(place):
+    inner = f"{location.rstrip('/')}/{_TRACES}"
+    if is_bucket(location):
         return inner
-    folder = Path(place.removeprefix("file://"))
+    folder = Path(location.removeprefix("file://"))
     entries = _entries(folder)
     if entries & _DATA_ENTRIES:
         return inner
     if _is_store(folder):
-        return place
+        return location
     named = [Path(path).absolute() for path in own]
     unknown = {
         name
@@ -85,7 +85,7 @@ def store_in_data_folder(place: str, own: Collection[str]) -> str:
         if not (name.endswith(_BESIDE) or any(path.is_relative_to(folder.absolute() / name) for path in named))
     }
     if unknown:
-        raise ConfigurationError(_unknown(place, folder, unknown))
+        raise ConfigurationError(_unknown(location, folder, unknown))
     return inner
 
 
@@ -108,7 +108,7 @@ def _names(folder: Path) -> list[str]:
         raise ConfigurationError(f"cannot read the folder `{folder}`: {error.strerror}") from error
 
 
-def _unknown(place: str, folder: Path, entries: Collection[str]) -> str:
+def _unknown(location: str, folder: Path, entries: Collection[str]) -> str:
     named = [f"`{name}`" for name in sorted(entries)[:_MAX_NAMED]]
     if len(entries) > _MAX_NAMED:
         named.append(f"{len(entries) - _MAX_NAMED} more")
@@ -120,4 +120,4 @@ def _unknown(place: str, folder: Path, entries: Collection[str]) -> str:
         if holding
         else "pass a data folder, the folder of a store, or a new or empty folder"
     )
-    return f"expected traces in `{place}`, found {', '.join(named)}: {advice}"
+    return f"expected traces in `{location}`, found {', '.join(named)}: {advice}"

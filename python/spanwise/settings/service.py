@@ -23,9 +23,9 @@ Callers: TypeAlias = Literal["open", "verified", "tokens"]
 _INCOMPLETE_BUCKET = re.compile(r"(?P<scheme>s3|gs|az):(?!//[^/])", re.IGNORECASE)
 
 
-def absolute(place: str) -> str:
+def absolute(location: str) -> str:
     """Returns the absolute path of a folder, without resolving links. The URL of a bucket is returned unchanged."""
-    return place if is_bucket(place) else os.path.abspath(place.removeprefix("file://"))  # noqa: PTH100
+    return location if is_bucket(location) else os.path.abspath(location.removeprefix("file://"))  # noqa: PTH100
 
 
 class Settings(StoreSettings, frozen=True, kw_only=True):
@@ -212,14 +212,14 @@ class Settings(StoreSettings, frozen=True, kw_only=True):
         Raises:
             ConfigurationError: a URL does not name a bucket, or a folder has other contents than a store.
         """
-        for place in self.stores.values() or [self.data_dir]:
-            if found := _INCOMPLETE_BUCKET.match(place):
+        for location in self.stores.values() or [self.data_dir]:
+            if found := _INCOMPLETE_BUCKET.match(location):
                 scheme = found["scheme"]
                 raise ConfigurationError(
-                    f"expected a bucket as `{scheme}://bucket` or `{scheme}://bucket/folder`, got `{place}`"
+                    f"expected a bucket as `{scheme}://bucket` or `{scheme}://bucket/folder`, got `{location}`"
                 )
         if self.stores:
-            return {name: store_at(place) for name, place in self.stores.items()}
+            return {name: store_at(location) for name, location in self.stores.items()}
         values = (getattr(self, name) for name in self.__struct_fields__)
         return {DEFAULT_STORE: store_in_data_folder(self.data_dir, [each for each in values if isinstance(each, str)])}
 

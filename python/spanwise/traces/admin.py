@@ -121,7 +121,7 @@ def backup_store(url: str, target: str, progress: Progress | None = None, *, ind
     if (layout := layout_of(url)) is None:
         return _decode(TraceStore.backup(url, target, progress, indexes))
     _expect_empty(target)
-    pairs = zip(layout.places(url), layout.places(target), strict=True)
+    pairs = zip(layout.locations(url), layout.locations(target), strict=True)
     copied = added_up([_decode(TraceStore.backup(shard, own, progress, indexes)) for shard, own in pairs])
     # The layout is written last: without it, an interrupted copy is not a store.
     write_layout(target, layout)
@@ -136,7 +136,7 @@ def check_store(url: str, progress: Progress | None = None) -> dict[str, Any]:
     """
     if (layout := layout_of(url)) is None:
         return _decode(TraceStore.check(url, progress))
-    return added_up([_decode(TraceStore.check(shard, progress)) for shard in layout.places(url)])
+    return added_up([_decode(TraceStore.check(shard, progress)) for shard in layout.locations(url)])
 
 
 def _expect_empty(target: str) -> None:

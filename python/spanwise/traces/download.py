@@ -37,7 +37,7 @@ class Downloads:
     def __init__(self) -> None:
         """Creates the thread pool."""
         self.pool = Pool("export", _THREADS, MAX_DOWNLOADS)
-        self._places = DownloadSlots()
+        self._slots = DownloadSlots()
 
     async def run(self, begin: Callable[[], Iterator[bytes]]) -> AsyncGenerator[bytes, None]:
         """Returns the chunks of a download after the first one is ready.
@@ -61,7 +61,7 @@ class Downloads:
             running.export = begin()
             return _next_chunk(running)
 
-        async with self._places.place() as running:
+        async with self._slots.slot() as running:
             chunk = await self.pool.run(first_chunk, is_admitted=True)
             yield b""
             while chunk is not None:
@@ -72,6 +72,6 @@ class Downloads:
 
 
 def _next_chunk(running: RunningDownload) -> bytes | None:
-    if running.is_cut or running.export is None:
+    if running.is_preempted or running.export is None:
         raise UnavailableError("export cancelled: its slot went to a caller with fewer exports; retry")
     return next(running.export, None)

@@ -35,24 +35,24 @@ class RunningDownload:
     """A download in progress.
 
     Attributes:
-        place: its slot.
+        slot: the lease of its slot.
         export: produces its chunks; None before the start and after a cancellation.
         waits_since: when its reader got the last chunk, in monotonic time; infinite while a chunk is produced.
-        is_cut: True if it lost its slot.
+        is_preempted: True if it lost its slot.
     """
 
-    def __init__(self, place: Lease) -> None:
+    def __init__(self, slot: Lease) -> None:
         """Holds a slot that is already counted."""
-        self.place = place
+        self.slot = slot
         self.export: Iterator[bytes] | None = None
         self.waits_since = math.inf
-        self.is_cut = False
+        self.is_preempted = False
 
     def cut(self) -> None:
         """Gives its slot and its memory to another caller. The next read of this download fails."""
-        self.is_cut = True
+        self.is_preempted = True
         self.export = None
-        self.place.release()
+        self.slot.release()
 
 
 class _Waiting(NamedTuple):
@@ -60,7 +60,7 @@ class _Waiting(NamedTuple):
 
     caller: str
     since: float
-    place: asyncio.Future[Lease]
+    slot: asyncio.Future[Lease]
 
 
 class DownloadSlots:
@@ -68,13 +68,13 @@ class DownloadSlots:
 
     def __init__(self) -> None:
         """Starts with all slots free."""
-        self._places = FairBudget(MAX_DOWNLOADS, f"more than {MAX_DOWNLOADS} exports at once")
+        self._slots = FairBudget(MAX_DOWNLOADS, f"more than {MAX_DOWNLOADS} exports at once")
         self._queue = FairBudget(MAX_WAITING, f"more than {MAX_WAITING} exports wait")
         self._running: set[RunningDownload] = set()
         self._waiting: list[_Waiting] = []
 
     @asynccontextmanager
-    async def place(self) -> AsyncGenerator[RunningDownload, None]:
+    async def slot(self) -> AsyncGenerator[RunningDownload, None]:
         """Yields a download of the current caller, which holds a slot until the end of the block or until it is cut.
 
         A caller with fewer than half of the slots waits for one, and may take it from a caller with more.
@@ -88,15 +88,15 @@ class DownloadSlots:
             yield running
         finally:
             self._running.discard(running)
-            running.place.release()
+            running.slot.release()
             self._serve_those_who_wait()
 
     async def _take(self) -> Lease:
         caller = current_caller.get()
-        may_wait = self._places.held(caller) < MAX_DOWNLOADS // 2
+        may_wait = self._slots.held(caller) < MAX_DOWNLOADS // 2
         if not self._waiting or not may_wait:
             try:
-                return self._places.take()
+                return self._slots.take()
             except UnavailableError:
                 if not may_wait:
                     raise
@@ -106,8 +106,8 @@ class DownloadSlots:
             try:
                 return await self._wait(waiting)
             except asyncio.CancelledError:
-                if waiting.place.done():
-                    waiting.place.result().release()
+                if waiting.slot.done():
+                    waiting.slot.result().release()
                 raise
             finally:
                 self._waiting.remove(waiting)
@@ -120,33 +120,33 @@ class DownloadSlots:
         """
         while True:
             self._serve_those_who_wait()
-            if not waiting.place.done() and self._make_room(waiting):
+            if not waiting.slot.done() and self._make_room(waiting):
                 self._serve_those_who_wait()
-            if waiting.place.done():
-                return waiting.place.result()
+            if waiting.slot.done():
+                return waiting.slot.result()
             if time.monotonic() >= waiting.since + WAIT_SECONDS:
-                return self._places.take()  # raises, because no slot is free
-            await asyncio.wait([waiting.place], timeout=_POLL_SECONDS)
+                return self._slots.take()  # raises, because no slot is free
+            await asyncio.wait([waiting.slot], timeout=_POLL_SECONDS)
 
     def _serve_those_who_wait(self) -> None:
         """Assigns free slots to waiting callers: fewest slots first, then longest wait first."""
-        unserved = [each for each in self._waiting if not each.place.done()]
-        for waiting in sorted(unserved, key=lambda each: (self._places.held(each.caller), each.since)):
-            if self._places.allows(waiting.caller):
-                place = Lease(self._places, waiting.caller)
-                place.add(1)
-                waiting.place.set_result(place)
+        unserved = [each for each in self._waiting if not each.slot.done()]
+        for waiting in sorted(unserved, key=lambda each: (self._slots.held(each.caller), each.since)):
+            if self._slots.allows(waiting.caller):
+                slot = Lease(self._slots, waiting.caller)
+                slot.add(1)
+                waiting.slot.set_result(slot)
 
     def _make_room(self, waiting: _Waiting) -> bool:
         """Cuts a download of the caller with the most slots. Returns True if it did.
 
         That caller must still have as many slots as the waiting caller after the cut.
         """
-        running = [each for each in self._running if not each.is_cut]
-        callers = Counter(each.place.caller for each in running).most_common(1)
-        if not callers or callers[0][1] <= self._places.held(waiting.caller) + 1:
+        running = [each for each in self._running if not each.is_preempted]
+        callers = Counter(each.slot.caller for each in running).most_common(1)
+        if not callers or callers[0][1] <= self._slots.held(waiting.caller) + 1:
             return False
-        own = [each for each in running if each.place.caller == callers[0][0]]
+        own = [each for each in running if each.slot.caller == callers[0][0]]
         longest = min(own, key=lambda each: each.waits_since)
         if time.monotonic() < min(longest.waits_since, waiting.since) + UNUSED_SECONDS:
             return False

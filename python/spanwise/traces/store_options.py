@@ -99,8 +99,8 @@ def open_store(url: str, settings: Settings, *, existing: bool = False, progress
         raise ConfigurationError("`followers` are processes that Ray runs: set `cluster`, too, expected 0 without it")
     shards = 1 if layout is None else len(layout.shards)
 
-    def options(place: str) -> bytes:
-        return msgspec.json.encode(_options(place, settings, shards) | {"existing": existing and layout is None})
+    def options(location: str) -> bytes:
+        return msgspec.json.encode(_options(location, settings, shards) | {"existing": existing and layout is None})
 
     if layout is None:
         store: Store = TraceStore.open(url, options(url), progress)
@@ -118,9 +118,9 @@ def open_store(url: str, settings: Settings, *, existing: bool = False, progress
         store = open_shards(
             url,
             layout,
-            ray_opener(url, layout, (options, lambda place: _follower_options(place, settings, shards)), settings)
+            ray_opener(url, layout, (options, lambda location: _follower_options(location, settings, shards)), settings)
             if in_cluster
-            else lambda place: LocalShard(TraceStore.open(place, options(place), progress), number),
+            else lambda location: LocalShard(TraceStore.open(location, options(location), progress), number),
             max_decoding_bytes=settings.decode_buffer_bytes,
             search_seconds=settings.search_deadline_seconds,
         )
@@ -128,7 +128,7 @@ def open_store(url: str, settings: Settings, *, existing: bool = False, progress
     return store
 
 
-def _options(place: str, settings: Settings, shards: int) -> dict[str, object]:
+def _options(location: str, settings: Settings, shards: int) -> dict[str, object]:
     """Returns the options of a store, or of one shard. Shards divide the memory and disk evenly."""
     unsealed_bytes = settings.unsealed_bytes // shards
     options: dict[str, object] = {
@@ -147,8 +147,8 @@ def _options(place: str, settings: Settings, shards: int) -> dict[str, object]:
         "retain_seconds": settings.retain_seconds or None,
         "retain_bytes": settings.retain_bytes // shards or None,
     }
-    if is_bucket(place):
-        options |= {"cache_dir": str(_cache(place, settings)), "cache_bytes": settings.cache_bytes // shards}
+    if is_bucket(location):
+        options |= {"cache_dir": str(_cache(location, settings)), "cache_bytes": settings.cache_bytes // shards}
     return options
 
 
@@ -173,8 +173,8 @@ def follow_store(url: str, settings: Settings) -> Store:
     layout = layout_of(url)
     shards = 1 if layout is None else len(layout.shards)
 
-    def follow(place: str) -> TraceStore:
-        return TraceStore.follow(place, _follower_options(place, settings, shards))
+    def follow(location: str) -> TraceStore:
+        return TraceStore.follow(location, _follower_options(location, settings, shards))
 
     if layout is None and settings.shards > 1:
         raise StoreError(f"there is no store of shards at `{url}` yet: start its writer before this reader")
@@ -185,7 +185,7 @@ def follow_store(url: str, settings: Settings) -> Store:
         store = open_shards(
             url,
             layout,
-            lambda place: LocalShard(follow(place), number),
+            lambda location: LocalShard(follow(location), number),
             search_seconds=settings.search_deadline_seconds,
         )
     _log_quarantined(store)
@@ -194,16 +194,16 @@ def follow_store(url: str, settings: Settings) -> Store:
     return store
 
 
-def _follower_options(place: str, settings: Settings, shards: int) -> bytes:
+def _follower_options(location: str, settings: Settings, shards: int) -> bytes:
     """Returns the options of the reader of a store, or of one shard."""
     options: dict[str, object] = {
         "follow_milliseconds": round(settings.follow_seconds * 1000),
         "max_index_bytes": max_index_bytes() // shards,
         "indexes": _index_kinds(settings),
     }
-    if is_bucket(place) or settings.cache_dir:
+    if is_bucket(location) or settings.cache_dir:
         # A writer on this machine uses the default cache folder.
-        options |= {"cache_dir": f"{_cache(place, settings)}-reader", "cache_bytes": settings.cache_bytes // shards}
+        options |= {"cache_dir": f"{_cache(location, settings)}-reader", "cache_bytes": settings.cache_bytes // shards}
     return msgspec.json.encode(options)
 
 
@@ -266,7 +266,7 @@ def _ingest_obstacle(stats: _Stats, url: str | None, settings: Settings) -> str 
     if url is None or is_bucket(url):
         return None
     layout = layout_of(url)
-    wals = [folder_of(place) / _WAL for place in ([url] if layout is None else layout.places(url))]
+    wals = [folder_of(location) / _WAL for location in ([url] if layout is None else layout.locations(url))]
     if not all(_is_writable(wal) for wal in wals):
         return "the write-ahead log of a store cannot be written"
     if shutil.disk_usage(wals[0]).free < settings.min_free_bytes:

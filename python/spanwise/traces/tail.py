@@ -81,10 +81,10 @@ class _Stream:
 class TailConnection:
     """One connection that sends a tail. Always close it."""
 
-    def __init__(self, tails: Tails, place: Lease) -> None:
+    def __init__(self, tails: Tails, slot: Lease) -> None:
         """Holds a slot, without a stream yet."""
         self._tails = tails
-        self._place = place
+        self._slot = slot
         self._stream: _Stream | None = None
         self._started: TailEvent | None = None
         self._end: TailEvent | None = None
@@ -132,7 +132,7 @@ class TailConnection:
         self._tails.hold(self)
 
     def _leave(self) -> None:
-        self._place.release()
+        self._slot.release()
         if self._stream is not None:
             self._stream.feed.leave(self)
 
@@ -207,7 +207,7 @@ class Tails:
     def __init__(self) -> None:
         """Starts without readers."""
         self.pool = Pool("tail", 1, MAX_TAILS, own=0)
-        self._places = FairBudget(MAX_TAILS, f"more than {MAX_TAILS} tails at once")
+        self._slots = FairBudget(MAX_TAILS, f"more than {MAX_TAILS} tails at once")
         self._feeds: dict[Store, _Feed] = {}
         self._streams: dict[str, _Stream] = {}
         self.is_draining = False
@@ -215,7 +215,7 @@ class Tails:
     @property
     def open_count(self) -> int:
         """Returns the number of readers."""
-        return self._places.used
+        return self._slots.used
 
     async def open(
         self, store: Store, compile_filter: Callable[[], Filter], last_event_id: str | None
@@ -239,7 +239,7 @@ class Tails:
             stream.connection.end("replaced")
         if self.is_draining:
             raise UnavailableError("the service is shutting down")
-        connection = TailConnection(self, self._places.take())
+        connection = TailConnection(self, self._slots.take())
         try:
             if stream is not None:
                 stream.connection = connection

@@ -16,7 +16,7 @@ from spanwise._engine import trace_schema
 from spanwise.api.traces import TraceDetail
 from spanwise.client import arrow
 from spanwise.client.expressions import encoded
-from spanwise.client.questions import FULL_PAGE
+from spanwise.client.search_spec import FULL_PAGE
 from support.clients.made_up_trace import MadeUpTrace
 from support.clients.otlp import captures
 from support.clients.tokens import claims, jwks_file, signing_key

@@ -36,14 +36,14 @@ def listening() -> socket.socket:
 def test_it_serves_until_it_is_stopped(tmp_path: Path) -> None:
     port = free_port()
     gateway = GatewayActor(plan_of(tmp_path / "data", port))
-    place = gateway.open(30)
-    assert (place.url, place.error) == (f"http://127.0.0.1:{port}", None)
-    assert place == gateway.place()
-    assert httpx.get(f"{place.url}/health", params={"ready": "true"}).status_code == 200
+    location = gateway.open(30)
+    assert (location.url, location.error) == (f"http://127.0.0.1:{port}", None)
+    assert location == gateway.location()
+    assert httpx.get(f"{location.url}/health", params={"ready": "true"}).status_code == 200
     gateway.stop()
     with pytest.raises(httpx.ConnectError):
-        httpx.get(f"{place.url}/health")
-    assert gateway.place().url is None
+        httpx.get(f"{location.url}/health")
+    assert gateway.location().url is None
 
 
 def test_it_takes_the_next_port_if_one_is_taken(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_it_says_why_it_does_not_serve_and_tries_again(tmp_path: Path) -> None:
         gateway.open(30)
     taken.close()
     deadline = time.monotonic() + 30
-    while gateway.place().error is not None:
+    while gateway.location().error is not None:
         assert time.monotonic() < deadline
         time.sleep(0.05)
     gateway.stop()
@@ -79,4 +79,4 @@ def test_it_can_be_stopped_before_it_serves(tmp_path: Path) -> None:
     with closing(listening()) as taken:
         gateway = GatewayActor(plan_of(tmp_path / "data", taken.getsockname()[1]))
         gateway.stop()
-        assert gateway.place().url is None
+        assert gateway.location().url is None

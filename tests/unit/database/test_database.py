@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spanwise.database import (
+    ComponentSession,
     Database,
-    KeptSession,
     RunRecord,
     SessionKey,
     SessionPageQuery,
@@ -229,9 +229,9 @@ def test_components_that_ran_in_a_session_are_known(shared: Database) -> None:
     shared.begin(session("kept-by"), run("k2", "kept-by", keeps_session=True))
     shared.begin(session("kept-by"), run("k3", "kept-by", user_id=None, kind="team", component_id="t"))
     shared.begin(session("kept-by", user_id="eve"), run("k4", "kept-by", owner="eve", component_id="other"))
-    found = shared.kept_sessions(key("kept-by"))
+    found = shared.component_sessions(key("kept-by"))
     expected = [("agent", "echo", "ann", True), ("team", "t", None, False)]
-    assert sorted(found) == [KeptSession(*each) for each in expected]
+    assert sorted(found) == [ComponentSession(*each) for each in expected]
     for user in ("ann", "eve"):
         shared.delete_session(key("kept-by", user))
 

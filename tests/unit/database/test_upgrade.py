@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from sqlalchemy import create_engine, inspect
 
-from spanwise.database import Database, KeptSession, SessionKey
+from spanwise.database import ComponentSession, Database, SessionKey
 from spanwise.database.postgresql import PostgresqlDatabase
 from spanwise.database.sqlite import SqliteDatabase
 from support.in_process.database_2 import EXAMPLE, write_version_2
@@ -76,8 +76,8 @@ def test_it_keeps_everything_and_gives_runs_the_owner_of_their_session(place: tu
         assert (run.run_id, run.owner, run.user_id, run.keeps_session) == ("r1", "", "bob", None)
         assert (run.message, run.result, run.paused) == ("nul \0", {"content": "r1"}, {"state": None})
         assert database.events("r1", -1, 9) == [(0, "RunStarted", b"{}")]
-        kept = [KeptSession("agent", "echo", user, None) for user in ("ann", None)]
-        assert sorted(database.kept_sessions(ann.key), key=str) == sorted(kept, key=str)
+        kept = [ComponentSession("agent", "echo", user, None) for user in ("ann", None)]
+        assert sorted(database.component_sessions(ann.key), key=str) == sorted(kept, key=str)
         database.close()
 
 

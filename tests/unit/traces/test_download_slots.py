@@ -27,32 +27,32 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(download_slots, "WAIT_SECONDS", 0.0)
 
 
-async def begin(places: DownloadSlots, opened: AsyncExitStack, caller: str, waits_since: float) -> RunningDownload:
+async def begin(slots: DownloadSlots, opened: AsyncExitStack, caller: str, waits_since: float) -> RunningDownload:
     """Starts a download whose reader got its last chunk at `waits_since`."""
     current_caller.set(caller)
-    running = await opened.enter_async_context(places.place())
+    running = await opened.enter_async_context(slots.slot())
     running.waits_since = waits_since
     return running
 
 
-async def fill(places: DownloadSlots, opened: AsyncExitStack, waits_since: float) -> list[RunningDownload]:
+async def fill(slots: DownloadSlots, opened: AsyncExitStack, waits_since: float) -> list[RunningDownload]:
     """Takes six slots for one caller, and one each for two others."""
-    greedy = [await begin(places, opened, "greedy", waits_since) for _ in range(6)]
-    return [*greedy, *[await begin(places, opened, caller, waits_since) for caller in ("other", "another")]]
+    greedy = [await begin(slots, opened, "greedy", waits_since) for _ in range(6)]
+    return [*greedy, *[await begin(slots, opened, caller, waits_since) for caller in ("other", "another")]]
 
 
 @pytest.mark.usefixtures("at_once")
 def test_whoever_has_fewest_gets_places_of_whoever_has_most() -> None:
     async def scenario() -> None:
         async with AsyncExitStack() as opened:
-            places = DownloadSlots()
-            running = await fill(places, opened, 0.0)
+            slots = DownloadSlots()
+            running = await fill(slots, opened, 0.0)
             for number in range(5):
-                await begin(places, opened, f"late {number}", 0.0)
-            left = Counter(each.place.caller for each in running if not each.is_cut)
+                await begin(slots, opened, f"late {number}", 0.0)
+            left = Counter(each.slot.caller for each in running if not each.is_preempted)
             assert left == {"greedy": 1, "other": 1, "another": 1}
             with pytest.raises(UnavailableError, match="more than 8 exports at once"):
-                await begin(places, opened, "latest", 0.0)  # every caller has one
+                await begin(slots, opened, "latest", 0.0)  # every caller has one
 
     asyncio.run(scenario())
 
@@ -61,12 +61,12 @@ def test_whoever_has_fewest_gets_places_of_whoever_has_most() -> None:
 def test_one_whose_reader_waits_for_a_chunk_is_cut_last() -> None:
     async def scenario() -> None:
         async with AsyncExitStack() as opened:
-            places = DownloadSlots()
-            running = await fill(places, opened, float("inf"))
+            slots = DownloadSlots()
+            running = await fill(slots, opened, float("inf"))
             running[3].waits_since = 0.0
             for number in range(2):
-                await begin(places, opened, f"late {number}", 0.0)
-            cut = [each.is_cut for each in running]
+                await begin(slots, opened, f"late {number}", 0.0)
+            cut = [each.is_preempted for each in running]
             assert cut[3]
             assert cut.count(True) == 2
 
@@ -76,10 +76,10 @@ def test_one_whose_reader_waits_for_a_chunk_is_cut_last() -> None:
 def test_a_caller_with_half_of_the_places_is_rejected_at_once() -> None:
     async def scenario() -> None:
         async with AsyncExitStack() as opened:
-            places = DownloadSlots()
-            await fill(places, opened, 0.0)
+            slots = DownloadSlots()
+            await fill(slots, opened, 0.0)
             with pytest.raises(UnavailableError, match="more than 8 exports at once"):
-                await begin(places, opened, "greedy", 0.0)
+                await begin(slots, opened, "greedy", 0.0)
 
     asyncio.run(scenario())
 
@@ -90,8 +90,8 @@ def test_a_slow_reader_is_cut_once_somebody_has_waited(monkeypatch: pytest.Monke
 
     async def scenario() -> None:
         async with AsyncExitStack() as opened:
-            places = DownloadSlots()
-            running = await fill(places, opened, 0.0)
+            slots = DownloadSlots()
+            running = await fill(slots, opened, 0.0)
 
             async def read_on() -> None:
                 while True:
@@ -101,28 +101,28 @@ def test_a_slow_reader_is_cut_once_somebody_has_waited(monkeypatch: pytest.Monke
 
             reading = asyncio.create_task(read_on())
             await asyncio.sleep(0)
-            await begin(places, opened, "late", 0.0)
+            await begin(slots, opened, "late", 0.0)
             reading.cancel()
-            assert [each.place.caller for each in running if each.is_cut] == ["greedy"]
+            assert [each.slot.caller for each in running if each.is_preempted] == ["greedy"]
 
     asyncio.run(scenario())
 
 
 def test_places_that_become_free_go_to_those_who_have_fewest_and_then_to_those_who_came_first() -> None:
     async def scenario() -> list[str]:
-        places = DownloadSlots()
+        slots = DownloadSlots()
         served = []
         free = asyncio.Event()
 
         async def download(caller: str) -> None:
             current_caller.set(caller)
-            async with places.place():
+            async with slots.slot():
                 served.append(caller)
                 await free.wait()
 
         async with AsyncExitStack() as opened, AsyncExitStack() as opened_by_greedy:
             for caller, stack in [*[("greedy", opened_by_greedy)] * 6, ("other", opened), ("another", opened)]:
-                await begin(places, stack, caller, float("inf"))
+                await begin(slots, stack, caller, float("inf"))
             tasks = [asyncio.create_task(download(caller)) for caller in ("other", "newcomer", "newest")]
             await asyncio.sleep(0)
             await opened_by_greedy.aclose()
@@ -138,13 +138,13 @@ def test_places_that_become_free_go_to_those_who_have_fewest_and_then_to_those_w
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.booleans(), st.integers(0, 3)), max_size=60))
 def test_nothing_is_held_in_the_end_and_never_too_many_at_once(steps: list[tuple[str, bool, int]]) -> None:
     async def scenario() -> None:
-        places = DownloadSlots()
+        slots = DownloadSlots()
         running = 0
 
         async def download(caller: str, rounds: int) -> None:
             nonlocal running
             current_caller.set(caller)
-            async with places.place():
+            async with slots.slot():
                 running += 1
                 assert running <= MAX_DOWNLOADS
                 for _ in range(rounds):
@@ -161,7 +161,7 @@ def test_nothing_is_held_in_the_end_and_never_too_many_at_once(steps: list[tuple
             assert result is None or isinstance(result, UnavailableError | asyncio.CancelledError), result
         async with AsyncExitStack() as opened:
             for number in range(MAX_DOWNLOADS):
-                await begin(places, opened, f"after {number}", 0.0)
+                await begin(slots, opened, f"after {number}", 0.0)
 
     asyncio.run(scenario())
 
@@ -169,10 +169,10 @@ def test_nothing_is_held_in_the_end_and_never_too_many_at_once(steps: list[tuple
 def test_few_may_wait() -> None:
     async def scenario() -> Counter[str]:
         async with AsyncExitStack() as opened:
-            places = DownloadSlots()
-            await fill(places, opened, float("inf"))
+            slots = DownloadSlots()
+            await fill(slots, opened, float("inf"))
             tasks = [
-                asyncio.create_task(begin(places, opened, f"caller {number}", 0.0)) for number in range(2 * MAX_WAITING)
+                asyncio.create_task(begin(slots, opened, f"caller {number}", 0.0)) for number in range(2 * MAX_WAITING)
             ]
             await asyncio.sleep(0)
             found = Counter(str(task.exception()) for task in tasks if task.done())

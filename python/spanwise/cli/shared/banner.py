@@ -23,7 +23,7 @@ def banner(addresses: Addresses, settings: Settings) -> str:
         "user interface": addresses.main + PATH,
         "API": f"{addresses.main}/docs",
         "OTLP": ", ".join(otlp),
-        "data": ", ".join(map(_place, settings.trace_stores.values())),
+        "data": ", ".join(map(_location, settings.trace_stores.values())),
         "authorization": "on" if settings.authorization else "off",
     }
     width = max(map(len, rows))
@@ -31,5 +31,5 @@ def banner(addresses: Addresses, settings: Settings) -> str:
     return "\n".join((f"Spanwise {version('spanwise')}, until Ctrl-C", *lines))
 
 
-def _place(store: str) -> str:
+def _location(store: str) -> str:
     return store if is_bucket(store) else str(Path(store.removeprefix("file://")).resolve())

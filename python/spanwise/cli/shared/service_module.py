@@ -98,10 +98,10 @@ def _import_failure(name: str, error: BaseException) -> str:
         package = missing.partition(".")[0]
         wanted = f"'spanwise[{EXTRAS[package]}]'" if package in EXTRAS else package
         reason = f"the package `{package}` is not installed: `pip install {wanted}`"
-    return f"cannot import `{name}`: {reason}{_place(error)}"
+    return f"cannot import `{name}`: {reason}{_location(error)}"
 
 
-def _place(error: BaseException) -> str:
+def _location(error: BaseException) -> str:
     """Returns the line of the user's program that an error came from."""
     here = Path(__file__).parents[2]
     installed = [Path(folder) for folder in (sys.prefix, sys.base_prefix)]

@@ -49,7 +49,7 @@ class Pair(Protocol):
         ...
 
 
-class Answer:
+class HedgedCall:
     """The first response to a hedged request of a search. Implements `Call`."""
 
     def __init__(
@@ -91,7 +91,7 @@ class Answer:
         """
         until = None if timeout is None else time.monotonic() + timeout
         while self._calls:
-            self._look()
+            self._check()
             for shard, call in tuple(self._calls.items()):
                 if shard in self._calls:
                     self._wait(shard, call, until)
@@ -138,7 +138,7 @@ class Answer:
             if self._search is not None:
                 self._pair.chose(self._search, shard, time.monotonic() - self._began)
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         """Checks whether to send a hedge or to give up on the shard."""
         writer, breaker = self._pair.writer, self._pair.breaker
         if writer not in self._calls:
@@ -210,7 +210,7 @@ class WatchedCall(Generic[Result]):
                     seconds if until is None else min(seconds, max(0.0, until - time.monotonic()))
                 )
             except TimeoutError:
-                self._look(until)
+                self._check(until)
             except ShardLostError:
                 self._pair.breaker.failed()
                 raise
@@ -218,7 +218,7 @@ class WatchedCall(Generic[Result]):
                 self._pair.breaker.succeeded()
                 return result
 
-    def _look(self, until: float | None) -> None:
+    def _check(self, until: float | None) -> None:
         """Checks whether the call is still worth waiting for."""
         now = time.monotonic()
         if until is not None and now >= until:

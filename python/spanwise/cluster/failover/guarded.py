@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
 
-from spanwise.cluster.failover.answers import Answer, WatchedCall
+from spanwise.cluster.failover.answers import HedgedCall, WatchedCall
 from spanwise.cluster.failover.breaker import Breaker
 from spanwise.cluster.shards.shard import Shard, ShardLostError
 from spanwise.errors import PinLostError
@@ -43,7 +43,7 @@ class Counters(Struct, frozen=True):
     followed: int
 
 
-class _Asked(Struct):
+class _SearchState(Struct):
     """Which of the two has the state of a search, and whose responses are used."""
 
     shards: list[Shard]
@@ -74,7 +74,7 @@ class GuardedShard:
         self.breaker = Breaker(writer.probe)
         self._hedge_seconds = hedge_seconds
         self._seconds: deque[float] = deque(maxlen=_REMEMBERED)
-        self._searches: dict[int, _Asked] = {}
+        self._searches: dict[int, _SearchState] = {}
         self._lock = threading.Lock()
         self._hedges = self._followed = 0
 
@@ -86,19 +86,21 @@ class GuardedShard:
     def begin_answer(self, ask: Ask, question: bytes, *, is_first: bool, run: Run) -> Call[bytes]:
         """See `Shard.begin_answer`."""
         with self._lock:
-            asked = self._searches.setdefault(ask.search, _Asked([])) if is_first else self._searches.get(ask.search)
-        if asked is None or (asked.chosen is None and not is_first):
+            state = (
+                self._searches.setdefault(ask.search, _SearchState([])) if is_first else self._searches.get(ask.search)
+            )
+        if state is None or (state.chosen is None and not is_first):
             raise PinLostError("a shard lost the state of the search; retry")
 
         def begin(shard: Shard) -> Call[bytes]:
             if is_first:
-                asked.shards.append(shard)
+                state.shards.append(shard)
             return shard.begin_answer(ask, question, is_first=is_first, run=run)
 
-        if asked.chosen is not None:
-            return Answer(self, begin, [asked.chosen])
+        if state.chosen is not None:
+            return HedgedCall(self, begin, [state.chosen])
         candidates = [shard for shard in (self.writer, self.follower) if shard is not None]
-        return Answer(self, begin, candidates, ask.search)
+        return HedgedCall(self, begin, candidates, ask.search)
 
     def chose(self, search: int, shard: Shard, seconds: float) -> None:
         """Records whose response to the first request of a search is used. The other shard forgets the search.
@@ -111,11 +113,11 @@ class GuardedShard:
         self._seconds.append(seconds)
         with self._lock:
             self._followed += shard is self.follower
-            if (asked := self._searches.get(search)) is None:
+            if (state := self._searches.get(search)) is None:
                 return
-            asked.chosen = shard
-            others = [own for own in asked.shards if own is not shard]
-            asked.shards = [shard]
+            state.chosen = shard
+            others = [own for own in state.shards if own is not shard]
+            state.shards = [shard]
         for other in others:
             other.end([search])
 
@@ -137,8 +139,8 @@ class GuardedShard:
         told: dict[Shard, list[int]] = {}
         with self._lock:
             for search in searches:
-                asked = self._searches.pop(search, None)
-                for shard in asked.shards if asked else ():
+                state = self._searches.pop(search, None)
+                for shard in state.shards if state else ():
                     told.setdefault(shard, []).append(search)
         for shard, numbers in told.items():
             shard.end(numbers)

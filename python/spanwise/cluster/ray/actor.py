@@ -42,7 +42,7 @@ class ShardPlan(Struct, frozen=True):
     """The configuration of a shard's process.
 
     Attributes:
-        place: the absolute path of its store, or its URL.
+        location: the absolute path of its store, or its URL.
         layout: the number of the layout that determines its traces.
         options: the options of the store, as `TraceStore.open` takes them, or `TraceStore.follow`.
         tables: the conventions and prices.
@@ -51,7 +51,7 @@ class ShardPlan(Struct, frozen=True):
         follows: True for a follower of a store that another process writes to.
     """
 
-    place: str
+    location: str
     layout: int
     options: bytes
     tables: EngineGlobals
@@ -60,7 +60,7 @@ class ShardPlan(Struct, frozen=True):
     follows: bool = False
 
 
-class ProcessPlace(Struct, frozen=True):
+class ProcessLocation(Struct, frozen=True):
     """The location of a shard's process.
 
     Attributes:
@@ -135,13 +135,13 @@ class ShardActor:
         """Returns the configuration of this process."""
         return self._plan
 
-    def place(self) -> ProcessPlace:
+    def location(self) -> ProcessLocation:
         """Returns the location of this process, and why its store is not open."""
         try:
             self._shard()
         except NotOpenError as error:
-            return ProcessPlace(socket.gethostname(), os.getpid(), str(error))
-        return ProcessPlace(socket.gethostname(), os.getpid(), None)
+            return ProcessLocation(socket.gethostname(), os.getpid(), str(error))
+        return ProcessLocation(socket.gethostname(), os.getpid(), None)
 
     def call(self, method: str, *arguments: object, **named: object) -> Any:  # noqa: ANN401  # the result type of the method
         """Calls a method of `LocalShard` and returns its result.
@@ -192,7 +192,7 @@ class ShardActor:
         number = secrets.randbits(63)
         with self._lock:
             now = time.monotonic()
-            self._readings = {own: kept for own, kept in self._readings.items() if kept.expires_at > now}
+            self._readings = {own: reading for own, reading in self._readings.items() if reading.expires_at > now}
             if len(self._readings) >= MAX_DOWNLOADS:
                 raise UnavailableError(f"more than {MAX_DOWNLOADS} exports of a shard at once")
             self._readings[number] = reading
@@ -256,8 +256,8 @@ def _open(plan: ShardPlan) -> LocalShard:
     while True:
         try:
             if plan.follows:
-                return LocalShard(TraceStore.follow(plan.place, plan.options), plan.layout, catches_up=True)
-            return LocalShard(TraceStore.open(plan.place, plan.options), plan.layout)
+                return LocalShard(TraceStore.follow(plan.location, plan.options), plan.layout, catches_up=True)
+            return LocalShard(TraceStore.open(plan.location, plan.options), plan.layout)
         except StoreLockedError:
             if time.monotonic() > deadline:
                 raise

@@ -14,11 +14,11 @@ from spanwise.cluster.shards.layout import divided_layout
 from spanwise.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from spanwise.cluster.ray.actor import ProcessPlace
+    from spanwise.cluster.ray.actor import ProcessLocation
 
 NAMES = {"writer": process_name, "follower": follower_name}
 """The names of a shard's processes, by role."""
-LOOK_SECONDS = 5.0
+STATUS_SECONDS = 5.0
 """How long a shard may take to report its state."""
 CLOSE_SECONDS = 60.0
 """How long a shard may take to finish its writes before it is ended."""
@@ -77,7 +77,7 @@ def states_of(url: str, address: str) -> list[ShardState]:
             for role, name_of in NAMES.items()
         ]
         asked = [
-            (prefix, role, process and (process.place.remote(), process.call.remote("stats")))
+            (prefix, role, process and (process.location.remote(), process.call.remote("stats")))
             for prefix, role, process in found
             if process or role == "writer"  # followers are optional
         ]
@@ -91,13 +91,13 @@ def _state(prefix: str, role: str, calls: tuple[Any, Any]) -> ShardState:
     from ray.exceptions import RayError  # noqa: PLC0415
 
     try:
-        place: ProcessPlace = ray.get(calls[0], timeout=LOOK_SECONDS)
-        if place.error is not None:
-            return ShardState(prefix, role, "starting", place.host, place.process_id, error=place.error)
-        traces = msgspec.json.decode(ray.get(calls[1], timeout=LOOK_SECONDS))["traces"]
+        location: ProcessLocation = ray.get(calls[0], timeout=STATUS_SECONDS)
+        if location.error is not None:
+            return ShardState(prefix, role, "starting", location.host, location.process_id, error=location.error)
+        traces = msgspec.json.decode(ray.get(calls[1], timeout=STATUS_SECONDS))["traces"]
     except RayError as error:
         return ShardState(prefix, role, "silent", error=f"{type(error).__name__}: {str(error).partition(chr(10))[0]}")
-    return ShardState(prefix, role, "up", place.host, place.process_id, traces)
+    return ShardState(prefix, role, "up", location.host, location.process_id, traces)
 
 
 def end_shards(url: str, address: str) -> dict[str, int]:

@@ -21,7 +21,7 @@ MAX_BATCH_BYTES = 4 << 20
 ENOUGH_BYTES = 2 << 20
 GATHER_SECONDS = 0.05
 """A batch of the minimum size does not wait for more parts. Others wait at most this long."""
-_LOOK_SECONDS = 0.005
+_POLL_SECONDS = 0.005
 MAX_WAITING_BYTES = 16 << 20
 """The size limit of the parts that wait for a call, unless a single part is larger. Further parts are rejected."""
 
@@ -101,7 +101,7 @@ class Batches:
             self._changed.wait_for(lambda: self._waiting or self._is_closed)
             until = time.monotonic() + GATHER_SECONDS
             while self._bytes < ENOUGH_BYTES and self._may_grow() and time.monotonic() < until and not self._is_closed:
-                self._changed.wait(_LOOK_SECONDS)
+                self._changed.wait(_POLL_SECONDS)
             batch: list[_Sending] = []
             size = 0
             while self._waiting:

@@ -51,16 +51,16 @@ def ray_opener(
         ConfigurationError: a file with prices cannot be read.
     """
     count = len(layout.shards)
-    numbers = {place: number for number, place in enumerate(layout.places(url))}
+    numbers = {location: number for number, location in enumerate(layout.locations(url))}
     tables = EngineGlobals.of(settings)
     is_local = settings.cluster == LOCAL
     threads = math.ceil((os.cpu_count() or 1) / count) if is_local else None
 
-    def open_one(place: str) -> Shard:
-        number = numbers[place]
+    def open_one(location: str) -> Shard:
+        number = numbers[location]
         name = f"shard `{layout.prefixes[number]}`"
         store = layout.shards[number].store
-        path = absolute(place)
+        path = absolute(location)
         options_of_writer, options_of_follower = options
         plan = ShardPlan(path, layout.number, options_of_writer(path), tables, settings.page_buffer_bytes, threads)
         writer = start(plan, name, None if is_local else process_name(store), number)

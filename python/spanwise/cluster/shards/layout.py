@@ -23,7 +23,7 @@ MAX_SHARDS = 64
 """The maximum number of shards of a new layout."""
 
 GUARD_FORMAT = 1_000_000
-"""The format of the manifest that occupies the place of a store's manifest. No program opens it."""
+"""The format of the manifest that occupies the location of a store's manifest. No program opens it."""
 
 _LAYOUT = "layout"
 _MANIFEST = "manifest"
@@ -31,7 +31,7 @@ _DIGITS = 20
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 
-class PlacedShard(Struct, frozen=True, forbid_unknown_fields=True):
+class ShardEntry(Struct, frozen=True, forbid_unknown_fields=True):
     """One shard of a layout.
 
     Attributes:
@@ -54,7 +54,7 @@ class Layout(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     number: int
-    shards: tuple[PlacedShard, ...]
+    shards: tuple[ShardEntry, ...]
     format: Literal[1] = 1
     hash: Literal["crc32c"] = "crc32c"
 
@@ -63,7 +63,7 @@ class Layout(Struct, frozen=True, forbid_unknown_fields=True):
         """Returns the prefixes of the shards, in their order."""
         return [shard.prefix for shard in self.shards]
 
-    def places(self, url: str) -> list[str]:
+    def locations(self, url: str) -> list[str]:
         """Returns the paths or URLs of the shards of the store at `url`, in their order."""
         return [f"{url.rstrip('/')}/shards/{shard.store}" for shard in self.shards]
 
@@ -76,7 +76,7 @@ class Layout(Struct, frozen=True, forbid_unknown_fields=True):
         """
         if not 1 <= shards <= MAX_SHARDS:
             raise ConfigurationError(f"expected 1 to {MAX_SHARDS} shards, got {shards}")
-        return cls(1, tuple(PlacedShard(prefix, _new_name()) for prefix in _prefixes(shards)))
+        return cls(1, tuple(ShardEntry(prefix, _new_name()) for prefix in _prefixes(shards)))
 
 
 def open_layout(url: str, shards: int) -> Layout:
@@ -99,7 +99,7 @@ def open_layout(url: str, shards: int) -> Layout:
         return newest
     if is_store:
         raise ConfigurationError(
-            f"the store in `{url}` is not divided, and `shards` is {shards}: expected 1, or a place without a store"
+            f"the store in `{url}` is not divided, and `shards` is {shards}: expected 1, or a location without a store"
         )
     write_layout(url, Layout.of(shards))
     # Another process may have been first.

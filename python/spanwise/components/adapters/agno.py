@@ -384,9 +384,9 @@ def _initial_state(own: Any, call: Call) -> dict[str, Any] | None:  # noqa: ANN4
 
 def _update_session_state(state: Mapping[str, Any] | None, call: Call) -> None:
     """Replaces the session state of the call with agno's, without the members that agno adds during a run."""
-    kept = {name: value for name, value in _plain(state or {}).items() if name not in _TRANSIENT_STATE}
+    persistent = {name: value for name, value in _plain(state or {}).items() if name not in _TRANSIENT_STATE}
     call.session_state.clear()
-    call.session_state.update(kept)
+    call.session_state.update(persistent)
 
 
 def _plain(value: object) -> Any:  # noqa: ANN401  # any JSON value

@@ -41,12 +41,12 @@ class StreamLimit:
 
     def __init__(self, max_open: int) -> None:
         """Sets the maximum number of open streams."""
-        self._places = FairBudget(max_open, f"more than {max_open} streams at once")
+        self._slots = FairBudget(max_open, f"more than {max_open} streams at once")
 
     @property
     def open(self) -> int:
         """Returns the number of open streams."""
-        return self._places.used
+        return self._slots.used
 
     def acquire(self) -> StreamSlot:
         """Returns the slot of one more stream. Acquire it before starting the run.
@@ -54,15 +54,15 @@ class StreamLimit:
         Raises:
             UnavailableError: all slots are taken, or the caller's share is used up.
         """
-        return StreamSlot(self._places.take())
+        return StreamSlot(self._slots.take())
 
 
 class StreamSlot:
     """The slot of one stream. It is released after the response, or at the end of its block without a response."""
 
-    def __init__(self, place: Lease) -> None:
+    def __init__(self, slot: Lease) -> None:
         """Takes a slot that is already counted."""
-        self._place = place
+        self._slot = slot
         self._has_response = False
 
     def __enter__(self) -> Self:
@@ -76,7 +76,7 @@ class StreamSlot:
 
     def release(self) -> None:
         """Releases the slot."""
-        self._place.release()
+        self._slot.release()
 
     def respond(
         self, entries: AsyncGenerator[RunEvent, None], headers: dict[str, str] | None = None

@@ -59,7 +59,7 @@ class SocketLimits:
             max_buffered_bytes: bytes of messages of known callers in memory.
         """
         self._max_open_per_user = max_open_per_user
-        self._places = FairBudget(max_open, f"more than {max_open} sockets at once")
+        self._slots = FairBudget(max_open, f"more than {max_open} sockets at once")
         self.buffered_bytes = FairBudget(max_buffered_bytes, "too many bytes of messages at once", MAX_MESSAGE_BYTES)
         self.processor = ProcessorBudget(KNOWN_PROCESSOR_SHARE, message="too many frames at once")
         self._per_user: Counter[str] = Counter()
@@ -106,7 +106,7 @@ class SocketLimits:
             del self._unknown[oldest]
             oldest.end(TRY_AGAIN_LATER, f"more than {MAX_UNKNOWN_SOCKETS} sockets without authentication")
 
-    def place(self, user_id: str | None) -> Place:
+    def take_slot(self, user_id: str | None) -> SocketSlot:
         """Returns a slot for a socket of the current caller.
 
         Args:
@@ -117,10 +117,10 @@ class SocketLimits:
         """
         if user_id is not None and self._per_user[user_id] >= self._max_open_per_user:
             raise UnavailableError(f"more than {self._max_open_per_user} sockets of one user at once")
-        place = Place(self._places.take(), self._per_user, user_id)
+        slot = SocketSlot(self._slots.take(), self._per_user, user_id)
         if user_id is not None:
             self._per_user[user_id] += 1
-        return place
+        return slot
 
     def recognize(self, socket: LimitedSocket) -> None:
         """Stops counting a socket as one of an unknown caller, because it has a slot."""
@@ -169,7 +169,7 @@ class MessageRate:
         return self._in_second > MAX_MESSAGES_PER_SECOND
 
 
-class Place:
+class SocketSlot:
     """The slot of one socket among the sockets of known callers."""
 
     def __init__(self, lease: Lease, per_user: Counter[str], user_id: str | None) -> None:

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
     from spanwise.auth.identity import Identity
     from spanwise.http.app_state import AppState
-    from spanwise.http.websocket.limits import Place
+    from spanwise.http.websocket.limits import SocketSlot
     from spanwise.http.websocket.protocol import Message
     from spanwise.runs import RunEvent
 
@@ -88,7 +88,7 @@ class SocketSession:
         self.identity: Identity | None = None
         self.user_id: str | None = None
         self.address = address_of(websocket)
-        self._place: Place | None = None
+        self._slot: SocketSlot | None = None
         self._wire = wire_of(websocket.scope)
         self._buffered = Lease(app_state.sockets.buffered_bytes, "")
         self._meter = ProcessorMeter(app_state.unknown_callers, caller_key(websocket, None))
@@ -112,10 +112,10 @@ class SocketSession:
         """
         current_caller.set(caller_key(self.websocket, identity))
         if self.identity is None or identity.user_id != self.user_id:
-            place = self.app_state.sockets.place(identity.user_id)
+            slot = self.app_state.sockets.take_slot(identity.user_id)
             self._cancel_actions()
-            self._release_place()
-            self._place = place
+            self._release_slot()
+            self._slot = slot
             self.app_state.sockets.recognize(self)
             self._bound_messages(MAX_MESSAGE_BYTES)
             self._meter.move(self.app_state.sockets.processor, current_caller.get())
@@ -124,23 +124,23 @@ class SocketSession:
 
     def leave(self) -> None:
         """Releases the socket's slots."""
-        self._release_place()
+        self._release_slot()
         self.app_state.sockets.leave(self)
 
     def _unset_identity(self) -> None:
         """Resets the caller to unknown."""
         self._cancel_actions()
-        self._release_place()
+        self._release_slot()
         self.identity, self.user_id, self._unauthenticated_since = None, None, time.monotonic()
         self._bound_messages(MAX_UNKNOWN_MESSAGE_BYTES)
         self._meter.move(self.app_state.unknown_callers, caller_key(self.websocket, None))
         self.app_state.sockets.forget(self)
 
-    def _release_place(self) -> None:
+    def _release_slot(self) -> None:
         self._buffered.release()
-        if self._place is not None:
-            self._place.release()
-            self._place = None
+        if self._slot is not None:
+            self._slot.release()
+            self._slot = None
 
     def _bound_messages(self, max_bytes: int) -> None:
         """Limits the client's messages. Messages of a known caller count against its share of the memory."""

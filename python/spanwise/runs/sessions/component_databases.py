@@ -14,7 +14,7 @@ from spanwise.errors import ConflictError, NotFoundError, UnavailableError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from spanwise.database import KeptSession, SessionRecord
+    from spanwise.database import ComponentSession, SessionRecord
     from spanwise.registry import Registry
 
 _log = logging.getLogger(__name__)
@@ -31,26 +31,26 @@ class ComponentDatabases:
         """
         self._registry = registry
 
-    def expect_hosted(self, session: SessionRecord, kept: Iterable[KeptSession]) -> None:
+    def expect_hosted(self, session: SessionRecord, components: Iterable[ComponentSession]) -> None:
         """Checks that every component that keeps a session in its own database is hosted.
 
         Raises:
             ConflictError: a component is not hosted, so its database is unknown.
         """
-        for each in kept:
-            if each.is_kept and not list(self._databases(each)):
+        for each in components:
+            if each.has_database and not list(self._databases(each)):
                 raise ConflictError(
                     f"session '{session.session_id}' cannot be deleted: the {each.kind} `{each.component_id}`, which "
                     "keeps it in a database of its own, is not hosted with that database any more"
                 )
 
-    async def delete(self, session: SessionRecord, kept: Iterable[KeptSession]) -> None:
+    async def delete(self, session: SessionRecord, components: Iterable[ComponentSession]) -> None:
         """Deletes a session from the databases of the components that ran in it. The call may be repeated.
 
         Raises:
             UnavailableError: a database failed.
         """
-        for each in kept:
+        for each in components:
             session_id = unique_session_id(session, each.user_id)
             user_ids = {None, session.user_id, each.user_id}
             for database in self._databases(each):
@@ -63,10 +63,10 @@ class ComponentDatabases:
                         f"`{each.component_id}` failed ({type(error).__name__}); try again"
                     ) from error
 
-    def _databases(self, kept: KeptSession) -> Iterator[Any]:
+    def _databases(self, components: ComponentSession) -> Iterator[Any]:
         """Yields the databases of a component; empty if it is not hosted."""
         try:
-            entry = self._registry.entry(Kind(kept.kind), kept.component_id)
+            entry = self._registry.entry(Kind(components.kind), components.component_id)
         except NotFoundError:
             return
         yield from databases_of(entry)

@@ -18,7 +18,7 @@ from spanwise.runs.sessions.lookup import find_session
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from spanwise.database import Database, KeptSession, RunRecord, SessionKey, SessionPageQuery, SessionRunQuery
+    from spanwise.database import ComponentSession, Database, RunRecord, SessionKey, SessionPageQuery, SessionRunQuery
     from spanwise.fair_budget import Lease
     from spanwise.runs.database_writer import DatabaseWriter
     from spanwise.runs.run_pages import Encoded
@@ -295,21 +295,21 @@ class Sessions:
         await self._runs.opened()
         claimed: list[SessionKey] = []
 
-        def claim(database: Database) -> list[tuple[SessionRecord, list[KeptSession]]]:
-            found = [(session, database.kept_sessions(session.key)) for session in find(database)]
-            for session, kept in found:
+        def claim(database: Database) -> list[tuple[SessionRecord, list[ComponentSession]]]:
+            found = [(session, database.component_sessions(session.key)) for session in find(database)]
+            for session, components in found:
                 self.expect_not_deleting(session.key)
                 self._expect_idle(session.key)
                 if database.has_unfinished_run(session.key):
                     raise ConflictError(_IS_ACTIVE)
-                self._components.expect_hosted(session, kept)
+                self._components.expect_hosted(session, components)
             claimed[:] = [session.key for session, _ in found]
             self._deleting.update(claimed)
             return found
 
         try:
-            for session, kept in await self._writer.transact(claim):
-                await self._components.delete(session, kept)
+            for session, components in await self._writer.transact(claim):
+                await self._components.delete(session, components)
                 await self._writer.transact(lambda database, key=session.key: database.delete_session(key))  # type: ignore[misc]
         finally:
             self._deleting.difference_update(claimed)

@@ -57,7 +57,7 @@ class Message:
 
 
 @dataclass(frozen=True)
-class Unread:
+class SkippedMessage:
     """A part of a file without spans.
 
     Attributes:
@@ -75,7 +75,7 @@ class Unread:
     count: int = 1
 
 
-def messages(content: Content, head: bytes) -> Iterator[Message | Unread] | None:
+def messages(content: Content, head: bytes) -> Iterator[Message | SkippedMessage] | None:
     """Returns the messages of a file; None if it is neither OTLP nor JSON.
 
     Args:
@@ -116,7 +116,7 @@ def _kind(message: bytes) -> str | None:
     return {b"{": JSON, bytes([_RESOURCE_SPANS_TAG]): PROTOBUF}.get(message[:1])
 
 
-def _prefixed_messages(content: Content) -> Iterator[Message | Unread]:
+def _prefixed_messages(content: Content) -> Iterator[Message | SkippedMessage]:
     """Yields length-prefixed messages."""
     number = 0
     while prefix := content.read(_PREFIX_BYTES):
@@ -134,7 +134,7 @@ def _prefixed_messages(content: Content) -> Iterator[Message | Unread]:
         try:
             message = _plain(message)
         except DecodeError as error:
-            yield Unread(number, str(error), unit="message")
+            yield SkippedMessage(number, str(error), unit="message")
         else:
             yield Message(message, JSON if _kind(message) == JSON else PROTOBUF, number=number, unit="message")
 
@@ -155,7 +155,7 @@ def _plain(message: bytes) -> bytes:
     return bytes(found)
 
 
-def _json_messages(content: Content) -> Iterator[Message | Unread]:
+def _json_messages(content: Content) -> Iterator[Message | SkippedMessage]:
     """Yields the messages of a JSON file. Each value is a message, on one line or several."""
     pending, line = b"", 1
     while True:
@@ -165,7 +165,7 @@ def _json_messages(content: Content) -> Iterator[Message | Unread]:
         is_full = len(pending) > MAX_MESSAGE_BYTES and bool(chunk)
         text = pending[: pending.rfind(b"\n") + 1] if is_full else pending
         if is_full and not text:
-            yield Unread(line, f"expected lines of up to {MAX_MESSAGE_BYTES} bytes, found a longer one")
+            yield SkippedMessage(line, f"expected lines of up to {MAX_MESSAGE_BYTES} bytes, found a longer one")
             pending, line = _next_line(content), line + 1
             continue
         parts, used, lines, unlisted = split_json(text, is_whole=is_full or not chunk)
@@ -173,13 +173,13 @@ def _json_messages(content: Content) -> Iterator[Message | Unread]:
             number = line + lines_before
             match kind:
                 case "rejected":
-                    yield Unread(number, reason=detail)
+                    yield SkippedMessage(number, reason=detail)
                 case "other_signal":
-                    yield Unread(number, signal=detail)
+                    yield SkippedMessage(number, signal=detail)
                 case _:
                     yield Message(pending[begin:end], JSON, kind == "otlp", kind == "lines", number)
         if unlisted:
-            yield Unread(line, reason="others", count=unlisted)
+            yield SkippedMessage(line, reason="others", count=unlisted)
         if not chunk:
             return
         pending, line = pending[used:], line + lines

@@ -16,7 +16,7 @@ from spanwise.errors import ConfigurationError, DecodeError
 from spanwise.traces.bulk_import import arrow_stream, parquet_file
 from spanwise.traces.bulk_import.content import Content, compression_of, read_head
 from spanwise.traces.bulk_import.expansion import ExpansionLimit, chunks_of
-from spanwise.traces.bulk_import.messages import Unread, messages
+from spanwise.traces.bulk_import.messages import SkippedMessage, messages
 from spanwise.traces.bulk_import.source import RejectedSpans, conform
 
 if TYPE_CHECKING:
@@ -137,12 +137,12 @@ class SpanFile:
             raise DecodeError("expected spans as OTLP, JSON, Parquet or Arrow, found something else")
         return _to_end(self._decode(found), content)
 
-    def _decode(self, found: Iterator[Message | Unread]) -> Iterator[pa.RecordBatch]:
+    def _decode(self, found: Iterator[Message | SkippedMessage]) -> Iterator[pa.RecordBatch]:
         for message in found:
             where = f"{self.name}, {message.unit} {message.number}" if message.number else self.name
-            if isinstance(message, Unread) and message.signal:
+            if isinstance(message, SkippedMessage) and message.signal:
                 self.skipped[message.signal] += 1
-            elif isinstance(message, Unread):
+            elif isinstance(message, SkippedMessage):
                 rejection = RejectedSpans(where, message.reason, message.count, message.unit)
                 self._reject(rejection, _MAX_REPORTED_LINES)
             else:

@@ -51,15 +51,15 @@ def test_a_known_socket_has_a_place_and_unknown_ones_take_none() -> None:
     for _ in range(2 * MAX_UNKNOWN_SOCKETS):
         limits.enter(Socket(limits, "x"))
     current_caller.set("user ann")
-    places = [limits.place("ann") for _ in range(2)]
+    slots = [limits.take_slot("ann") for _ in range(2)]
     with pytest.raises(UnavailableError, match="more than 2 sockets of one user"):
-        limits.place("ann")
-    places.pop().release()
-    places.append(limits.place("ann"))
+        limits.take_slot("ann")
+    slots.pop().release()
+    slots.append(limits.take_slot("ann"))
     current_caller.set("user bob")
-    places.append(limits.place("bob"))
-    for place in places:
-        place.release()
+    slots.append(limits.take_slot("bob"))
+    for slot in slots:
+        slot.release()
     current_caller.set("")
 
 

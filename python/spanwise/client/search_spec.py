@@ -63,14 +63,14 @@ def trace_request(trace_id: str) -> Request[TraceDetail]:
     return Request(f"/traces/{quote(trace_id, safe='')}", TraceDetail)
 
 
-class Question(Struct, frozen=True):
+class SearchSpec(Struct, frozen=True):
     """The filter and the order of a search."""
 
     filter: bytes
     sort: Sort = Sort()
 
     @classmethod
-    def of(cls, source: FilterLike, sort: SortName = "start_time", *, ascending: bool = False) -> Question:
+    def of(cls, source: FilterLike, sort: SortName = "start_time", *, ascending: bool = False) -> SearchSpec:
         """Creates the search for a filter.
 
         Raises:
@@ -159,12 +159,10 @@ class _TracePages(Pages[Item]):
     cause no duplicates or gaps, and late pages cost no more than the first.
     """
 
-    def __init__(
-        self, question: Question, detail: Detail, shape: type[Paginated[list[Item]]], *, matches: bool
-    ) -> None:
+    def __init__(self, spec: SearchSpec, detail: Detail, shape: type[Paginated[list[Item]]], *, matches: bool) -> None:
         """Creates the pages of traces, with their level of detail and response shape."""
         super().__init__(FULL_PAGE if detail is Detail.FULL else PAGE_SIZES[0])
-        self._question = question
+        self._spec = spec
         self._detail = detail
         self._shape = shape
         self._matches = matches
@@ -172,11 +170,11 @@ class _TracePages(Pages[Item]):
 
     def request(self) -> Request[Paginated[list[Item]]]:
         """Returns the request for the next page."""
-        sort = self._question.sort
+        sort = self._spec.sort
         is_by_time = sort.key is SortKey.START_TIME
         is_newest_first = is_by_time and not sort.ascending
         body = SearchRequest(
-            filter=Raw(self._after_the_last() if is_by_time else self._question.filter),
+            filter=Raw(self._after_the_last() if is_by_time else self._spec.filter),
             page=1 if is_by_time else self._number,
             limit=self.size,
             detail=self._detail,
@@ -194,10 +192,10 @@ class _TracePages(Pages[Item]):
         return items
 
     def _after_the_last(self) -> bytes:
-        own, last = self._question.filter, self._last
+        own, last = self._spec.filter, self._last
         if last is None:
             return own
-        beyond = "GT" if self._question.sort.ascending else "LT"
+        beyond = "GT" if self._spec.sort.ascending else "LT"
         later: dict[str, Any] = {"op": beyond, "key": "start_time", "value": last.start_time}
         same = {"op": "EQ", "key": "start_time", "value": last.start_time}
         next_id = {"op": "GT", "key": "trace_id", "value": last.trace_id}
@@ -210,14 +208,14 @@ class _TracePages(Pages[Item]):
 class _SessionPages(Pages[TraceSessionStats]):
     """Pages of sessions."""
 
-    def __init__(self, question: Question) -> None:
+    def __init__(self, spec: SearchSpec) -> None:
         """Creates the pages of the sessions that contain the traces."""
         super().__init__(PAGE_SIZES[0])
-        self._question = question
+        self._spec = spec
 
     def request(self) -> Request[SessionPage]:
         """Returns the request for the next page."""
-        own = Raw(self._question.filter)
+        own = Raw(self._spec.filter)
         body = SearchRequest(filter=own, group_by=GroupBy.SESSION, page=self._number, limit=self.size)
         return Request("/traces/search", SessionPage, body)
 
@@ -225,16 +223,16 @@ class _SessionPages(Pages[TraceSessionStats]):
 class _SpanPages(Pages[SpanPreview]):
     """Pages of spans."""
 
-    def __init__(self, question: Question, where: FilterLike, *, matches: bool) -> None:
+    def __init__(self, spec: SearchSpec, where: FilterLike, *, matches: bool) -> None:
         """Creates the pages of spans matching `where`, within the matching traces."""
         super().__init__(PAGE_SIZES[0])
-        self._question = question
+        self._spec = spec
         self._where = encoded(where)
         self._matches = matches
 
     def request(self) -> Request[SpanPage]:
         """Returns the request for the next page."""
-        traces = Raw(self._question.filter)
+        traces = Raw(self._spec.filter)
         body = SpanSearchRequest(
             filter=Raw(self._where), traces=traces, page=self._number, limit=self.size, matches=self._matches
         )

@@ -17,10 +17,10 @@ from spanwise.components import Kind
 from spanwise.database import POSTGRESQL, Database, database_at
 from spanwise.errors import ConfigurationError
 from spanwise.fair_budget import FairBudget
-from spanwise.http.app_state import AppState
 from spanwise.http.application import build_application, build_otlp_application
-from spanwise.http.authorization import create_authorizer
-from spanwise.http.database_ids import DatabaseIds
+from spanwise.http.core.app_state import AppState
+from spanwise.http.core.authorization import create_authorizer
+from spanwise.http.core.database_ids import DatabaseIds
 from spanwise.http.grpc.application import grpc_application
 from spanwise.http.middleware.cors import parse_origins
 from spanwise.http.middleware.same_site import parse_hosts
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from spanwise.http.application import Application
-    from spanwise.http.authorization import Authorizer
+    from spanwise.http.core.authorization import Authorizer
     from spanwise.http.requests.body import BodyReader
     from spanwise.settings import Settings
     from spanwise.traces.recording.recorder import Recorder

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spanwise.components.adapters import LOGGERS
+from spanwise.components.adapting import LOGGERS
 from support.clients.tokens import jwks_file
 from support.servers.buckets import BUCKET, S3, BucketServer
 from support.services.adapted import start_adapted, start_keeping

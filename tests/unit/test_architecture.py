@@ -97,13 +97,48 @@ def imported_modules(path: Path, modules: set[str]) -> set[str]:
     return (found & modules) - {qualified_name(path)}
 
 
-def test_no_import_cycle() -> None:
-    modules = {qualified_name(path) for path in SOURCES}
-    imports = {qualified_name(path): imported_modules(path, modules) for path in SOURCES}
+MODULES = {qualified_name(path) for path in SOURCES}
+IMPORTS = {qualified_name(path): imported_modules(path, MODULES) for path in SOURCES}
+FOLDERS = {qualified_name(path): qualified_name(path.parent / "__init__.py") for path in SOURCES}
+"""The folder of every module, as a package."""
+
+
+def part_of(package: str, module: str) -> str:
+    """Returns the file or folder of `package` that a module is in."""
+    return module.removeprefix(package).partition(".")[2].partition(".")[0] or "__init__"
+
+
+def expect_one_direction(imports: dict[str, set[str]]) -> None:
     try:
         TopologicalSorter(imports).prepare()
     except CycleError as error:
         pytest.fail(f"import cycle: {' <- '.join(error.args[1])}")
+
+
+def test_no_import_cycle() -> None:
+    expect_one_direction(IMPORTS)
+
+
+@pytest.mark.parametrize("package", sorted(set(FOLDERS.values()) - {"spanwise"}))
+def test_the_files_and_folders_of_a_package_import_each_other_in_one_direction(package: str) -> None:
+    parts: dict[str, set[str]] = {}
+    for module in MODULES:
+        if f"{module}.".startswith(f"{package}."):
+            inside = (part_of(package, other) for other in IMPORTS[module] if f"{other}.".startswith(f"{package}."))
+            parts.setdefault(part_of(package, module), set()).update(inside)
+    expect_one_direction({part: others - {part} for part, others in parts.items()})
+
+
+@pytest.mark.parametrize("layer", sorted({folder.split(".")[1] for folder in FOLDERS.values() if "." in folder}))
+def test_a_folder_and_those_inside_it_import_each_other_in_one_direction(layer: str) -> None:
+    if layer == "bench":
+        pytest.skip("its files start the stages and serve them, too")
+    folders: dict[str, set[str]] = {}
+    for module, folder in FOLDERS.items():
+        if f"{folder}.".startswith(f"spanwise.{layer}."):
+            others = {FOLDERS[other] for other in IMPORTS[module]}
+            folders.setdefault(folder, set()).update(others - {folder})
+    expect_one_direction(folders)
 
 
 def test_a_folder_has_few_modules() -> None:

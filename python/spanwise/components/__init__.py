@@ -1,6 +1,6 @@
 """Agents, teams and workflows: our own, and any object that satisfies `Component`."""
 
-from spanwise.components.adapters import as_component
+from spanwise.components.adapting import as_component
 from spanwise.components.agent import Agent
 from spanwise.components.base import Kind, Outcome, Pause
 from spanwise.components.call import Call, Component

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from spanwise.components.adapters.base import Adapted
+from spanwise.components.adapted import Adapted
 from spanwise.components.call import Composite
 from spanwise.errors import AnswerError, BadRequestError
 

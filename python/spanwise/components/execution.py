@@ -7,7 +7,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from spanwise.components.adapters.base import Adapted
+from spanwise.components.adapted import Adapted
 from spanwise.components.base import Kind
 from spanwise.components.content import content_type_of
 from spanwise.components.events import failure_member, requirements_member

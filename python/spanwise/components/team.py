@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, Unpack
 from uuid import uuid4
 
-from spanwise.components.adapters import as_component
+from spanwise.components.adapting import as_component
 from spanwise.components.answers import answers_to
 from spanwise.components.base import Described, Kind, Members, Outcome, Pause
 from spanwise.components.call import PausedPart

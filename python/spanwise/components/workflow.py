@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import uuid4
 
-from spanwise.components.adapters import component_or_none
+from spanwise.components.adapting import component_or_none
 from spanwise.components.base import Kind, Outcome, Pause
 from spanwise.components.call import Component, PausedPart
 from spanwise.components.callables import call_arguments, ignore_text, invoke, stream, takes_call

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from spanwise.components import Component, Kind, as_component
-from spanwise.components.adapters.base import Adapted
+from spanwise.components.adapted import Adapted
 from spanwise.components.callables import in_thread, is_async
 from spanwise.errors import ConfigurationError, FactoryError, UnavailableError
 from spanwise.factories.schema import Schema, check_schema, json_schema, validated

@@ -13,8 +13,8 @@ from starlette.requests import Request
 from starlette.types import ASGIApp
 
 from spanwise.errors import NotFoundError
-from spanwise.http.media_types import PROTOBUF
-from spanwise.http.metrics import NO_ROUTE
+from spanwise.http.core.metrics import NO_ROUTE
+from spanwise.http.core.responder import responder
 from spanwise.http.middleware.appended_slash import AppendedSlash
 from spanwise.http.middleware.chunked_send import ChunkedSend
 from spanwise.http.middleware.compression import Compression
@@ -25,11 +25,11 @@ from spanwise.http.middleware.same_site import SameSite
 from spanwise.http.middleware.unknown_callers import UnknownCallers
 from spanwise.http.requests.caller import sender_of
 from spanwise.http.requests.json import media_type
+from spanwise.http.requests.media_types import PROTOBUF
 from spanwise.http.responses.errors import as_spanwise_error, json_error_response, routing_error
-from spanwise.http.routing.responder import responder
 from spanwise.http.routing.table import OTLP_TABLE, TABLE
 from spanwise.http.routing.ui import LINKED_PATHS, file_routes
-from spanwise.http.websocket.routes import websocket_routes
+from spanwise.http.workflow_sockets.routes import websocket_routes
 from spanwise.masking import masked_request_text
 from spanwise.ui.files import read_files
 
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import Receive, Scope, Send
 
-    from spanwise.http.app_state import AppState
-    from spanwise.http.routing.responder import Endpoint
-    from spanwise.http.routing.route import Route
+    from spanwise.http.core.app_state import AppState
+    from spanwise.http.core.responder import Endpoint
+    from spanwise.http.core.route import Route
 
 AnyRoute = TypeVar("AnyRoute", routing.Route, routing.WebSocketRoute)
 Application: TypeAlias = ASGIApp

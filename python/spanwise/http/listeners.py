@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from spanwise.errors import ConfigurationError
+from spanwise.http.http2.limits import BACKLOG
 from spanwise.settings.otlp import GRPC_PORT, HTTP_PORT
 
 if sys.platform != "win32":
@@ -17,8 +18,6 @@ if sys.platform != "win32":
 if TYPE_CHECKING:
     from spanwise.settings import Settings
 
-BACKLOG = 4096
-"""Connections that may wait to be accepted. A client over the limit must retry, which takes its system seconds."""
 RESERVED_FILES = 256
 """File descriptors reserved for the stores, the database and the program."""
 MAX_OTLP_CONNECTIONS = 1024

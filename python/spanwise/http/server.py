@@ -22,10 +22,9 @@ from granian.log import LogLevels
 from granian.server.embed import Server
 
 from spanwise.errors import SpanwiseError
-from spanwise.http.http2.limits import ConnectionLimits
+from spanwise.http.http2.limits import BACKLOG, ConnectionLimits
 from spanwise.http.http2.server import Http2Server
 from spanwise.http.listeners import (
-    BACKLOG,
     allowed_connections,
     allowed_otlp_connections,
     certificate_of,

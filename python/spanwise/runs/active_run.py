@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from spanwise.database import SessionKey
     from spanwise.errors import AnswerError
     from spanwise.fair_budget import FairBudget
-    from spanwise.runs.database_writer import DatabaseWriter
+    from spanwise.runs.storage.writer import DatabaseWriter
 
 MAX_EVENTS = 10_000
 MAX_BYTES = 16 * 1024 * 1024

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from spanwise.components import Call, Component
     from spanwise.database import RunRecord
     from spanwise.runs.active_run import ActiveRun, RunEvent
-    from spanwise.runs.database_writer import DatabaseWriter
+    from spanwise.runs.storage.writer import DatabaseWriter
     from spanwise.traces.recording.recorder import Recording
 
 GRACE_SECONDS = 0.5

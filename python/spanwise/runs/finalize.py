@@ -17,7 +17,7 @@ from spanwise.traces.recording.origin import TraceOrigin
 
 if TYPE_CHECKING:
     from spanwise.database import Database, RunRecord
-    from spanwise.runs.database_writer import DatabaseWriter
+    from spanwise.runs.storage.writer import DatabaseWriter
     from spanwise.traces.recording.recorder import Recorder
 
 INTERRUPTED = "the service ended before the run did"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Struct
 
-from spanwise.components.adapters import keeps_sessions
+from spanwise.components.adapting import keeps_sessions
 from spanwise.components.parts import databases_of
 from spanwise.database import RunRecord, SessionRecord
 from spanwise.runs.sessions.service import session_name

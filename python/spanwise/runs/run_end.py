@@ -9,13 +9,13 @@ import msgspec
 
 from spanwise.errors import StoreError, UnavailableError
 from spanwise.runs.active_run import RunEvent
-from spanwise.runs.database_writer import RETRY_SECONDS
 from spanwise.runs.finalize import encode_event, ended_with
+from spanwise.runs.storage.writer import RETRY_SECONDS
 
 if TYPE_CHECKING:
     from spanwise.database import Database, RunRecord
     from spanwise.runs.active_run import ActiveRun
-    from spanwise.runs.database_writer import DatabaseWriter, StoredEvent
+    from spanwise.runs.storage.writer import DatabaseWriter, StoredEvent
 
 LOST_EVENTS = "events of the run were lost: too many waited for the database of runs"
 LOST_RESULT = "the result of the run was lost: too many bytes waited for the database of runs"

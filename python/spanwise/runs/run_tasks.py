@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from spanwise.database import Database, SessionKey
     from spanwise.fair_budget import Lease
     from spanwise.runs.active_run import ActiveRun
-    from spanwise.runs.database_writer import DatabaseWriter
     from spanwise.runs.executor import Executor
+    from spanwise.runs.storage.writer import DatabaseWriter
 
 Result = TypeVar("Result")
 _log = logging.getLogger(__name__)

@@ -21,8 +21,6 @@ from spanwise.database.records import UNFINISHED
 from spanwise.errors import ConflictError, NotFoundError, StoreClosedError
 from spanwise.fair_budget import FairBudget
 from spanwise.runs.active_run import ActiveRun
-from spanwise.runs.database_probe import DatabaseProbe
-from spanwise.runs.database_writer import DatabaseWriter
 from spanwise.runs.executor import Executor
 from spanwise.runs.finalize import end_if_unfinished, end_interrupted, store_end
 from spanwise.runs.opening import Opening
@@ -31,6 +29,8 @@ from spanwise.runs.run_tasks import RunTasks
 from spanwise.runs.sessions.component_databases import ComponentDatabases
 from spanwise.runs.sessions.lookup import begin_run
 from spanwise.runs.sessions.service import Sessions, is_visible_to
+from spanwise.runs.storage.probe import DatabaseProbe
+from spanwise.runs.storage.writer import DatabaseWriter
 from spanwise.runs.subscription import Subscription, next_index
 from spanwise.traces.recording.origin import TraceOrigin
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from spanwise.database import Database
     from spanwise.runs.active_run import ActiveRun
-    from spanwise.runs.database_writer import DatabaseWriter
+    from spanwise.runs.storage.writer import DatabaseWriter
 
 MAX_READ_EVENTS = 256
 FIRST_READ_EVENTS = 16

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import httpx
 
     from spanwise.auth.minting import SigningKey
-    from spanwise.http.routing.route import Route
+    from spanwise.http.core.route import Route
 
 JSON = {"Content-Type": "application/json"}
 PROTOBUF = {"Content-Type": "application/x-protobuf"}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import httpx
 
-    from spanwise.http.routing.route import Route
+    from spanwise.http.core.route import Route
     from support.services.process import RunningService
 
 HOSTING = ("/agents", "/teams", "/workflows", "/sessions", "/config", "/settings", "/models")

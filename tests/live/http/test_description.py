@@ -23,7 +23,7 @@ from support.services.process import RunningService
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from spanwise.http.routing.route import Route
+    from spanwise.http.core.route import Route
 
 
 class Elements(HTMLParser):

@@ -19,9 +19,9 @@ from pydantic_ai.models.test import TestModel
 
 from spanwise import AgentFactory, RequestContext, Service, TeamFactory, WorkflowFactory
 from spanwise.components import Agent, Call, Component, Kind, Outcome, Team, Workflow, as_component
-from spanwise.components.adapters import component_or_none
+from spanwise.components.adapted import Adapted
 from spanwise.components.adapters.agno_requirements import resolve_requirements
-from spanwise.components.adapters.base import Adapted
+from spanwise.components.adapting import component_or_none
 from spanwise.components.team import Broadcast
 from spanwise.errors import BadRequestError, ConfigurationError, FactoryError
 from spanwise.traces.recording.proxy_tracer import PROXY_PROVIDER, proxying_to

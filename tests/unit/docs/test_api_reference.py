@@ -13,7 +13,7 @@ from spanwise.http.routing.table import TABLE
 from support.paths import ROOT
 
 if TYPE_CHECKING:
-    from spanwise.http.routing.route import Route
+    from spanwise.http.core.route import Route
 
 PAGE = (ROOT / "docs" / "reference" / "api.md").read_text("utf-8")
 DOCUMENT: dict[str, Any] = json.loads(describe(TABLE, "Spanwise"))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from spanwise.http.routing.route import Route
+    from spanwise.http.core.route import Route
     from spanwise.settings import Callers
 
 NO_IDENTITY: list[dict[str, Any]] = [

@@ -13,10 +13,10 @@ from spanwise.database.sqlite import SqliteDatabase
 from spanwise.errors import DatabaseAwayError, StoreError, UnavailableError
 from spanwise.fair_budget import FairBudget
 from spanwise.runs.active_run import ActiveRun, RunEvent
-from spanwise.runs.database_writer import MAX_UNSTORED_EVENTS, RETRY_SECONDS, DatabaseWriter
 from spanwise.runs.finalize import end_if_unfinished
 from spanwise.runs.run_end import LOST_EVENTS, LOST_RESULT, REJECTED, RunEnd
 from spanwise.runs.run_tasks import RunTasks
+from spanwise.runs.storage.writer import MAX_UNSTORED_EVENTS, RETRY_SECONDS, DatabaseWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import google_crc32c
 import numpy as np
@@ -22,12 +22,12 @@ from spanwise.bench.data.shape import TEAM_IDS, WORKFLOW_IDS
 from spanwise.traces import Filter, TraceStore
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
     from typing import Any
 
     from spanwise.bench.data.rows import Rows
     from spanwise.bench.data.shape import Shape
-    from spanwise.bench.plan import Plan
 
 MAX_SEGMENTS = 50
 """Less than the number at which a store merges segments, which is impossible without documents."""
@@ -38,23 +38,39 @@ SEGMENT = 1_000_000
 _LOCATION_COLUMNS = ("document_offset", "document_length", "document_bytes")
 
 
-def build(plan: Plan) -> tuple[float, float]:
+class Target(Protocol):
+    """The part of `spanwise.bench.plan.Plan` that a store needs."""
+
+    @property
+    def store(self) -> Path:
+        """Returns the folder to write the store to."""
+
+    @property
+    def shape(self) -> Shape:
+        """Returns the shape of the rows."""
+
+    @property
+    def log(self) -> Callable[[str], None]:
+        """Returns the function that logs a line."""
+
+
+def build(target: Target) -> tuple[float, float]:
     """Writes the store; returns the seconds for writing the rows and for indexing them."""
     begun = time.perf_counter()
-    shutil.rmtree(plan.store, ignore_errors=True)
-    schema = _schema(plan.store)
-    every = range(rows.chunks(plan.shape))
-    together = -(-max(SEGMENT, plan.shape.traces // MAX_SEGMENTS) // rows.CHUNK)
+    shutil.rmtree(target.store, ignore_errors=True)
+    schema = _schema(target.store)
+    every = range(rows.chunks(target.shape))
+    together = -(-max(SEGMENT, target.shape.traces // MAX_SEGMENTS) // rows.CHUNK)
     records: list[dict[str, Any]] = []
     for first in every[::together]:
-        drawn = (_all_columns(rows.draw(plan.shape, chunk), schema) for chunk in every[first : first + together])
-        records.append(_write_segment(plan.store, len(records) + 1, rows.newest_first(drawn)))
-        _write_manifest(plan.store, records)
-        plan.log(f"build: {sum(record['rows'] for record in records):,} of {plan.shape.traces:,} rows")
+        drawn = (_all_columns(rows.draw(target.shape, chunk), schema) for chunk in every[first : first + together])
+        records.append(_write_segment(target.store, len(records) + 1, rows.newest_first(drawn)))
+        _write_manifest(target.store, records)
+        target.log(f"build: {sum(record['rows'] for record in records):,} of {target.shape.traces:,} rows")
     fill_seconds = time.perf_counter() - begun
-    plan.log("build: indexing")
+    target.log("build: indexing")
     begun = time.perf_counter()
-    TraceStore.open(str(plan.store)).close()
+    TraceStore.open(str(target.store)).close()
     return fill_seconds, time.perf_counter() - begun
 
 

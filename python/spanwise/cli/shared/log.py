@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
 from spanwise.auth import audit
-from spanwise.components.adapters import LOGGERS
+from spanwise.components.adapting import LOGGERS
 from spanwise.http.middleware.request_id import current_request
 from spanwise.masking import masked
 

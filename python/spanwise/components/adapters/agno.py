@@ -28,6 +28,7 @@ from agno.team import Team
 from agno.workflow import Workflow
 from openinference.instrumentation.agno import AgnoInstrumentor
 
+from spanwise.components.adapted import Adapted
 from spanwise.components.adapters.agno_description import describe_agent, describe_team, describe_workflow
 from spanwise.components.adapters.agno_endings import ending_event
 from spanwise.components.adapters.agno_requirements import (
@@ -38,7 +39,6 @@ from spanwise.components.adapters.agno_requirements import (
 )
 from spanwise.components.adapters.agno_sessions import SessionInDb
 from spanwise.components.adapters.agno_steps import hosted
-from spanwise.components.adapters.base import Adapted
 from spanwise.components.base import Kind, Outcome, Pause, ReportedOutcome
 from spanwise.components.events import requirements_member, status_after
 from spanwise.errors import BadRequestError, ComponentError, ConfigurationError, ForbiddenError

@@ -13,7 +13,7 @@ from agno.agent import Agent
 from agno.team import Team
 from agno.tools import Function, Toolkit
 
-from spanwise.components.adapters.base import without_empty
+from spanwise.components.adapted import without_empty
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

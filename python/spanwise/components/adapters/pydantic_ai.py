@@ -30,7 +30,7 @@ from pydantic_ai.models import Model
 from pydantic_ai.models.instrumented import InstrumentationSettings
 from pydantic_core import to_jsonable_python
 
-from spanwise.components.adapters.base import Adapted
+from spanwise.components.adapted import Adapted
 from spanwise.components.base import Kind, Outcome, Pause
 from spanwise.errors import BadRequestError, ComponentError
 from spanwise.traces.recording.proxy_tracer import PROXY_PROVIDER

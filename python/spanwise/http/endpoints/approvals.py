@@ -30,7 +30,7 @@ from spanwise.runs.identity import effective
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from spanwise.http.app_state import AppState
+    from spanwise.http.core.app_state import AppState
     from spanwise.runs.approvals import Row
 
 _resolution = msgspec.json.Decoder(ApprovalResolution)

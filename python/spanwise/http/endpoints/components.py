@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from spanwise.components import Kind
-    from spanwise.http.app_state import AppState
-    from spanwise.http.routing.route import Handler
+    from spanwise.http.core.app_state import AppState
+    from spanwise.http.core.route import Handler
 
 
 def list_components(kind: Kind) -> Handler:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from spanwise.api.components import HostedSummary, Model
 from spanwise.api.service import Config, DatabaseConfig, DatabasesConfig, DomainConfig, SettingValue
 from spanwise.components import Kind
-from spanwise.http.database_ids import SESSIONS_DATABASE_ID
+from spanwise.http.core.database_ids import SESSIONS_DATABASE_ID
 from spanwise.http.responses.components import describe_component
 from spanwise.http.responses.json import json_response
 from spanwise.settings import TABLE
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from spanwise.http.app_state import AppState
-    from spanwise.http.database_ids import DatabaseIds
+    from spanwise.http.core.app_state import AppState
+    from spanwise.http.core.database_ids import DatabaseIds
     from spanwise.registry import Entry
 
 

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 from openapi_ui_bundles import redoc, swagger_ui
 from starlette.responses import Response
 
-from spanwise.http.media_types import HTML
-from spanwise.http.responses.static_page import static_response
+from spanwise.http.endpoints.static_page import static_response
+from spanwise.http.requests.media_types import HTML
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from starlette.requests import Request
 
-    from spanwise.http.app_state import AppState
+    from spanwise.http.core.app_state import AppState
 
 _SWAGGER_START = """
 window.onload = () => SwaggerUIBundle({

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from spanwise.http.app_state import AppState
+    from spanwise.http.core.app_state import AppState
 
 _INSTANTIATED_AT = datetime.now(UTC).isoformat().replace("+00:00", "Z")
 

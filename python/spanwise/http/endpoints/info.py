@@ -9,8 +9,8 @@ from starlette.responses import RedirectResponse
 from spanwise.api.service import Info, Overview, ToolServer
 from spanwise.api.shared import API_VERSION
 from spanwise.components import Kind
-from spanwise.http.media_types import HTML, JSON
 from spanwise.http.requests.accept import weight_of_media_type
+from spanwise.http.requests.media_types import HTML, JSON
 from spanwise.http.responses.json import json_response
 from spanwise.traces import __version__
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from spanwise.http.app_state import AppState
+    from spanwise.http.core.app_state import AppState
 
 
 async def show_overview(request: Request, _body: bytes, app_state: AppState) -> Response:

@@ -11,7 +11,7 @@ from spanwise.metrics import CONTENT_TYPE, Gauge, exposition
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from spanwise.http.app_state import AppState
+    from spanwise.http.core.app_state import AppState
     from spanwise.metrics import Family
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from spanwise.http.media_types import JSON
-from spanwise.http.responses.static_page import static_response
+from spanwise.http.endpoints.static_page import static_response
+from spanwise.http.requests.media_types import JSON
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from spanwise.http.app_state import AppState
+    from spanwise.http.core.app_state import AppState
 
 
 async def show_document(request: Request, _body: bytes, app_state: AppState) -> Response:

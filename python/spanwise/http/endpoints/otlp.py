@@ -15,7 +15,7 @@ from spanwise.http.requests.query import decode_query
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from spanwise.http.app_state import AppState
+    from spanwise.http.core.app_state import AppState
 
 
 async def ingest_logs(request: Request, body: bytes, app_state: AppState) -> Response:

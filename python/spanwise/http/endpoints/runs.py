@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from spanwise.api.runs import RunForm
     from spanwise.database import Database, RunRecord, SessionKey
     from spanwise.fair_budget import Lease
-    from spanwise.http.app_state import AppState
+    from spanwise.http.core.app_state import AppState
+    from spanwise.http.core.route import Handler
     from spanwise.http.responses.event_stream import StreamSlot
-    from spanwise.http.routing.route import Handler
     from spanwise.runs import ActiveRun
 
 ANSWER_FIELDS = {Kind.AGENT: "tools", Kind.TEAM: "requirements", Kind.WORKFLOW: "step_requirements"}

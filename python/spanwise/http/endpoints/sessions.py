@@ -52,8 +52,8 @@ if TYPE_CHECKING:
 
     from spanwise.database import Database, RunRecord, SessionKey, SessionRecord
     from spanwise.fair_budget import Lease
-    from spanwise.http.app_state import AppState
-    from spanwise.runs.run_pages import RunPages
+    from spanwise.http.core.app_state import AppState
+    from spanwise.runs.storage.pages import RunPages
 
 MAX_SECONDS = 253_402_300_799
 """The end of the year 9999, the last time that can be formatted."""

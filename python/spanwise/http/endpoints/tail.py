@@ -17,7 +17,7 @@ from spanwise.api.shared import StoreQuery
 from spanwise.api.tail import TailRequest
 from spanwise.auth.claims import ExpiredTokenError
 from spanwise.errors import UnauthenticatedError, UnavailableError
-from spanwise.http.authorization import AuditedRequest
+from spanwise.http.core.authorization import AuditedRequest
 from spanwise.http.requests.caller import owner_of
 from spanwise.http.requests.json import decode_json
 from spanwise.http.requests.query import decode_query
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from spanwise.http.app_state import AppState
+    from spanwise.http.core.app_state import AppState
     from spanwise.traces.tail import TailConnection, TailEvent
 
 CHECK_SECONDS = 20.0

@@ -28,9 +28,9 @@ from spanwise.api.traces import (
     TracesQuery,
 )
 from spanwise.errors import CancelledError, ValidationError
-from spanwise.http.media_types import JSON
 from spanwise.http.requests.caller import owner_of
 from spanwise.http.requests.json import decode_json
+from spanwise.http.requests.media_types import JSON
 from spanwise.http.requests.query import decode_query
 from spanwise.http.responses.as_of import AS_OF_HEADER, format_instant
 from spanwise.http.responses.json import json_response
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from spanwise.http.app_state import AppState
+    from spanwise.http.core.app_state import AppState
     from spanwise.traces.view import View
 
 Result = TypeVar("Result")

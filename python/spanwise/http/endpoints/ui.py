@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import RedirectResponse
 
-from spanwise.http.media_types import HTML
-from spanwise.http.responses.static_page import static_response
+from spanwise.http.endpoints.static_page import static_response
+from spanwise.http.requests.media_types import HTML
 from spanwise.ui.files import PAGE, read_files
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from spanwise.http.app_state import AppState
-    from spanwise.http.routing.route import Handler
+    from spanwise.http.core.app_state import AppState
+    from spanwise.http.core.route import Handler
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "

@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING
 from starlette.requests import Request
 
 from spanwise.errors import MethodNotAllowedError, UnsupportedMediaTypeError
+from spanwise.http.core.metrics import NO_ROUTE
+from spanwise.http.core.responder import responder
 from spanwise.http.grpc.health import MAX_MESSAGE_BYTES
 from spanwise.http.grpc.message import UnaryMessage
 from spanwise.http.grpc.responses import CONTENT_TYPE, grpc_error_response
 from spanwise.http.grpc.services import ROUTES
-from spanwise.http.metrics import NO_ROUTE
 from spanwise.http.middleware.request_id import RequestId
 from spanwise.http.middleware.unknown_callers import UnknownCallers
 from spanwise.http.requests.json import media_type
 from spanwise.http.responses.errors import as_spanwise_error, json_error_response
-from spanwise.http.routing.responder import responder
 
 if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from spanwise.http.app_state import AppState
+    from spanwise.http.core.app_state import AppState
 
 _PROTOBUF_SUFFIX = "+proto"
 

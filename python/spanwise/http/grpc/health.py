@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from spanwise.http.app_state import AppState
-    from spanwise.http.routing.route import Handler
+    from spanwise.http.core.app_state import AppState
+    from spanwise.http.core.route import Handler
 
 SERVICE = "grpc.health.v1.Health"
 MAX_MESSAGE_BYTES = 1024

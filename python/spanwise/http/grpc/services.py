@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from spanwise.auth.scopes import Need
+from spanwise.http.core.operation import Operation
+from spanwise.http.core.route import Route
 from spanwise.http.grpc.health import SERVICE as HEALTH
 from spanwise.http.grpc.health import check_health
 from spanwise.http.grpc.message import encoding_of
 from spanwise.http.grpc.responses import GrpcResponse, grpc_error_response
-from spanwise.http.media_types import PROTOBUF
-from spanwise.http.openapi.operation import Operation
-from spanwise.http.routing.route import Route
+from spanwise.http.requests.media_types import PROTOBUF
 from spanwise.traces.service import Traces
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from spanwise.http.app_state import AppState
-    from spanwise.http.routing.route import Handler
+    from spanwise.http.core.app_state import AppState
+    from spanwise.http.core.route import Handler
 
 
 class Report(Protocol):

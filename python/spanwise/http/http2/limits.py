@@ -12,6 +12,8 @@ from spanwise.http.requests.caller import address_key
 if TYPE_CHECKING:
     from spanwise.auth.processor_budget import ProcessorBudget
 
+BACKLOG = 4096
+"""Connections that may wait to be accepted. A client over the limit must retry, which takes its system seconds."""
 MAX_UNKNOWN_CONNECTIONS = 256
 """Connections without an authorized request; with authorization off, connections without any request."""
 MAX_STREAMS = 100

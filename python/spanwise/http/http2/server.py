@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from spanwise.http.listeners import BACKLOG
+from spanwise.http.http2.limits import BACKLOG
 
 if TYPE_CHECKING:
     import socket

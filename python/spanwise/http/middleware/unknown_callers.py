@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from spanwise.auth.processor_budget import ProcessorBudget
-    from spanwise.http.authorization import Authorizer
-    from spanwise.http.routing.route import ErrorWriter
+    from spanwise.http.core.authorization import Authorizer
+    from spanwise.http.core.route import ErrorWriter
 
 _AUTHORIZATION = b"authorization"
 

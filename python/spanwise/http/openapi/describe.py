@@ -10,16 +10,16 @@ import msgspec
 
 from spanwise.api.otlp import OtlpStatus
 from spanwise.api.shared import API_VERSION, WITHOUT_NUL, ErrorBody
-from spanwise.http.media_types import JSON, PROTOBUF
+from spanwise.http.core.operation import ResponseSpec
 from spanwise.http.openapi.factory_inputs import Node, add_inputs, describe_input
-from spanwise.http.openapi.operation import ResponseSpec
 from spanwise.http.requests.form import MEDIA_TYPES
+from spanwise.http.requests.media_types import JSON, PROTOBUF
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from spanwise.http.openapi.operation import Operation, Shape
-    from spanwise.http.routing.route import Route
+    from spanwise.http.core.operation import Operation, Shape
+    from spanwise.http.core.route import Route
 
 SCHEME = "HTTPBearer"
 

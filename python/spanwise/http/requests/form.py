@@ -16,7 +16,7 @@ from starlette.formparsers import MultiPartException
 from starlette.requests import Request
 
 from spanwise.errors import BadRequestError, UnsupportedMediaTypeError, ValidationError
-from spanwise.http.media_types import MULTIPART_FORM, URL_ENCODED_FORM
+from spanwise.http.requests.media_types import MULTIPART_FORM, URL_ENCODED_FORM
 from spanwise.strict_json import reject_duplicates
 
 if TYPE_CHECKING:

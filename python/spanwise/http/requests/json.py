@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from spanwise.errors import UnsupportedMediaTypeError, ValidationError
-from spanwise.http.media_types import JSON
+from spanwise.http.requests.media_types import JSON
 from spanwise.strict_json import quote_hint
 
 if TYPE_CHECKING:

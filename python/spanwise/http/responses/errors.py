@@ -22,8 +22,8 @@ from spanwise.errors import (
     UnauthenticatedError,
     UnavailableError,
 )
-from spanwise.http.media_types import JSON, PROTOBUF
 from spanwise.http.requests.json import media_type
+from spanwise.http.requests.media_types import JSON, PROTOBUF
 from spanwise.http.responses.json import json_response
 from spanwise.traces import otlp_status
 

@@ -16,7 +16,7 @@ from spanwise.components import Kind
 from spanwise.components.events import is_text_chunk, status_after
 from spanwise.errors import BadRequestError
 from spanwise.fair_budget import FairBudget
-from spanwise.http.media_types import EVENT_STREAM
+from spanwise.http.requests.media_types import EVENT_STREAM
 from spanwise.http.responses.budget import ClientStalledError
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Generic
 
 from starlette.responses import Response, StreamingResponse
 
-from spanwise.http.media_types import JSON
-from spanwise.runs.run_pages import Encoded, RunPages
+from spanwise.http.requests.media_types import JSON
+from spanwise.runs.storage.pages import Encoded, RunPages
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable

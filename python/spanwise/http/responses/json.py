@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 from starlette.responses import Response
 
-from spanwise.http.media_types import JSON
+from spanwise.http.requests.media_types import JSON
 
 
 def json_response(value: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:

@@ -1,1 +1,1 @@
-"""The routes, and the scopes and limits of each."""
+"""The tables of routes, and the scopes and limits of each."""

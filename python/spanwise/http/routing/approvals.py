@@ -15,9 +15,9 @@ from spanwise.api.approvals import (
     ApprovalUserQuery,
 )
 from spanwise.auth.scopes import Need
+from spanwise.http.core.operation import Operation
+from spanwise.http.core.route import Route
 from spanwise.http.endpoints import approvals
-from spanwise.http.openapi.operation import Operation
-from spanwise.http.routing.route import Route
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -38,10 +38,10 @@ from spanwise.api.sessions import (
 )
 from spanwise.auth.scopes import Need
 from spanwise.components import Kind
+from spanwise.http.core.operation import Operation, ResponseSpec
+from spanwise.http.core.route import Route
 from spanwise.http.endpoints import components, config, runs, sessions
-from spanwise.http.media_types import EVENT_STREAM
-from spanwise.http.openapi.operation import Operation, ResponseSpec
-from spanwise.http.routing.route import Route
+from spanwise.http.requests.media_types import EVENT_STREAM
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

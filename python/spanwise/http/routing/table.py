@@ -27,13 +27,13 @@ from spanwise.api.traces import (
     TracesQuery,
 )
 from spanwise.auth.scopes import Need
+from spanwise.http.core.operation import Operation, ResponseSpec
+from spanwise.http.core.route import Handler, Route
 from spanwise.http.endpoints import docs, health, info, metrics, openapi, otlp, tail, traces
-from spanwise.http.media_types import EVENT_STREAM, HTML, PLAIN_TEXT
-from spanwise.http.openapi.operation import Operation, ResponseSpec
+from spanwise.http.requests.media_types import EVENT_STREAM, HTML, PLAIN_TEXT
 from spanwise.http.responses.errors import otlp_error_response
 from spanwise.http.routing.approvals import approval_routes
 from spanwise.http.routing.hosted import hosted_routes
-from spanwise.http.routing.route import Handler, Route
 from spanwise.http.routing.ui import PAGE_ROUTE
 from spanwise.traces.download import FORMATS
 

@@ -6,10 +6,10 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from spanwise.errors import ConfigurationError
+from spanwise.http.core.operation import Operation
+from spanwise.http.core.route import Route
 from spanwise.http.endpoints import ui
-from spanwise.http.media_types import HTML, PLAIN_TEXT
-from spanwise.http.openapi.operation import Operation
-from spanwise.http.routing.route import Route
+from spanwise.http.requests.media_types import HTML, PLAIN_TEXT
 from spanwise.ui import PATH
 from spanwise.ui.files import HASHED_NAMES, THIRD_PARTY
 

@@ -1,1 +1,1 @@
-"""Runs workflows over a WebSocket."""
+"""The transport of WebSockets: frames, the upgrade, limits and close codes."""

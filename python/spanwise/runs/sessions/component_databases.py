@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from spanwise.components import Kind
-from spanwise.components.adapters import delete_session
+from spanwise.components.adapting import delete_session
 from spanwise.components.parts import databases_of
 from spanwise.database import unique_session_id
 from spanwise.errors import ConflictError, NotFoundError, UnavailableError

@@ -12,18 +12,18 @@ from msgspec import Struct
 from spanwise.components import Kind
 from spanwise.database import SessionRecord
 from spanwise.errors import ConflictError, NotFoundError
-from spanwise.runs.run_pages import RunPages, reserve
 from spanwise.runs.sessions.lookup import find_session
+from spanwise.runs.storage.pages import RunPages, reserve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from spanwise.database import ComponentSession, Database, RunRecord, SessionKey, SessionPageQuery, SessionRunQuery
     from spanwise.fair_budget import Lease
-    from spanwise.runs.database_writer import DatabaseWriter
-    from spanwise.runs.run_pages import Encoded
     from spanwise.runs.sessions.component_databases import ComponentDatabases
     from spanwise.runs.sessions.lookup import SessionAddress
+    from spanwise.runs.storage.pages import Encoded
+    from spanwise.runs.storage.writer import DatabaseWriter
 
 MAX_NAME_LENGTH = 80
 """The length limit of a session name that is taken from its first message."""

@@ -16,7 +16,7 @@ from spanwise.http.routing.table import TABLE
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from spanwise.http.routing.route import Route
+    from spanwise.http.core.route import Route
 
 DOCUMENT: dict[str, Any] = json.loads(describe(TABLE, "Ours"))
 SCHEMAS = DOCUMENT["components"]["schemas"]

@@ -8,7 +8,7 @@ from spanwise.http.responses.errors import json_error_response, otlp_error_respo
 from spanwise.http.routing.table import OTLP_TABLE, TABLE
 
 if TYPE_CHECKING:
-    from spanwise.http.routing.route import Route
+    from spanwise.http.core.route import Route
 
 PUBLIC_PATHS = {"/", "/health", "/info", "/docs", "/redoc", "/openapi.json", "/docs/oauth2-redirect", "/ui"}
 """The routes without authorization: docs/reference/tokens.md#public-routes."""

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from spanwise.http.media_types import JSON
+from spanwise.http.requests.media_types import JSON
 
 Shape: TypeAlias = Any
 """A struct, or a list of structs."""

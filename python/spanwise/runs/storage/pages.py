@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from spanwise.database import Database, RunRecord, SessionRunQuery
     from spanwise.fair_budget import Lease
-    from spanwise.runs.database_writer import DatabaseWriter
+    from spanwise.runs.storage.writer import DatabaseWriter
 
 PAGE_BYTES = 256 * 1024
 """Stored bytes of a page. A single run may be larger."""

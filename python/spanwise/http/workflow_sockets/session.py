@@ -18,7 +18,7 @@ from spanwise.auth.claims import ExpiredTokenError
 from spanwise.auth.processor_budget import ProcessorMeter
 from spanwise.errors import BadRequestError, UnauthenticatedError, UnavailableError, ValidationError
 from spanwise.fair_budget import Lease, current_caller
-from spanwise.http.authorization import AuditedRequest
+from spanwise.http.core.authorization import AuditedRequest
 from spanwise.http.requests.caller import address_of, caller_key
 from spanwise.http.responses.errors import as_spanwise_error
 from spanwise.http.websocket.limits import MessageRate
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from starlette.websockets import WebSocket
 
     from spanwise.auth.identity import Identity
-    from spanwise.http.app_state import AppState
+    from spanwise.http.core.app_state import AppState
     from spanwise.http.websocket.limits import SocketSlot
     from spanwise.http.websocket.protocol import Message
     from spanwise.runs import RunEvent

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from spanwise.database import RunRecord
     from spanwise.fair_budget import Lease
     from spanwise.http.websocket.protocol import Message
-    from spanwise.http.websocket.session import Action, SocketSession
+    from spanwise.http.workflow_sockets.session import Action, SocketSession
     from spanwise.runs import RunEvent
 
 RUN = Need.of("workflows:run")

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from spanwise.errors import SpanwiseError
-    from spanwise.http.routing.route import Route
+    from spanwise.http.core.route import Route
 
 SESSIONS_PATH = "/sessions"
 _DELETION = Need.of("traces:delete")

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from starlette.routing import WebSocketRoute
 
 from spanwise.errors import ForbiddenError
-from spanwise.http.authorization import AuditedRequest
+from spanwise.http.core.authorization import AuditedRequest
 from spanwise.http.middleware.cors import ANY
 from spanwise.http.middleware.same_site import is_origin_of
 from spanwise.http.responses.errors import as_spanwise_error, json_error_response
-from spanwise.http.websocket.actions import ACTIONS
 from spanwise.http.websocket.denial import deny
 from spanwise.http.websocket.protocol import METHOD, PATHS
-from spanwise.http.websocket.session import SocketSession
+from spanwise.http.workflow_sockets.actions import ACTIONS
+from spanwise.http.workflow_sockets.session import SocketSession
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from starlette.websockets import WebSocket
 
     from spanwise.auth.identity import Identity
-    from spanwise.http.app_state import AppState
+    from spanwise.http.core.app_state import AppState
 
 
 def websocket_routes(app_state: AppState) -> list[WebSocketRoute]:

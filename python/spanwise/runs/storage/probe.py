@@ -13,7 +13,7 @@ from spanwise.errors import UnavailableError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from spanwise.runs.database_writer import DatabaseWriter
+    from spanwise.runs.storage.writer import DatabaseWriter
 
 FRESH_SECONDS = 1.0
 """How long the result of a probe is valid."""

@@ -7,9 +7,9 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, TypeAlias
 
 from spanwise.fair_budget import current_caller
+from spanwise.http.core.reader import reader_rejection
 from spanwise.http.requests.caller import caller_key, sender_of
 from spanwise.http.responses.errors import as_spanwise_error
-from spanwise.http.routing.reader import reader_rejection
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from spanwise.http.app_state import AppState
-    from spanwise.http.routing.route import Route
+    from spanwise.http.core.app_state import AppState
+    from spanwise.http.core.route import Route
 
 Endpoint: TypeAlias = "Callable[[Request], Awaitable[Response]]"
 

@@ -16,7 +16,7 @@ from spanwise.masking import masked_request_text
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from spanwise.http.openapi.operation import Operation
+    from spanwise.http.core.operation import Operation
 
 AGNO_PATHS = frozenset({"/config", "/models", "/traces/search", "/traces/filter-schema", "/trace_session_stats"})
 AGNO_PREFIXES = ("/agents", "/teams", "/workflows", "/sessions", "/approvals")

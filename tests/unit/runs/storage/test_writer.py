@@ -14,7 +14,7 @@ from spanwise.database.sqlite import SqliteDatabase
 from spanwise.errors import DatabaseAwayError, StoreError, UnavailableError
 from spanwise.fair_budget import FairBudget, current_caller
 from spanwise.runs.active_run import MAX_BYTES, MAX_CHUNK_BYTES, MAX_EVENTS, MAX_TAIL_BYTES, ActiveRun
-from spanwise.runs.database_writer import MAX_PENDING_BYTES, MAX_UNSTORED_EVENTS, RETRY_SECONDS, DatabaseWriter
+from spanwise.runs.storage.writer import MAX_PENDING_BYTES, MAX_UNSTORED_EVENTS, RETRY_SECONDS, DatabaseWriter
 from spanwise.runs.subscription import Subscription, next_index
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spanwise.errors import MethodNotAllowedError, NotFoundError, SpanwiseError, UnavailableError
-from spanwise.http.routing.reader import reader_rejection
+from spanwise.http.core.reader import reader_rejection
 from spanwise.http.routing.table import TABLE
 
 if TYPE_CHECKING:
-    from spanwise.http.routing.route import Route
+    from spanwise.http.core.route import Route
 
 WRITER = "https://writer.example"
 READS = {"/traces/search", "/spans/search", "/traces/aggregate", "/traces/facets", "/traces/tail"}

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from spanwise.http.metrics import RequestMetrics
-from spanwise.http.requests.unknown_parameters import UnknownParameters
+from spanwise.http.core.metrics import RequestMetrics
+from spanwise.http.core.unknown_parameters import UnknownParameters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from spanwise.auth.processor_budget import ProcessorBudget
-    from spanwise.http.authorization import Authorizer
-    from spanwise.http.database_ids import DatabaseIds
+    from spanwise.http.core.authorization import Authorizer
+    from spanwise.http.core.database_ids import DatabaseIds
     from spanwise.http.requests.body import BodyReader
     from spanwise.http.responses.budget import ResponseBudget
     from spanwise.http.responses.event_stream import StreamLimit

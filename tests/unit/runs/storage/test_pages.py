@@ -12,8 +12,8 @@ from spanwise.database import RunRecord, SessionKey, SessionRecord, SessionRunQu
 from spanwise.database.sqlite import SqliteDatabase
 from spanwise.errors import PayloadTooLargeError, UnavailableError
 from spanwise.fair_budget import FairBudget
-from spanwise.runs.database_writer import DatabaseWriter
-from spanwise.runs.run_pages import MEMORY_FACTOR, PAGE_RUNS, RunPages
+from spanwise.runs.storage.pages import MEMORY_FACTOR, PAGE_RUNS, RunPages
+from spanwise.runs.storage.writer import DatabaseWriter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

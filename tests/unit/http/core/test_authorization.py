@@ -8,8 +8,8 @@ from starlette.requests import Request
 
 from spanwise import AuthorizationConfig, ConfigurationError, Service
 from spanwise.errors import ForbiddenError, UnauthenticatedError
-from spanwise.http.authorization import Authorizer, create_authorizer
-from spanwise.http.routing.route import Route
+from spanwise.http.core.authorization import Authorizer, create_authorizer
+from spanwise.http.core.route import Route
 from spanwise.http.routing.table import TABLE
 from spanwise.settings import Settings
 from support.clients.tokens import as_admin, as_caller, bearer, claims, signing_key

@@ -11,8 +11,8 @@ from starlette.responses import Response
 
 from spanwise.auth.scopes import Need
 from spanwise.errors import SpanwiseError
-from spanwise.http.app_state import AppState
-from spanwise.http.openapi.operation import Operation
+from spanwise.http.core.app_state import AppState
+from spanwise.http.core.operation import Operation
 from spanwise.http.responses.errors import json_error_response
 
 Handler: TypeAlias = Callable[[Request, bytes, AppState], Awaitable[Response]]

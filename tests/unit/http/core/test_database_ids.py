@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from spanwise.errors import NotFoundError
-from spanwise.http.database_ids import SESSIONS_DATABASE_ID, DatabaseIds
+from spanwise.http.core.database_ids import SESSIONS_DATABASE_ID, DatabaseIds
 
 STORES = ("main", "other")
 MEMBER = {"id": "member", "db_id": "of-member"}

@@ -1,0 +1,1 @@
+"""Workflows over WebSockets: the handshake, sessions and actions."""

@@ -174,7 +174,7 @@ def _python(text: str) -> Iterator[tuple[int, str]]:
 
 def _slashes(text: str) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(text.splitlines(), 1):
-        if comment := re.search(r"(?:^|\s)(?://[/!]?|\*|<!--)\s+(.*)$", line):
+        if comment := re.search(r"(?:^|\s)(?://[/!]?|/\*\*?|\*|<!--)\s+(.*)$", line):
             yield number, comment[1]
         else:
             literals = re.findall(r"""(["'`])((?:(?!\1)[^\\]|\\.)+)\1|>([^<>{}]+)<""", line)

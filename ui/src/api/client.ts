@@ -1,4 +1,4 @@
-/** The one client of the service. Every request of the page goes through it. */
+/** The only HTTP client. Every request of the page goes through it. */
 import createClient from 'openapi-fetch';
 
 import { signIn } from '../state/sign-in.svelte';
@@ -7,13 +7,13 @@ import type { components, paths } from './schema';
 
 export type Schema = components['schemas'];
 
-/** The address of the service, with a slash at the end. The page is one segment below it, whatever the prefix. */
+/** The base URL of the service, with a trailing slash. The page is always one path segment below it. */
 export const serviceUrl = new URL('.', document.baseURI);
 
 /**
- * Fetches with the token of the tab. A 401 leads back to the sign-in, which keeps the place.
+ * Fetches with the token of the tab. After a 401 the user signs in and returns to the same address.
  *
- * The service knows no cookies; a proxy before it may have signed the user in by one.
+ * The service uses no cookies, but a proxy in front of it may have signed the user in with one.
  */
 export async function fetchSigned(input: Request): Promise<Response> {
   const token = signIn.token;
@@ -32,7 +32,7 @@ export async function fetchSigned(input: Request): Promise<Response> {
 
 export const client = createClient<paths>({ baseUrl: serviceUrl.href.replace(/\/$/, ''), fetch: fetchSigned });
 
-/** Returns the parameter that addresses a trace store; none for the default one, null. */
+/** Returns the parameter that selects a trace store; empty for the default store (null). */
 export function inStore(store: string | null): { db_id?: string } {
   return store === null ? {} : { db_id: store };
 }
@@ -44,7 +44,7 @@ interface Answer<T> {
 }
 
 /**
- * Returns the data of an answer.
+ * Returns the data of a response.
  *
  * @throws ApiError the service refused the request, or could not be reached.
  */

@@ -1,11 +1,11 @@
-/** What the service hosts: agents, teams and workflows, and factories of them. */
+/** The hosted components: agents, teams, workflows and their factories. */
 import { client, expectData } from './client';
 
 export const KINDS = ['agents', 'teams', 'workflows'] as const;
-/** The kind of a component, as in paths. */
+/** The kind of a component, as in URL paths. */
 export type Kind = (typeof KINDS)[number];
 
-/** A hosted component; of a factory also the JSON Schema of its input. */
+/** A hosted component; a factory also has the JSON Schema of its input. */
 export interface Hosted {
   id: string;
   name: string;
@@ -16,7 +16,7 @@ export interface Hosted {
 
 export type JsonSchema = Record<string, unknown>;
 
-/** Returns what is hosted of a kind and may be seen. */
+/** Returns the hosted components of a kind that the user may see. */
 export async function fetchHosted(kind: Kind, signal: AbortSignal): Promise<Hosted[]> {
   return (await expectData(client.GET(`/${kind}`, { signal }))) as unknown as Hosted[];
 }

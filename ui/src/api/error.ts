@@ -1,4 +1,4 @@
-/** A refusal of the service: `{"detail": str, "error_code": str}` with its status; status 0 if it cannot be reached. */
+/** An error response: `{"detail": str, "error_code": str}` with its status; status 0 if the service is unreachable. */
 export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
@@ -10,7 +10,7 @@ export class ApiError extends Error {
     this.code = code;
   }
 
-  /** Returns the error that a response with this status and decoded body means. */
+  /** Returns the error for a response with this status and decoded body. */
   static of(status: number, body: unknown): ApiError {
     const { detail, error_code: code } = (body ?? {}) as { detail?: unknown; error_code?: unknown };
     const message = typeof detail === 'string' ? detail : `The service answered with status ${String(status)}.`;
@@ -18,8 +18,8 @@ export class ApiError extends Error {
   }
 
   /**
-   * The JSON path that the message ends with, as `$.conditions[1].value`, or null.
-   * Paths of a request's filter begin below the filter.
+   * The JSON path at the end of the message, such as `$.conditions[1].value`, or null.
+   * A path inside the filter starts at the filter.
    */
   get path(): string | null {
     const found = /at `(\$[^`]*)`$/.exec(this.message)?.[1];
@@ -27,12 +27,12 @@ export class ApiError extends Error {
   }
 }
 
-/** Returns what to tell a user of any error. */
+/** Returns the message to show for an error. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Whether an error only says that a request was given up. */
+/** True if the error is the cancellation of a request. */
 export function isAbort(error: unknown): boolean {
   return error instanceof DOMException && error.name === 'AbortError';
 }

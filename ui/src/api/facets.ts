@@ -12,12 +12,12 @@ export type Counted = Schema['FacetPrefix']['field'];
 export interface FacetsRequest {
   filter: Expression | null;
   store: string | null;
-  /** At least one of them, each once. */
+  /** At least one field, each once. */
   fields: Counted[];
   limit: number;
-  /** Only values of one field that begin with a text. */
+  /** Restricts the values of one field to those with a prefix. */
   prefix?: Schema['FacetPrefix'];
-  /** Whether the conditions on a field leave its own counts alone. */
+  /** True if the conditions on a field are ignored in the counts of the same field. */
   excludeOwn: boolean;
 }
 
@@ -35,12 +35,12 @@ const COUNTED: Record<Counted, true> = {
   release: true,
 };
 
-/** Whether the values of a field can be counted. */
+/** Returns true if the values of a field can be counted. */
 export function isCounted(field: string): field is Counted {
   return Object.hasOwn(COUNTED, field);
 }
 
-/** Returns the most frequent values of some fields among the traces that match. */
+/** Returns the most frequent values of fields among the matching traces. */
 export function fetchFacets(request: FacetsRequest, signal: AbortSignal): Promise<Facets> {
   const { store, excludeOwn, ...rest } = request;
   const body = { ...rest, exclude_own: excludeOwn };
@@ -49,17 +49,17 @@ export function fetchFacets(request: FacetsRequest, signal: AbortSignal): Promis
 
 const OF_SPANS = ['name', 'type', 'model', 'tool_name', 'service'] as const;
 
-/** A text of spans whose values can be looked up. */
+/** A text field of spans whose values can be suggested. */
 export type SpanText = (typeof OF_SPANS)[number];
 
 export function isOfSpans(key: string): key is SpanText {
   return (OF_SPANS as readonly string[]).includes(key);
 }
 
-/** How many spans are looked at for their values. */
-const LOOKED_AT = 100;
+/** The number of spans whose values are read. */
+const SAMPLE_SIZE = 100;
 
-/** Returns the values of a field that begin with a text, of the newest spans with such a value: frequent ones first. */
+/** Returns the values of a field with a prefix, from the newest spans that have one, most frequent first. */
 export async function fetchSpanValues(
   key: SpanText,
   text: string,
@@ -68,7 +68,7 @@ export async function fetchSpanValues(
 ): Promise<string[]> {
   const filter: Expression =
     text === '' ? { op: 'EXISTS', key } : { op: 'STARTSWITH', key, value: text, ignore_case: true };
-  const body = { filter, limit: LOOKED_AT };
+  const body = { filter, limit: SAMPLE_SIZE };
   const page = await expectData(client.POST('/spans/search', { params: { query: inStore(store) }, body, signal }));
   const counts = new Map<string, number>();
   for (const span of page.data) {
@@ -78,16 +78,16 @@ export async function fetchSpanValues(
   return [...counts].sort(([, one], [, other]) => other - one).map(([value]) => value);
 }
 
-/** A key of attributes, with the number of traces that have it. */
+/** An attribute key and the number of traces that have it. */
 export type AttributeKey = Schema['AttributeKey'];
 
-/** The most frequent keys, and of how many traces the keys are not known yet: their segments are not indexed. */
+/** The most frequent keys, and the number of traces with unknown keys, whose segments are not indexed yet. */
 export interface AttributeKeys {
   keys: AttributeKey[];
   uncounted: number;
 }
 
-/** Returns the most frequent keys of attributes that begin with a text: `attributes.` or `resource.`, and the key. */
+/** Returns the most frequent attribute keys with a prefix: `attributes.` or `resource.`, and the beginning of a key. */
 export async function fetchAttributeKeys(
   prefix: string,
   limit: number,

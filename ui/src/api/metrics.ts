@@ -1,4 +1,4 @@
-/** What the service counts. */
+/** The metrics of the service. */
 import { client, expectData, fetchSigned, serviceUrl } from './client';
 import { ApiError } from './error';
 import { parseMetrics, type Metrics } from './prometheus';
@@ -12,7 +12,7 @@ export async function fetchMetrics(signal: AbortSignal): Promise<Metrics> {
   return parseMetrics(await response.text());
 }
 
-/** Whether the service takes requests, and since when it runs; the reason if it does not. */
+/** The readiness and the start time of the service, or the reason why it is not ready. */
 export async function fetchReadiness(
   signal: AbortSignal,
 ): Promise<{ ready: boolean; since: string | null; why: string }> {

@@ -3,7 +3,7 @@
 /** The samples of one name, each with its labels. */
 export type Metrics = ReadonlyMap<string, { labels: Record<string, string>; value: number }[]>;
 
-/** Returns the samples of a text in the format of Prometheus. Lines of another form are left out. */
+/** Returns the samples in a text of the Prometheus format. Invalid lines are ignored. */
 export function parseMetrics(text: string): Metrics {
   const metrics = new Map<string, { labels: Record<string, string>; value: number }[]>();
   for (const line of text.split('\n')) {

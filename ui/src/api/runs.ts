@@ -10,14 +10,14 @@ export type RunEvent = { event: string; event_index: number; run_id: string; nes
   unknown
 >;
 
-/** Which run, of which component. */
+/** The id of a run and of its component. */
 export interface RunKey {
   kind: Kind;
   component: string;
   run: string;
 }
 
-/** Starts a run and yields its events. The run goes on if `signal` is aborted. */
+/** Starts a run and yields its events. The run continues when `signal` is aborted. */
 export function startRun(kind: Kind, component: string, form: Record<string, string>, signal: AbortSignal) {
   return runEvents(`${pathOf(kind, component)}/runs`, form, signal);
 }
@@ -28,7 +28,7 @@ export function resumeRun(key: RunKey, after: number | null, signal: AbortSignal
   return runEvents(`${pathOf(key.kind, key.component, key.run)}/resume`, form, signal);
 }
 
-/** Answers what a paused run waits for, and yields its further events. */
+/** Answers the requirements of a paused run and yields the events that follow. */
 export function continueRun(key: RunKey, answers: unknown[], form: Record<string, string>, signal: AbortSignal) {
   const field = { agents: 'tools', teams: 'requirements', workflows: 'step_requirements' }[key.kind];
   const answered = { ...form, [field]: JSON.stringify(answers) };

@@ -1,4 +1,4 @@
-/** What the service tells of itself. */
+/** The description of the service. */
 import { client, expectData, type Schema } from './client';
 
 export type Info = Schema['Info'];
@@ -11,7 +11,7 @@ export function fetchInfo(): Promise<Info> {
   return expectData(client.GET('/info'));
 }
 
-/** Returns the stores and what is hosted. */
+/** Returns the trace stores and the hosted components. */
 export function fetchConfig(): Promise<Config> {
   return expectData(client.GET('/config'));
 }

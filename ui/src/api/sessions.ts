@@ -12,31 +12,31 @@ export interface Page<T> {
   meta: Meta;
 }
 
-/** Which session: its id and its user. A user of undefined is any; null is a session without one. */
+/** The key of a session: its id and its user. An undefined user means any user, null means a session without a user. */
 export interface SessionKey {
   id: string;
   user?: string | null;
 }
 
-/** How a search is addressed: the trace store, or the default one for null, and what gives it up. */
-export interface Asked {
+/** Options of a search: the trace store (null for the default) and the signal that cancels it. */
+export interface SearchOptions {
   store: string | null;
   signal: AbortSignal;
 }
 
-/** Returns a page of sessions whose traces match a filter, those with the latest trace first. */
-export function searchSessions(filter: Expression | null, page: number, limit: number, asked: Asked) {
-  return search<Session>({ filter, page, limit, group_by: 'session' }, asked);
+/** Returns a page of sessions with matching traces. The session with the newest trace comes first. */
+export function searchSessions(filter: Expression | null, page: number, limit: number, options: SearchOptions) {
+  return search<Session>({ filter, page, limit, group_by: 'session' }, options);
 }
 
-/** Returns a page of the traces of a session, the oldest first, with their trees. */
-export function sessionTurns(session: SessionKey, page: number, limit: number, asked: Asked) {
-  return search<Turn>({ ...turnsOf(session), page, limit, detail: 'full' }, asked);
+/** Returns a page of the traces of a session with their trees, oldest first. */
+export function sessionTurns(session: SessionKey, page: number, limit: number, options: SearchOptions) {
+  return search<Turn>({ ...turnsOf(session), page, limit, detail: 'full' }, options);
 }
 
-/** Returns a page of the traces of a session, the oldest first, with their counts. */
-export function sessionSummaries(session: SessionKey, page: number, limit: number, asked: Asked) {
-  return search<TurnSummary>({ ...turnsOf(session), page, limit, detail: 'summary' }, asked);
+/** Returns a page of the traces of a session with their counts, oldest first. */
+export function sessionSummaries(session: SessionKey, page: number, limit: number, options: SearchOptions) {
+  return search<TurnSummary>({ ...turnsOf(session), page, limit, detail: 'summary' }, options);
 }
 
 function turnsOf({ id, user }: SessionKey) {
@@ -44,7 +44,7 @@ function turnsOf({ id, user }: SessionKey) {
   return { filter, sort: { key: 'start_time', ascending: true } };
 }
 
-async function search<T>(body: Record<string, unknown>, { store, signal }: Asked): Promise<Page<T>> {
+async function search<T>(body: Record<string, unknown>, { store, signal }: SearchOptions): Promise<Page<T>> {
   const answer = await expectData(client.POST('/traces/search', { params: { query: inStore(store) }, body, signal }));
   return answer as Page<T>;
 }

@@ -1,4 +1,4 @@
-/** One trace: its skeleton in columns, one span of it, and a long value part by part. */
+/** One trace: its columns, one of its spans, and a long value in parts. */
 import { client, expectData, inStore, serviceUrl, type Schema } from './client';
 import type { paths } from './schema';
 
@@ -12,18 +12,18 @@ export type Message = Schema['ConversationMessage'];
 export type ToolCall = Schema['ToolCall'];
 export type ValuePage = Schema['ValuePage'];
 
-/** Where a trace is: its id and its store, null for the default one. */
+/** The address of a trace: its id and its store; null for the default store. */
 export interface TraceAddress {
   id: string;
   store: string | null;
 }
 
-/** How much of each long value is read at once. */
+/** The number of bytes of a long value that are read at once. */
 export const PART_BYTES = 65_536;
 
 type Query = NonNullable<paths['/traces/{trace_id}']['get']['parameters']['query']>;
 
-/** Returns what the query asks for: the caller knows which of the shapes that is. */
+/** Returns the trace in the form that the query selects. */
 async function get<T>({ id, store }: TraceAddress, query: Query, signal: AbortSignal): Promise<T> {
   const params = { path: { trace_id: id }, query: { ...query, ...inStore(store) } };
   return (await expectData(client.GET('/traces/{trace_id}', { params, signal }))) as T;
@@ -34,7 +34,7 @@ export function fetchSkeleton(trace: TraceAddress, signal: AbortSignal): Promise
   return get(trace, { detail: 'skeleton' }, signal);
 }
 
-/** Returns a span, its long values cut. */
+/** Returns a span with its long values truncated. */
 export function fetchSpan(trace: TraceAddress, span: string, signal: AbortSignal): Promise<SpanDetail> {
   return get(trace, { span_id: span, max_bytes: PART_BYTES }, signal);
 }

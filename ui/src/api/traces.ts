@@ -20,7 +20,7 @@ export interface Search {
   limit: number;
 }
 
-/** Returns one page of traces with the beginnings of their texts, and with what a filter found in them. */
+/** Returns one page of traces with previews of their texts and with the matches of the filter. */
 export async function searchTraces(search: Search, signal: AbortSignal): Promise<PreviewPage> {
   const { filter, store, ...rest } = search;
   // A text search over the newest traces ends once the page is full.
@@ -42,7 +42,7 @@ export async function searchTraces(search: Search, signal: AbortSignal): Promise
   return page as PreviewPage;
 }
 
-/** Returns what made a filter match a trace; null if it does not. */
+/** Returns the matches of a filter in a trace; null if it does not match. */
 export async function fetchMatches(
   { id, store }: { id: string; store: string | null },
   filter: Expression,
@@ -54,7 +54,7 @@ export async function fetchMatches(
   return page.data[0]?.matches ?? null;
 }
 
-/** Returns the fields that traces can be filtered by, those of their spans, and their operators. */
+/** Returns the fields of traces and spans that filters can use, with their operators. */
 export function fetchFilterSchema(): Promise<Schema['FilterSchema']> {
   return expectData(client.GET('/traces/filter-schema'));
 }

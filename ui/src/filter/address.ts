@@ -1,7 +1,7 @@
 /** The filter in an address: compact JSON in the parameter `q`. */
 import type { Expression } from './expression';
 
-/** Returns the filter of a parameter; null stands for everything, undefined for what is no JSON object. */
+/** Returns the filter in a parameter; null matches everything, undefined means an invalid JSON object. */
 export function readFilter(parameter: string | null): Expression | null | undefined {
   if (parameter === null || parameter === '') return null;
   try {
@@ -14,7 +14,7 @@ export function readFilter(parameter: string | null): Expression | null | undefi
   }
 }
 
-/** Returns the parameter of a filter; null if it has none. */
+/** Returns the parameter for a filter; null if there is no filter. */
 export function writeFilter(filter: Expression | null): string | null {
   return filter === null ? null : JSON.stringify(filter);
 }

@@ -1,4 +1,4 @@
-/** A condition while it is edited: its values are texts, as fields hold them. */
+/** A condition while it is edited. Its values are texts, as in input fields. */
 import type { FilterField } from '../api/traces';
 import { attributeField, looksLike, problemOf, scopeOf, typeOf, type AttributeType } from './attributes/attribute';
 import type { Condition, Expression, Value } from './expression';
@@ -7,30 +7,30 @@ import { ignoresCase, operatorsOf, takesCase } from './words';
 
 export interface Draft {
   key: string;
-  /** The operator, as `CONTAINS` or `NOT CONTAINS`. */
+  /** The operator, such as `CONTAINS` or `NOT CONTAINS`. */
   operator: string;
   values: string[];
   ignoreCase: boolean;
-  /** What an attribute is compared as; absent for a field, which has a type of its own. */
+  /** The value type of an attribute; absent for a field, which has its own type. */
   type?: AttributeType;
 }
 
-/** The condition of a draft, or why it is none yet. */
+/** The condition of a draft, or why the draft is incomplete. */
 export type Read = { expression: Expression } | { problem: string };
 
-/** Returns the field of a draft, or its attribute as one; undefined if the field is not among those that are known. */
+/** Returns the field of a draft, or its attribute as a field; undefined for an unknown field. */
 export function fieldOf({ key, type }: Draft, fields: readonly FilterField[]): FilterField | undefined {
   return type === undefined ? fields.find((field) => field.key === key) : attributeField(key, type);
 }
 
-/** Returns the draft of a new condition on a field, or on an attribute whose key may be missing yet; null for neither. */
+/** Returns the draft of a new condition on a field, or on an attribute, whose key may be incomplete; else null. */
 export function newDraft(key: string, fields: readonly FilterField[]): Draft | null {
   if (scopeOf(key) !== null) return { ...emptyDraft(attributeField(key, 'string')), type: 'string' };
   const field = fields.find((each) => each.key === key);
   return field === undefined ? null : emptyDraft(field);
 }
 
-/** Returns the draft of a new condition on a field: with the first operator that it takes. */
+/** Returns the draft of a new condition on a field, with the first operator of the field. */
 export function emptyDraft(field: FilterField): Draft {
   const operators = operatorsOf(field).map((choice) => choice.id);
   const usual = field.type === 'number' || field.type === 'datetime' ? 'GTE' : 'EQ';
@@ -39,13 +39,13 @@ export function emptyDraft(field: FilterField): Draft {
   return { key: field.key, operator, values: [value], ignoreCase: ignoresCase(operator) };
 }
 
-/** Returns the values of a field that has no others; none of one that takes any. */
+/** Returns the allowed values of a field; empty if any value is allowed. */
 export function choicesOf({ type, values }: FilterField): readonly string[] {
   if (type === 'boolean') return ['true', 'false'];
   return type === 'enum' ? (values ?? []) : [];
 }
 
-/** Returns the draft of a condition, negated or not; null for what is neither. */
+/** Returns the draft of a condition, negated or not; null for any other expression. */
 export function draftOf(expression: Expression): Draft | null {
   const outer = readNode(expression);
   const negated = outer.kind === 'negation';
@@ -58,8 +58,8 @@ export function draftOf(expression: Expression): Draft | null {
 }
 
 /**
- * Returns the draft of a condition that a form shows whole; null for any other: of a field that is not known, with an
- * operator that is not offered, with a value that the field does not take, or with values of several types.
+ * Returns the draft of a condition that a form can show completely. Returns null for an unknown field, an operator that
+ * is not offered, a value that the field rejects, or values of several types.
  */
 export function editableDraft(expression: Expression, fields: readonly FilterField[]): Draft | null {
   const draft = draftOf(expression);
@@ -68,8 +68,8 @@ export function editableDraft(expression: Expression, fields: readonly FilterFie
   if (!operatorsOf(field).some((operator) => operator.id === draft.operator)) return null;
   const read = readDraft(draft, field);
   if ('problem' in read) return null;
-  const [given, kept] = [valuesOf(expression), valuesOf(read.expression)];
-  return given.every((value, index) => value === kept[index]) ? draft : null;
+  const [given, shown] = [valuesOf(expression), valuesOf(read.expression)];
+  return given.every((value, index) => value === shown[index]) ? draft : null;
 }
 
 function valuesOf(expression: Expression): Value[] {
@@ -78,7 +78,7 @@ function valuesOf(expression: Expression): Value[] {
   return node.kind === 'condition' ? node.values : [];
 }
 
-/** Returns a draft with another operator: values that it does not take are left out. */
+/** Returns a draft with another operator. Values that the operator does not accept are removed. */
 export function withOperator(draft: Draft, operator: string): Draft {
   const [first] = draft.values;
   const op = operator.replace('NOT ', '');
@@ -88,16 +88,16 @@ export function withOperator(draft: Draft, operator: string): Draft {
   return op === 'EXISTS' && draft.type !== undefined ? { ...changed, type: 'string' } : changed;
 }
 
-/** Returns the draft of a condition on an attribute that compares as another type: values of another are left out. */
+/** Returns a draft with another attribute type. Values of other types are removed. */
 export function withType(draft: Draft, type: AttributeType): Draft {
   const field = attributeField(draft.key, type);
-  const kept = type === 'string' ? draft.values : draft.values.filter((text) => looksLike(text) === type);
-  const values = kept.length > 0 ? kept : choicesOf(field).slice(0, 1);
+  const valid = type === 'string' ? draft.values : draft.values.filter((text) => looksLike(text) === type);
+  const values = valid.length > 0 ? valid : choicesOf(field).slice(0, 1);
   const isOffered = operatorsOf(field).some((operator) => operator.id === draft.operator);
   return withOperator({ ...draft, values, type }, isOffered ? draft.operator : 'EQ');
 }
 
-/** Returns the condition of a draft, or why it is none yet. */
+/** Returns the condition of a draft, or why the draft is incomplete. */
 export function readDraft(draft: Draft, field: FilterField): Read {
   const keyProblem = problemOf(draft.key);
   if (keyProblem !== null) return { problem: keyProblem };

@@ -1,6 +1,6 @@
-/** Filter expressions, as the service takes them: docs/reference/filter.md. */
+/** Filter expressions in the format of the service: docs/reference/filter.md. */
 
-// The schema of the service takes any object, and no interface can be assigned to that.
+// The generated schema is an index signature, to which an interface cannot be assigned.
 /* eslint-disable @typescript-eslint/consistent-type-definitions */
 
 export type Value = string | number | boolean | null;
@@ -23,7 +23,7 @@ export type Negation = {
   condition: Expression;
 };
 
-/** A condition on the spans of a trace, or, with an axis, on those that are related to a span. */
+/** A condition on the spans of a trace or, with an axis, on the spans related to a span. */
 export type SpanCondition = {
   op: string;
   as?: string;
@@ -44,26 +44,26 @@ export function isNegation(expression: Expression): expression is Negation {
   return expression.op === 'NOT';
 }
 
-/** Returns the conditions of a top-level AND, or the one condition; none for null. */
+/** Returns the conditions of a top-level AND, or the single condition; empty for null. */
 export function conjuncts(expression: Expression | null): Expression[] {
   if (expression === null) return [];
   return isGroup(expression) && expression.op === 'AND' ? expression.conditions : [expression];
 }
 
-/** Returns what is true where all of `expressions` are; null stands for no condition. */
+/** Returns the conjunction of `expressions`; null means no condition. */
 export function all(...expressions: (Expression | null)[]): Expression | null {
   const conditions = expressions.flatMap(conjuncts);
   if (conditions.length === 0) return null;
   return conditions.length === 1 ? (conditions[0] as Expression) : { op: 'AND', conditions };
 }
 
-/** Returns what is true of traces that have a span with a value, or, if it is left out, of those that have none. */
+/** Returns the condition that a trace has a span with a value or, if excluded, has no such span. */
 export function spanValueIs(key: string, value: Value, excluded = false): Expression {
   const condition: Expression = { op: 'SPAN', where: valueIs(key, value) };
   return excluded ? { op: 'NOT', condition } : condition;
 }
 
-/** Returns the expression of a value that is looked for, or left out. A missing value is null. */
+/** Returns the condition that includes or excludes a value. Null means a missing value. */
 export function valueIs(key: string, value: Value, excluded = false): Expression {
   if (value !== null) return { op: excluded ? 'NEQ' : 'EQ', key, value };
   const exists: Condition = { op: 'EXISTS', key };

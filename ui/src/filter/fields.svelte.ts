@@ -1,18 +1,18 @@
-/** The fields that filters are made of, as the service names them. They are read once. */
+/** The fields of filters, loaded once from the service. */
 import { fetchFilterSchema, type FilterField } from '../api/traces';
 
 class Fields {
-  /** The fields of traces; empty until they are read. */
+  /** The fields of traces; empty until they are loaded. */
   all = $state.raw<FilterField[]>([]);
   /** The fields of spans, inside of `SPAN`. */
   spans = $state.raw<FilterField[]>([]);
-  /** How spans inside of `SPAN` can be related to others, as `FOLLOWED_BY`. */
+  /** The axes inside `SPAN`, such as `FOLLOWED_BY`. */
   axes = $state.raw<string[]>([]);
-  /** Why they could not be read, or null. */
+  /** Why they could not be loaded, or null. */
   problem = $state.raw<unknown>(null);
   #reading: Promise<void> | null = null;
 
-  /** Reads the fields, unless they are read already. */
+  /** Loads the fields if they are not loaded yet. */
   read(): Promise<void> {
     this.#reading ??= this.#fetch();
     return this.#reading;

@@ -1,8 +1,8 @@
-/** What of a filter says of each trace why it matches: docs/reference/api-search.md#matches. */
+/** Detects filters whose matches can be explained: docs/reference/api-search.md#matches. */
 
 const TEXTS: readonly unknown[] = ['input', 'output', 'error', 'text'];
 
-/** Whether a filter asks for spans or for what was said, elsewhere than under NOT. */
+/** Returns true if a filter has a condition on spans or texts outside `NOT`. */
 export function hasMatches(filter: unknown): boolean {
   if (typeof filter !== 'object' || filter === null) return false;
   const { op, key, conditions } = filter as Record<string, unknown>;

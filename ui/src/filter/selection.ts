@@ -1,10 +1,10 @@
-/** Values chosen and left out by the conditions of a flat AND, as facets and menus change them. */
+/** Included and excluded values in the conditions of a flat AND, as facets and menus change them. */
 import { all, conjuncts, valueIs, type Condition, type Expression, type Value } from './expression';
 import { readNode } from './tree';
 
 export type Choice = 'chosen' | 'excluded' | null;
 
-/** What a conjunct does to values of a field: keeps some, or leaves some out. Null if it is about something else. */
+/** The values of a field that a conjunct includes or excludes; null for any other conjunct. */
 function readConjunct(expression: Expression, key: string): { excludes: boolean; values: Value[] } | null {
   const node = readNode(expression);
   const negated = node.kind === 'negation';
@@ -16,7 +16,7 @@ function readConjunct(expression: Expression, key: string): { excludes: boolean;
   return op === 'NEQ' ? { excludes: !negated, values: leaf.values } : null;
 }
 
-/** Returns whether a filter looks for a value of a field, or leaves it out. */
+/** Returns whether a filter includes or excludes a value of a field. */
 export function choiceOf(filter: Expression | null, key: string, value: Value): Choice {
   for (const conjunct of conjuncts(filter)) {
     const read = readConjunct(conjunct, key);
@@ -25,7 +25,7 @@ export function choiceOf(filter: Expression | null, key: string, value: Value): 
   return null;
 }
 
-/** Returns a filter that also takes a value of a field, or takes it no longer. Several values of a field become an IN. */
+/** Toggles the inclusion of a value of a field in a filter. Several values of a field become an `IN`. */
 export function toggleChosen(filter: Expression | null, key: string, value: Value): Expression | null {
   const wasChosen = choiceOf(filter, key, value) === 'chosen';
   const chosen: Value[] = [];
@@ -43,15 +43,15 @@ export function toggleChosen(filter: Expression | null, key: string, value: Valu
   return all(...rest, own);
 }
 
-/** Returns a filter that also leaves out a value of a field, or leaves it out no longer. */
+/** Toggles the exclusion of a value of a field in a filter. */
 export function toggleExcluded(filter: Expression | null, key: string, value: Value): Expression | null {
   const rest = withoutValue(filter, key, value);
   return choiceOf(filter, key, value) === 'excluded' ? rest : all(rest, valueIs(key, value, true));
 }
 
-/** Returns a filter without what its conjuncts say of one value. */
+/** Returns a filter without the inclusion or exclusion of one value. */
 function withoutValue(filter: Expression | null, key: string, value: Value): Expression | null {
-  const kept = conjuncts(filter).flatMap((conjunct): Expression[] => {
+  const remaining = conjuncts(filter).flatMap((conjunct): Expression[] => {
     const read = readConjunct(conjunct, key);
     if (read?.values.includes(value) !== true) return [conjunct];
     const values = read.values.filter((each) => each !== value);
@@ -60,5 +60,5 @@ function withoutValue(filter: Expression | null, key: string, value: Value): Exp
     const left: Condition = values.length === 1 ? { op: 'EQ', key, value: first } : { op: 'IN', key, values };
     return [read.excludes ? { op: 'NOT', condition: left } : left];
   });
-  return all(...kept);
+  return all(...remaining);
 }

@@ -1,11 +1,11 @@
-/** Ranges of time, as an address holds them: `from=-1h`, `from=all`, or the two instants of an absolute one. */
+/** Time ranges in the address: `from=-1h`, `from=all`, or two instants. */
 import { formatInstant } from '../format/time';
 import type { Expression } from './expression';
 
 export type TimeRange =
   | { kind: 'all' }
   | { kind: 'relative'; text: string; ms: number }
-  /** Instants in ISO 8601; null is open. `from` is inside, `to` is not. */
+  /** Instants in ISO 8601; null is open. `from` is inclusive, `to` is exclusive. */
   | { kind: 'absolute'; from: string | null; to: string | null };
 
 /** Instants in ISO 8601; null is open. */
@@ -16,7 +16,7 @@ export interface Bounds {
 
 export const DEFAULT_RANGE = '-24h';
 
-/** The ranges on offer. */
+/** The ranges in the menu. */
 export const RANGES = ['-15m', '-1h', '-6h', '-24h', '-7d', '-30d'] as const;
 
 const UNITS: Record<string, { ms: number; name: string }> = {
@@ -27,7 +27,7 @@ const UNITS: Record<string, { ms: number; name: string }> = {
   w: { ms: 604_800_000, name: 'week' },
 };
 
-/** Returns the range of an address; undefined for what is none. Without any, the default. */
+/** Returns the range in an address; undefined if it is invalid, the default if it is missing. */
 export function readRange(from: string | null, to: string | null): TimeRange | undefined {
   if ((from === null || from === '') && (to === null || to === '')) return readRange(DEFAULT_RANGE, null);
   if (from === 'all') return to === null || to === '' ? { kind: 'all' } : readRange(null, to);
@@ -45,21 +45,21 @@ function isInstant(text: string): boolean {
   return /^\d{4}-\d{2}-\d{2}/.test(text) && !Number.isNaN(Date.parse(text));
 }
 
-/** Returns the parameters of a range, as an address holds them. */
+/** Returns the address parameters for a range. */
 export function writeRange(range: TimeRange): Bounds {
   if (range.kind === 'all') return { from: 'all', to: null };
   if (range.kind === 'absolute') return { from: range.from, to: range.to };
   return { from: range.text === DEFAULT_RANGE ? null : range.text, to: null };
 }
 
-/** Returns the instants of a range. A relative one is open at its end, so that new traces are in it. */
+/** Returns the instants of a range. A relative range has no end, so it includes new traces. */
 export function boundsOf(range: TimeRange, now: number): Bounds {
   if (range.kind === 'all') return { from: null, to: null };
   if (range.kind === 'absolute') return { from: range.from, to: range.to };
   return { from: new Date(now - range.ms).toISOString(), to: null };
 }
 
-/** Returns the instants that a chart of a range shows: a relative one ends now, also if nothing happened lately. */
+/** Returns the instants that a chart shows. A relative range ends now, even without recent traces. */
 export function chartedBounds(range: TimeRange, now: number): Bounds {
   const bounds = boundsOf(range, now);
   return range.kind === 'relative' ? { from: bounds.from, to: new Date(now).toISOString() } : bounds;

@@ -1,9 +1,9 @@
-/** The nodes of a filter, by their place: the indexes of the children that lead to a node, from the root. */
+/** The nodes of a filter. A path is the list of child indexes from the root to a node. */
 import type { Condition, Expression, Group, Value } from './expression';
 
 export type Steps = readonly number[];
 
-/** What a node is to an editor. `unknown` is shown as JSON, and never changed. */
+/** The kind of a node in an editor. `unknown` is shown as JSON and never changed. */
 export type Node =
   | { kind: 'group'; op: 'AND' | 'OR'; children: Expression[] }
   | { kind: 'negation'; child: Expression }
@@ -12,7 +12,7 @@ export type Node =
 
 const COMPARISONS = new Set(['EQ', 'NEQ', 'GT', 'GTE', 'LT', 'LTE', 'CONTAINS', 'STARTSWITH', 'IN', 'EXISTS']);
 
-/** Reads a node. A node with a member that its operator does not take is unknown, so that no editor drops it. */
+/** Reads a node. A node with an unexpected member is `unknown`, so that no editor loses the member. */
 export function readNode(expression: Expression): Node {
   const members = expression as unknown as Record<string, unknown>;
   const op = members['op'];
@@ -59,21 +59,21 @@ function isNodes(value: unknown): value is Expression[] {
   return Array.isArray(value) && value.length > 0 && value.every(isNode);
 }
 
-/** Returns the children of a node; a condition has none. */
+/** Returns the children of a node; empty for a condition. */
 export function childrenOf(expression: Expression): Expression[] {
   const node = readNode(expression);
   if (node.kind === 'group') return node.children;
   return node.kind === 'negation' ? [node.child] : [];
 }
 
-/** Returns the node at a place, or null if there is none. */
+/** Returns the node at a path, or null. */
 export function nodeAt(root: Expression | null, steps: Steps): Expression | null {
   let node: Expression | null = root;
   for (const step of steps) node = node === null ? null : (childrenOf(node)[step] ?? null);
   return node;
 }
 
-/** Returns a filter with the node at a place replaced; null removes it, and with it what is left empty. */
+/** Returns a filter with the node at a path replaced. Null removes the node and groups that become empty. */
 export function replaceAt(root: Expression | null, steps: Steps, by: Expression | null): Expression | null {
   const [step, ...rest] = steps;
   if (root === null || step === undefined) return by;
@@ -87,7 +87,7 @@ export function replaceAt(root: Expression | null, steps: Steps, by: Expression 
   return conditions.length === 0 ? null : { op: (root as Group).op, conditions };
 }
 
-/** Returns a filter with a node added to the group at a place. A place without a group becomes an AND. */
+/** Returns a filter with a node added to the group at a path. Any other node at the path is wrapped in an AND. */
 export function addAt(root: Expression | null, steps: Steps, added: Expression): Expression {
   const node = nodeAt(root, steps);
   if (node === null) return root ?? added;
@@ -99,7 +99,7 @@ export function addAt(root: Expression | null, steps: Steps, added: Expression):
   return replaceAt(root, steps, group) ?? added;
 }
 
-/** Whether chips show a filter whole: an AND of conditions, each of them negated or not. */
+/** Returns true if chips show the filter completely: an AND of conditions, negated or not. */
 export function isFlat(root: Expression | null): boolean {
   if (root === null) return true;
   const node = readNode(root);
@@ -111,7 +111,7 @@ export function isFlat(root: Expression | null): boolean {
 }
 
 /**
- * Returns the place of the node that a JSON path of the service leads to or into: `$.conditions[1].value` is `[1]`.
+ * Returns the path of the node that contains a JSON path of the service: `[1]` for `$.conditions[1].value`.
  * Conditions inside `SPAN` belong to that node.
  */
 export function stepsOf(path: string): number[] {

@@ -7,9 +7,9 @@ import type { Expression, Value } from './expression';
 import { spanWords } from './spans/words';
 import { readNode } from './tree';
 
-/** An operator as a user chooses it: of the service, or the negation of one. */
+/** An operator in the menu: an operator of the service or its negation. */
 export interface OperatorChoice {
-  /** The operator, as `CONTAINS` or `NOT CONTAINS`. */
+  /** The operator, such as `CONTAINS` or `NOT CONTAINS`. */
   id: string;
   op: string;
   negated: boolean;
@@ -43,7 +43,7 @@ const OF_TEXT: Record<string, string> = {
   LTE: 'sorts until',
 };
 
-/** The order in which operators are offered. */
+/** The order of operators in the menu. */
 const ORDER = Object.keys(WORDS);
 
 /** Returns the words of an operator: `contains`, `is before`. */
@@ -54,7 +54,7 @@ export function operatorWords(op: string, negated: boolean, type?: FieldType): s
   return negated ? (WORDS[`NOT ${op}`] ?? `not: ${words}`) : words;
 }
 
-/** Returns the operators that a field takes, and the negations that have words of their own. */
+/** Returns the operators of a field, and the negations that have their own words. */
 export function operatorsOf(field: FilterField): OperatorChoice[] {
   return ORDER.flatMap((id) => {
     const negated = id.startsWith('NOT ');
@@ -64,28 +64,28 @@ export function operatorsOf(field: FilterField): OperatorChoice[] {
   });
 }
 
-/** Whether an operator ignores case where a condition does not say. */
+/** Returns true if an operator ignores case by default. */
 export function ignoresCase(op: string): boolean {
   return op === 'CONTAINS';
 }
 
-/** Whether a condition with this operator may say whether it ignores case. */
+/** Returns true if a condition with this operator accepts `ignore_case`. */
 export function takesCase(op: string, type: FieldType): boolean {
   return (type === 'string' || type === 'text') && ['EQ', 'NEQ', 'IN', 'CONTAINS', 'STARTSWITH'].includes(op);
 }
 
-/** Returns a value for people; times in the time zone of the page. */
+/** Returns a readable value; times are in the time zone of the page. */
 export function valueWords(value: Value, type?: FieldType): string {
   if (type === 'datetime' && typeof value === 'string' && !Number.isNaN(Date.parse(value))) return formatInstant(value);
   if (typeof value === 'number') return Number.isInteger(value) ? formatCount(value) : String(value);
   return String(value);
 }
 
-/** The fields that filters are made of. */
+/** The fields of filters. */
 export interface FieldTables {
-  /** Those of traces. */
+  /** The fields of traces. */
   readonly all: readonly FilterField[];
-  /** Those of spans, inside of `SPAN`. */
+  /** The fields of spans, inside `SPAN`. */
   readonly spans: readonly FilterField[];
 }
 
@@ -95,12 +95,12 @@ export interface Sentence {
   object: string;
 }
 
-/** Returns the label of a field, without what its heading says of the unit. */
+/** Returns the label of a field, without the unit in its heading. */
 export function labelOf(fields: readonly FilterField[], key: string): string {
   return fields.find((field) => field.key === key)?.label ?? key;
 }
 
-/** Returns a condition, negated or not, as a sentence; null for anything else. */
+/** Returns a condition, negated or not, as a sentence; null for other expressions. */
 export function sentenceOf(expression: Expression, fields: readonly FilterField[]): Sentence | null {
   const outer = readNode(expression);
   const negated = outer.kind === 'negation';
@@ -119,15 +119,15 @@ export function sentenceOf(expression: Expression, fields: readonly FilterField[
   return { subject: labelOf(fields, key), verb: operatorWords(op, negated, type), object: shown.join(', ') + suffix };
 }
 
-/** Whether a value is a text that is written like a value of another type. */
+/** Returns true if a value is a text that looks like a value of another type. */
 function isMistakable(value: Value): value is string {
   return typeof value === 'string' && looksLike(value) !== 'string';
 }
 
-/** Values of an IN that are named. */
+/** The number of values of an `IN` that are listed. */
 const MAX_VALUES = 3;
 
-/** Returns any filter in one line. What has no words is JSON. */
+/** Returns any filter in one line. Expressions without words are shown as JSON. */
 export function inWords(expression: Expression, tables: FieldTables): string {
   return say(expression, tables.all, tables.spans, false);
 }

@@ -21,13 +21,13 @@ function pair(large: number, unit: string, small: number, smallUnit: string): st
   return small === 0 ? `${String(large)} ${unit}` : `${String(large)} ${unit} ${String(small)} ${smallUnit}`;
 }
 
-/** Returns how long a trace took, in milliseconds, to the microsecond. */
+/** Returns the duration of a trace in milliseconds, with microsecond precision. */
 export function durationOf(trace: { start_time: string; end_time: string }): number {
   const ms = Date.parse(trace.end_time) - Date.parse(trace.start_time);
   return ms + (microsOf(trace.end_time) - microsOf(trace.start_time)) / 1_000;
 }
 
-/** The microseconds of an instant that a `Date` leaves out. */
+/** The microseconds of an instant, which a `Date` drops. */
 function microsOf(instant: string): number {
   const fraction = /\.(\d+)/.exec(instant)?.[1] ?? '';
   return Number(fraction.slice(3, 6).padEnd(3, '0'));

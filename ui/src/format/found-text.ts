@@ -1,4 +1,4 @@
-/** A piece of text with what was found in it, for one line. */
+/** An excerpt with its match, in one line. */
 
 export interface FoundText {
   before: string;
@@ -6,10 +6,10 @@ export interface FoundText {
   after: string;
 }
 
-/** Characters before what was found: in a narrow line it would not be seen behind more. */
+/** The maximum number of characters before the match, so that a narrow line still shows the match. */
 const MAX_BEFORE = 30;
 
-/** Returns the parts of a piece whose `start` and `end` count characters, not halves of them. */
+/** Returns the parts of an excerpt. Its `start` and `end` count code points, not UTF-16 units. */
 export function foundText({ context, start, end }: { context: string; start: number; end: number }): FoundText {
   const characters = Array.from(context);
   const first = Math.max(0, start - MAX_BEFORE);

@@ -1,8 +1,8 @@
-/** Instants as `<input type="datetime-local">` holds them: without a zone, which the page knows. */
+/** Instants in the format of `<input type="datetime-local">`, in the time zone of the page. */
 
 export type Zone = 'local' | 'utc';
 
-/** Returns the text of a field for an instant, to the millisecond if it has some; empty for what is no instant. */
+/** Returns the input text for an instant, with milliseconds if they are not zero; empty for an invalid instant. */
 export function toField(instant: string, zone: Zone): string {
   const ms = Date.parse(instant);
   if (Number.isNaN(ms)) return '';
@@ -10,7 +10,7 @@ export function toField(instant: string, zone: Zone): string {
   return new Date(ms - shift).toISOString().replace(/(\.000)?Z$/, '');
 }
 
-/** Returns the instant of a field in ISO 8601; null if the field is empty or not complete. */
+/** Returns the instant of an input in ISO 8601; null if the input is empty or incomplete. */
 export function fromField(text: string, zone: Zone): string | null {
   const ms = Date.parse(zone === 'utc' ? `${text}Z` : text);
   return text === '' || Number.isNaN(ms) ? null : new Date(ms).toISOString();

@@ -5,7 +5,7 @@
  * (`content`) or of OpenTelemetry's (`parts`).
  */
 
-/** Returns the last message with a text, or the text itself if it is no messages. */
+/** Returns the last message with a text, or the text itself if it has no messages. */
 export function messageText(text: string): string {
   const trimmed = text.trimStart();
   if (!trimmed.startsWith('[') && !trimmed.startsWith('{')) return text;

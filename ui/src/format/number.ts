@@ -6,7 +6,7 @@ export function formatCount(value: number): string {
   return whole.format(value);
 }
 
-/** Returns a number for a narrow place: `1.2K`, `3.4M`. */
+/** Returns a short number: `1.2K`, `3.4M`. */
 export function formatShort(value: number): string {
   return short.format(value);
 }
@@ -16,7 +16,7 @@ export function formatCounted(value: number, one: string, many = `${one}s`): str
   return `${formatCount(value)} ${value === 1 ? one : many}`;
 }
 
-/** Returns how many of a page's items there are, as far as that is known: `at least 64 traces`. */
+/** Returns the total of a page, exact or as a lower bound: `at least 64 traces`. */
 export function formatTotal(meta: { total_count: number; total_is?: string }, one: string): string {
   return `${meta.total_is === 'at_least' ? 'at least ' : ''}${formatCounted(meta.total_count, one)}`;
 }

@@ -1,16 +1,16 @@
-/** One line of an input or an output, for a list. */
+/** Previews of inputs and outputs for lists, in one line. */
 import { messageText } from './message-text';
 
 const TEXT = /"(?:content|text)"\s*:\s*"((?:[^"\\]|\\.)*)/g;
 
 /**
- * Returns the first line of a text. Of messages in JSON it is the first line of the last one, also if the JSON is cut
- * off; other JSON stays as it is.
+ * Returns the first line of a text. For messages in JSON it is the first line of the last message, even if the JSON is
+ * truncated. Other JSON is unchanged.
  */
 export function firstLine(text: string): string {
   const speech = messageText(text);
-  const cut = speech === text && /^\s*[[{]/.test(text) ? lastText(text) : null;
-  return (cut ?? speech).trimStart().split(/[\r\n]/, 1)[0] ?? '';
+  const truncated = speech === text && /^\s*[[{]/.test(text) ? lastText(text) : null;
+  return (truncated ?? speech).trimStart().split(/[\r\n]/, 1)[0] ?? '';
 }
 
 function lastText(json: string): string | null {

@@ -1,4 +1,4 @@
-/** Instants for people. Instants are ISO 8601 texts or milliseconds since 1970. */
+/** Formats instants, which are ISO 8601 texts or milliseconds since 1970. */
 import { preferences } from '../state/preferences.svelte';
 
 type Instant = string | number | Date;
@@ -26,14 +26,14 @@ export function formatInstant(instant: Instant): string {
   return format('full', { ...DATE, ...TIME }).format(new Date(instant));
 }
 
-/** Returns a day with its time for a narrow place: without the year if it is that of `now`. */
+/** Returns a short date and time, without the current year. */
 export function formatBriefly(instant: Instant, now: number): string {
   const isThisYear = new Date(instant).getUTCFullYear() === new Date(now).getUTCFullYear();
   if (!isThisYear) return format('date', DATE).format(new Date(instant));
   return format('brief', { ...DAY, ...TIME }).format(new Date(instant));
 }
 
-/** Returns the mark of an instant on an axis whose marks are `stepMs` apart: the time, or the day where one begins. */
+/** Returns the label of a tick on an axis with ticks every `stepMs`: the time, or the date at midnight. */
 export function formatTick(instant: Instant, stepMs: number): string {
   const date = new Date(instant);
   const options: Intl.DateTimeFormatOptions = { hour: '2-digit', minute: '2-digit' };
@@ -44,12 +44,12 @@ export function formatTick(instant: Instant, stepMs: number): string {
   return format('day', DAY).format(date);
 }
 
-/** Returns a day with its time to the millisecond and the time zone, for where nothing else says which it is. */
+/** Returns date, time in milliseconds and time zone. */
 export function formatPrecisely(instant: Instant): string {
   return format('precise', { ...DATE, ...EXACT_TIME, timeZoneName: 'short' }).format(new Date(instant));
 }
 
-/** Returns how long ago an instant is: `12 s ago`, `3 h ago`; the day beyond a week. */
+/** Returns the age of an instant: `12 s ago`, `3 h ago`; the date after a week. */
 export function formatAgo(instant: Instant, now: number): string {
   const seconds = Math.round((now - new Date(instant).getTime()) / 1000);
   if (seconds < 0) return formatInstant(instant);
@@ -60,7 +60,7 @@ export function formatAgo(instant: Instant, now: number): string {
   return format('date', DATE).format(new Date(instant));
 }
 
-/** Returns the time of day to the millisecond, for lists in which the day is plain. */
+/** Returns the time of day in milliseconds, for lists of one day. */
 export function formatClock(instant: Instant): string {
   return format('clock', EXACT_TIME).format(new Date(instant));
 }

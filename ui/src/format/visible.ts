@@ -6,7 +6,7 @@
  */
 export interface Piece {
   text: string;
-  /** Whether the text stands for a character that would not be seen. */
+  /** True if the text replaces a hidden character. */
   isMark: boolean;
 }
 
@@ -26,7 +26,7 @@ export function visible(text: string): Piece[] {
   return pieces;
 }
 
-/** Returns a text with its hidden characters by their code points, for attributes and titles. */
+/** Returns a text with its hidden characters as code points, for attributes and titles. */
 export function visibleText(text: string): string {
   return text.replace(HIDDEN, nameOf);
 }

@@ -2,14 +2,14 @@
 import { preferences } from '../state/preferences.svelte';
 
 export interface Shortcut {
-  /** A key as in `KeyboardEvent.key`, or two keys one after the other: `/`, `Escape`, `g t`. */
+  /** A key as in `KeyboardEvent.key`, or a sequence of two keys: `/`, `Escape`, `g t`. */
   keys: string;
-  /** What it does, for the list of keys. */
+  /** The description in the list of keys. */
   label: string;
   run: () => void;
 }
 
-/** How long the second key of two may take, in milliseconds. */
+/** The maximum time between the two keys of a sequence, in milliseconds. */
 const SEQUENCE_MS = 1_000;
 
 interface Group {
@@ -20,11 +20,11 @@ interface Group {
 class Shortcuts {
   /** Groups of shortcuts, the latest last. */
   groups = $state.raw<readonly Group[]>([]);
-  /** The same. It is no state: the end of an effect reads state as it was before what made the effect run again. */
+  /** The same groups outside reactive state: the teardown of an effect reads state as it was before the change. */
   readonly #declared = new Set<Group>();
   #first: { key: string; at: number } | null = null;
 
-  /** Declares shortcuts; returns the function that takes them back, so that an effect can return it. */
+  /** Declares shortcuts. Returns a function that removes them, for use as the teardown of an effect. */
   declare(name: string, shortcuts: Shortcut[]): () => void {
     const group = { name, shortcuts };
     this.#declared.add(group);
@@ -37,7 +37,7 @@ class Shortcuts {
 
   /**
    * Runs the shortcut of a key. Keys typed into a field, keys with a modifier, and keys over an open dialog are ignored;
-   * Escape closes the dialog unless a shortcut takes it.
+   * Escape closes the dialog unless a shortcut handles it.
    */
   handle(event: KeyboardEvent): void {
     if (document.querySelector('dialog[open]') !== null) return;

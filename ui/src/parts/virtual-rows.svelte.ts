@@ -1,4 +1,4 @@
-/** The rows of a long list that are on the screen. All rows are of one height, so nothing is measured. */
+/** The visible rows of a long list. All rows have the same height, so nothing is measured. */
 import {
   elementScroll,
   observeElementOffset,
@@ -12,20 +12,20 @@ export interface RowsOptions {
   count: number;
   /** The height of a row in pixels. */
   height: number;
-  /** The element that scrolls; null until it is there. */
+  /** The scrolling element; null until it exists. */
   scroller: HTMLElement | null;
 }
 
-/** Rows rendered above and below what is seen. */
+/** The number of rows rendered above and below the visible ones. */
 const OVERSCAN = 12;
 
-/** The windows of a list. Make one per component, while it is initialised. */
+/** A virtualized list. Create one per component, during its initialization. */
 export class VirtualRows {
   #virtualizer: Virtualizer<HTMLElement, HTMLElement>;
   #items = $state.raw<VirtualItem[]>([]);
   #size = $state(0);
 
-  /** `options` is read anew whenever what it reads changes. */
+  /** `options` is reactive: it is called again when its dependencies change. */
   constructor(options: () => RowsOptions) {
     this.#virtualizer = new Virtualizer(this.#settings(options()));
     $effect(() => this.#virtualizer._didMount());
@@ -47,7 +47,7 @@ export class VirtualRows {
     return this.#size;
   }
 
-  /** Scrolls as little as is needed to show a row; `center` puts it into the middle. */
+  /** Scrolls the minimum distance to show a row; `center` scrolls it to the middle. */
   show(index: number, align: 'auto' | 'center' | 'end' = 'auto'): void {
     this.#virtualizer.scrollToIndex(index, { align });
   }

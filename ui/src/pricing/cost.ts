@@ -1,4 +1,4 @@
-/** What calls of models cost, computed from a table of prices. What has no price is unknown, never nothing. */
+/** The cost of model calls, computed from a table of prices. A call without a price has an unknown cost, not zero. */
 
 /** Prices in US dollars for a million tokens. */
 export interface Price {
@@ -6,14 +6,14 @@ export interface Price {
   model: string;
   input: number;
   output: number;
-  /** Of input tokens read from a cache; as `input` if not given. */
+  /** For input tokens read from a cache; defaults to `input`. */
   cached?: number;
-  /** Of tokens that a model thinks with; as `output` if not given. */
+  /** For reasoning tokens; defaults to `output`. */
   reasoning?: number;
 }
 
 export interface PriceTable {
-  /** The day whose prices they are. */
+  /** The date of the prices. */
   as_of: string;
   prices: Price[];
 }
@@ -34,12 +34,12 @@ export interface Cost {
   unknown: number;
 }
 
-/** What may stand before the name of a model: a provider with a slash, or a region and a vendor with dots. */
+/** The prefix of a model name: a provider with a slash, or a region and a vendor with dots. */
 const PREFIX = /^(?:.*\/|(?:[a-z]{2,}\.)+)/;
-/** What may follow the name of a model of the same price: a date, `latest`, a version of the vendor's interface. */
+/** The suffix of a model name with the same price: a date, `latest`, or an API version. */
 const SUFFIX = /^(?:[-@](?:latest|\d{3,8}|\d{4}-\d{2}-\d{2}))?(?:-v\d+)?(?::\d+)?$/;
 
-/** Returns the price of a model: that of the first table that has one, there of the longest name that fits. */
+/** Returns the price of a model from the first table that has one. In a table the longest matching name wins. */
 export function priceOf(model: string, tables: readonly PriceTable[]): Price | null {
   const name = model.trim().toLowerCase();
   for (const { prices } of tables) {
@@ -72,19 +72,19 @@ function like(name: string, pattern: string): boolean {
   return at === name.length;
 }
 
-/** Returns what tokens cost. */
+/** Returns the cost of tokens. */
 export function costOf(tokens: Tokens, price: Price): number {
   const fresh = Math.max(tokens.input - tokens.cached, 0) * price.input;
   const cached = Math.min(tokens.cached, tokens.input) * (price.cached ?? price.input);
-  const said = Math.max(tokens.output - tokens.reasoning, 0) * price.output;
+  const visible = Math.max(tokens.output - tokens.reasoning, 0) * price.output;
   const thought = Math.min(tokens.reasoning, tokens.output) * (price.reasoning ?? price.output);
-  return (fresh + cached + said + thought) / 1e6;
+  return (fresh + cached + visible + thought) / 1e6;
 }
 
 /**
- * Returns the table that a JSON text means.
+ * Returns the price table in a JSON text.
  *
- * @throws Error the text is no table of prices; the message says where.
+ * @throws Error the text is not a valid price table; the message has the position.
  */
 export function readTable(text: string): PriceTable {
   const table: unknown = JSON.parse(text);
@@ -95,27 +95,27 @@ export function readTable(text: string): PriceTable {
   return { as_of: table['as_of'], prices };
 }
 
-function readPrice(price: unknown, place: string): Price {
-  if (!isRecord(price)) throw new Error(`Expected an object at \`${place}\`.`);
+function readPrice(price: unknown, path: string): Price {
+  if (!isRecord(price)) throw new Error(`Expected an object at \`${path}\`.`);
   const { model, ...numbers } = price;
-  if (typeof model !== 'string' || model.trim() === '') throw new Error(`Expected a name at \`${place}.model\`.`);
-  const result: Price = { model, input: number(numbers, 'input', place), output: number(numbers, 'output', place) };
-  if (numbers['cached'] !== undefined) result.cached = number(numbers, 'cached', place);
-  if (numbers['reasoning'] !== undefined) result.reasoning = number(numbers, 'reasoning', place);
+  if (typeof model !== 'string' || model.trim() === '') throw new Error(`Expected a name at \`${path}.model\`.`);
+  const result: Price = { model, input: number(numbers, 'input', path), output: number(numbers, 'output', path) };
+  if (numbers['cached'] !== undefined) result.cached = number(numbers, 'cached', path);
+  if (numbers['reasoning'] !== undefined) result.reasoning = number(numbers, 'reasoning', path);
   return result;
 }
 
-function number(values: Record<string, unknown>, name: string, place: string): number {
+function number(values: Record<string, unknown>, name: string, path: string): number {
   const value = values[name];
   if (typeof value === 'number' && value >= 0 && value < 1e6) return value;
-  throw new Error(`Expected dollars for a million tokens, at least 0, at \`${place}.${name}\`.`);
+  throw new Error(`Expected dollars for a million tokens, at least 0, at \`${path}.${name}\`.`);
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Returns dollars for people: `$0.0012`, `$1.25`, `$1,204`. */
+/** Returns formatted dollars: `$0.0012`, `$1.25`, `$1,204`. */
 export function formatDollars(dollars: number): string {
   if (dollars === 0) return '$0';
   if (dollars < 0.0001) return 'under $0.0001';
@@ -123,7 +123,7 @@ export function formatDollars(dollars: number): string {
   return `$${dollars.toLocaleString('en', dollars < 1000 ? { minimumFractionDigits: 2, maximumFractionDigits: 2 } : { maximumFractionDigits: 0 })}`;
 }
 
-/** Returns a sum for people: `$0.12`, `at least $0.12`, `unknown`. */
+/** Returns a formatted sum: `$0.12`, `at least $0.12`, `unknown`. */
 export function formatCost({ known, unknown }: Cost): string {
   if (unknown === 0) return formatDollars(known);
   return known === 0 ? 'unknown' : `at least ${formatDollars(known)}`;

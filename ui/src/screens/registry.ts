@@ -1,4 +1,4 @@
-/** The screens, each in a folder of its own and loaded when it is first shown. A new screen is a new entry. */
+/** The screens. Each has its own folder and is loaded when it is first shown. Add an entry for a new screen. */
 import type { Component } from 'svelte';
 
 import type { Capability } from '../api/service';
@@ -7,9 +7,9 @@ export interface Screen {
   /** The first segment of its address. */
   name: string;
   title: string;
-  /** The key after `g` that leads there; a screen without one is not in the navigation. */
+  /** The key after `g` that opens the screen; a screen without a key is not in the navigation. */
   key?: string;
-  /** What the service must serve, if that is more than searches. */
+  /** The capability that the service must have, if searches are not enough. */
   needs?: Capability;
   load: () => Promise<{ default: Component }>;
 }
@@ -29,5 +29,5 @@ export const SCREENS: readonly Screen[] = [
   { name: 'status', title: 'Status', key: 'u', load: () => import('./status/Status.svelte') },
 ];
 
-/** The screen that an address without one leads to. */
+/** The default screen. */
 export const HOME = SCREENS[0] as Screen;

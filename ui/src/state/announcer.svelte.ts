@@ -1,4 +1,4 @@
-/** What a screen reader is told of changes that are seen only: counts of results, copies, ends of runs. */
+/** Announces purely visual changes to screen readers: result counts, copies, ends of runs. */
 class Announcer {
   message = $state('');
   #timer: ReturnType<typeof setTimeout> | undefined;

@@ -1,15 +1,15 @@
-/** Something that is asked of the service again and again. A request that is overtaken is aborted. */
+/** A repeated request to the service. A new request aborts the running one. */
 import { isAbort } from '../api/error';
 
 export class Loading<T> {
-  /** The latest answer; it stays while the next is awaited. */
+  /** The latest response; it stays until the next one arrives. */
   value = $state.raw<T | null>(null);
   /** Why the latest request failed, or null. */
   problem = $state.raw<unknown>(null);
   isBusy = $state(false);
   #controller: AbortController | null = null;
 
-  /** Asks. Returns the answer, or null if the request failed or was overtaken. */
+  /** Sends a request. Returns the response, or null if it failed or was superseded. */
   async load(request: (signal: AbortSignal) => Promise<T>): Promise<T | null> {
     this.abort();
     const controller = new AbortController();
@@ -29,14 +29,14 @@ export class Loading<T> {
     }
   }
 
-  /** Gives up the request under way, if there is one. */
+  /** Cancels the running request, if there is one. */
   abort(): void {
     this.#controller?.abort();
     this.#controller = null;
     this.isBusy = false;
   }
 
-  /** Forgets the answer, as one to another question. */
+  /** Clears the response, for example before a different request. */
   clear(): void {
     this.abort();
     this.value = null;

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 
 import { Loading } from './loading.svelte';
 
-/** A request that ends when it is told to, and keeps its signal. */
+/** A request that ends on demand and records its signal. */
 function request<T>(): {
   ask: (signal: AbortSignal) => Promise<T>;
   end: (value: T) => void;

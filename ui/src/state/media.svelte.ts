@@ -16,7 +16,7 @@ class Media {
   }
 }
 
-/** A window so narrow that panels move from beside a list to above it. */
+/** A narrow window, in which panels move from beside a list to above it. */
 export const isNarrow = new Media('(max-width: 64rem)');
 /** A window with room for two charts. */
 export const isWide = new Media('(min-width: 56rem)');

@@ -1,4 +1,4 @@
-/** The user's own table of prices, kept in this browser. It comes before the one of the page. */
+/** The user's own price table, stored in this browser. It takes precedence over the built-in table. */
 import { readTable, type PriceTable } from '../pricing/cost';
 
 const KEY = 'spanwise.prices';
@@ -6,8 +6,8 @@ const KEY = 'spanwise.prices';
 function load(): PriceTable | null {
   try {
     // eslint-disable-next-line no-restricted-globals -- what the user likes outlives the tab
-    const kept = localStorage.getItem(KEY);
-    return kept === null ? null : readTable(kept);
+    const stored = localStorage.getItem(KEY);
+    return stored === null ? null : readTable(stored);
   } catch {
     return null;
   }
@@ -16,12 +16,12 @@ function load(): PriceTable | null {
 class OwnPrices {
   #table = $state.raw<PriceTable | null>(load());
 
-  /** Null without a table of one's own. */
+  /** Null if the user has no own table. */
   get table(): PriceTable | null {
     return this.#table;
   }
 
-  /** Uses a table from now on; null for none. Returns whether the browser keeps it. */
+  /** Sets the table; null removes it. Returns true if the browser stored it. */
   use(table: PriceTable | null): boolean {
     this.#table = table;
     try {

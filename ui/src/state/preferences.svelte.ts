@@ -1,20 +1,20 @@
-/** What a user likes, kept in the browser. Nothing of traces is among it. */
+/** The user's preferences, stored in the browser. They contain no trace data. */
 
 export interface Preferences {
   theme: 'system' | 'light' | 'dark';
   density: 'comfortable' | 'compact';
   timeZone: 'local' | 'utc';
-  /** Whether keys of one letter do something (WCAG 2.1.4). */
+  /** True if single-letter shortcuts are enabled (WCAG 2.1.4). */
   letterKeys: boolean;
-  /** The columns of the list of traces that are left out. */
+  /** The hidden columns of the list of traces. */
   hiddenColumns: string[];
-  /** The fields whose values are folded beside the list of traces. */
+  /** The folded facets beside the list of traces. */
   foldedFacets: string[];
-  /** Whether the charts stand above the list of traces; null where the window is wide enough. */
+  /** True if the charts are shown above the list; null to show them if the window is wide enough. */
   showsCharts: boolean | null;
-  /** What the panel of a trace has of the width, in percent. */
+  /** The width of the panel of a trace, in percent. */
   tracePanel: number;
-  /** What the names of spans have of the width of their grid, in percent. */
+  /** The width of the name column in the grid of spans, in percent. */
   traceNames: number;
 }
 
@@ -34,8 +34,8 @@ const DEFAULTS: Preferences = {
 function load(): Preferences {
   try {
     // eslint-disable-next-line no-restricted-globals -- this is the one place
-    const kept = JSON.parse(localStorage.getItem(KEY) ?? '{}') as Partial<Preferences>;
-    return { ...DEFAULTS, ...kept };
+    const stored = JSON.parse(localStorage.getItem(KEY) ?? '{}') as Partial<Preferences>;
+    return { ...DEFAULTS, ...stored };
   } catch {
     return { ...DEFAULTS };
   }
@@ -43,13 +43,13 @@ function load(): Preferences {
 
 export const preferences = $state<Preferences>(load());
 
-/** Changes a preference and keeps it. */
+/** Changes a preference and stores it. */
 export function prefer(changes: Partial<Preferences>): void {
   Object.assign(preferences, changes);
   try {
     // eslint-disable-next-line no-restricted-globals -- this is the one place
     localStorage.setItem(KEY, JSON.stringify(preferences));
   } catch {
-    // A browser that keeps nothing still follows the preference until the page is closed.
+    // If the browser cannot store it, the preference applies until the page is closed.
   }
 }

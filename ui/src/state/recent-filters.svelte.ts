@@ -1,4 +1,4 @@
-/** The filters that a user applied last, kept in the browser for each user of it. */
+/** The filters that a user applied last, stored in the browser for each user. */
 import { readFilter, writeFilter } from '../filter/address';
 import type { Expression } from '../filter/expression';
 import { signIn } from './sign-in.svelte';
@@ -7,10 +7,10 @@ const MAX_FILTERS = 10;
 
 class RecentFilters {
   readonly #key = $derived(`spanwise.recent-filters ${signIn.claims?.subject ?? ''}`);
-  /** Compact JSON by the key of its user, the latest first. */
+  /** Compact JSON by user key, latest first. */
   #texts = $state.raw<Record<string, string[]>>({});
 
-  /** The filters of the user, the latest first. */
+  /** The filters of the user, latest first. */
   readonly all = $derived(
     this.#read().flatMap((text): Expression[] => {
       const filter = readFilter(text);
@@ -18,7 +18,7 @@ class RecentFilters {
     }),
   );
 
-  /** Puts a filter first. */
+  /** Moves a filter to the front. */
   add(filter: Expression | null): void {
     const text = writeFilter(filter);
     if (text !== null) this.#keep([text, ...this.#read().filter((each) => each !== text)].slice(0, MAX_FILTERS));
@@ -38,7 +38,7 @@ class RecentFilters {
       // eslint-disable-next-line no-restricted-globals -- filters outlive the tab, as their user expects
       localStorage.setItem(this.#key, JSON.stringify(texts));
     } catch {
-      // A browser that keeps nothing still has them until the page is closed.
+      // If the browser cannot store them, they remain until the page is closed.
     }
   }
 }
@@ -46,8 +46,8 @@ class RecentFilters {
 function load(key: string): string[] {
   try {
     // eslint-disable-next-line no-restricted-globals -- filters outlive the tab, as their user expects
-    const kept: unknown = JSON.parse(localStorage.getItem(key) ?? '[]');
-    return Array.isArray(kept) ? kept.filter((text) => typeof text === 'string') : [];
+    const stored: unknown = JSON.parse(localStorage.getItem(key) ?? '[]');
+    return Array.isArray(stored) ? stored.filter((text) => typeof text === 'string') : [];
   } catch {
     return [];
   }

@@ -1,10 +1,10 @@
-/** The place in the page: the hash of its address, so that filters stay out of logs and referrers. */
-import { formatRoute, merge, parseRoute, type Place } from './place';
+/** The current route, in the hash of the address, so that filters stay out of logs and referrers. */
+import { formatRoute, merge, parseRoute, type HashRoute } from './hash-route';
 
 class Route {
-  /** The hash that `#place` was read from. */
+  /** The hash that `#current` was parsed from. */
   #hash = location.hash;
-  #place = $state.raw<Place>(parseRoute(location.hash));
+  #current = $state.raw<HashRoute>(parseRoute(location.hash));
 
   constructor() {
     window.addEventListener('hashchange', () => {
@@ -14,30 +14,30 @@ class Route {
 
   /** The screen: the first segment of the path. */
   get screen(): string {
-    return this.#place.path[0] ?? '';
+    return this.#current.path[0] ?? '';
   }
 
   /** The segments of the path. */
   get path(): readonly string[] {
-    return this.#place.path;
+    return this.#current.path;
   }
 
-  /** What the screen shows: the second segment of the path, or null. */
+  /** The subject of the screen: the second segment of the path, or null. */
   get id(): string | null {
-    return this.#place.path[1] ?? null;
+    return this.#current.path[1] ?? null;
   }
 
   /** The parameters. Changing them has no effect: use `go` or `adjust`. */
   get params(): URLSearchParams {
-    return this.#place.params;
+    return this.#current.params;
   }
 
-  /** Goes to another place; the back button leads back. */
+  /** Navigates to another route; the back button returns to this one. */
   go(path: string[], params: Record<string, string | null> = {}): void {
     location.hash = formatRoute(path, merge(new URLSearchParams(), params));
   }
 
-  /** Goes to another place that takes the place of this one; the back button skips this one. */
+  /** Replaces this route with another; the back button skips this one. */
   replace(path: string[], params: Record<string, string | null> = {}): void {
     const hash = formatRoute(path, merge(new URLSearchParams(), params));
     history.replaceState(null, '', hash);
@@ -46,13 +46,13 @@ class Route {
 
   /**
    * Changes parameters; null removes one. The back button skips the change, unless `push` is set. The call is ignored
-   * if the address already leads elsewhere: a hash changes before its event arrives, and the parameters belong to the
-   * screen that was left.
+   * if the address has already changed: a hash changes before its event arrives, and the parameters belong to the
+   * previous screen.
    */
   adjust(params: Record<string, string | null>, push = false): void {
     if (location.hash !== this.#hash) return;
-    const { path } = this.#place;
-    const hash = formatRoute(path, merge(this.#place.params, params));
+    const { path } = this.#current;
+    const hash = formatRoute(path, merge(this.#current.params, params));
     if (push) history.pushState(null, '', hash);
     else history.replaceState(null, '', hash);
     this.#follow();
@@ -60,7 +60,7 @@ class Route {
 
   #follow(): void {
     this.#hash = location.hash;
-    this.#place = parseRoute(this.#hash);
+    this.#current = parseRoute(this.#hash);
   }
 }
 

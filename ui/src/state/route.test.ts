@@ -28,7 +28,7 @@ test('an adjustment keeps the path and the other parameters', async () => {
   expect([route.id, route.params.get('tab')]).toEqual(['1', 'events']);
 });
 
-test('a late adjustment of a place that was left does not undo the way to the next', async () => {
+test('a late change of parameters does not undo the navigation to the next screen', async () => {
   const { location, arrive } = addressBar('#/trace/1?span=a');
   const route = await newRoute();
   location.hash = '#/trace/2?span=b';

@@ -1,4 +1,4 @@
-/** The service that the page belongs to: its name, and the trace stores that can be chosen. */
+/** The service of the page: its name and its trace stores. */
 import { isAbort } from '../api/error';
 import { fetchConfig, fetchInfo, type Capability, type Config, type Info } from '../api/service';
 import { signIn } from './sign-in.svelte';
@@ -6,7 +6,7 @@ import { signIn } from './sign-in.svelte';
 class Service {
   info = $state.raw<Info | null>(null);
   config = $state.raw<Config | null>(null);
-  /** Why the service could not be asked, or null. */
+  /** Why the service could not be reached, or null. */
   problem = $state.raw<unknown>(null);
 
   /** The ids of the trace stores; the first is the default. Empty if the user may not read the configuration. */
@@ -14,12 +14,12 @@ class Service {
     return this.config?.traces?.dbs.map((store) => store.db_id) ?? [];
   }
 
-  /** Returns whether the service serves this; undefined is what every service does. */
+  /** Returns true if the service has a capability; undefined means a basic one. */
   serves(capability: Capability | undefined): boolean {
     return capability === undefined || (this.info?.capabilities.includes(capability) ?? true);
   }
 
-  /** Asks who the service is, and whether it wants a token. */
+  /** Requests the name of the service and whether it requires a token. */
   async meet(): Promise<void> {
     try {
       this.info = await fetchInfo();

@@ -1,6 +1,6 @@
-/** Who the user is: the token of the tab, and whether the service asks for one. */
+/** The sign-in state: the token of the tab, and whether the service requires one. */
 
-/** What a token says of its bearer. It is shown, never trusted: the service verifies it. */
+/** The claims of a token. They are only displayed; the service verifies the token. */
 export interface Claims {
   subject: string | null;
   scopes: string[];
@@ -10,7 +10,7 @@ export interface Claims {
 
 const KEY = 'spanwise.token';
 
-/** Returns the claims of a JSON web token; null if it is none. */
+/** Returns the claims of a JSON Web Token; null for any other text. */
 export function readClaims(token: string): Claims | null {
   const payload = token.split('.')[1];
   if (payload === undefined) return null;
@@ -31,7 +31,7 @@ export function readClaims(token: string): Claims | null {
 class SignIn {
   #token = $state<string | null>(sessionStorage.getItem(KEY));
 
-  /** Whether the service asks for a token; null until it said so. */
+  /** True if the service requires a token; null until this is known. */
   required = $state<boolean | null>(null);
 
   /** Why the user has to sign in again, or null. */
@@ -41,15 +41,15 @@ class SignIn {
     return this.#token;
   }
 
-  /** What the token says; null without one. */
+  /** The claims of the token; null without a token. */
   readonly claims = $derived(this.#token === null ? null : readClaims(this.#token));
 
-  /** Whether the screens may be shown. */
+  /** True if the screens may be shown. */
   get isDone(): boolean {
     return this.required === false || (this.required === true && this.#token !== null);
   }
 
-  /** Uses a token from now on; `keep` keeps it until the tab is closed, also when the page is loaded again. */
+  /** Sets the token. With `keep` it survives reloads, until the tab is closed. */
   use(token: string, keep: boolean): void {
     this.#token = token;
     this.problem = null;
@@ -63,7 +63,7 @@ class SignIn {
     sessionStorage.removeItem(KEY);
   }
 
-  /** The service refused a token: if it is still the one in use, the user is asked for another. */
+  /** Handles a rejected token. If it is still in use, the user must enter another one. */
   expire(refused: string | null): void {
     if (refused !== this.#token) return;
     this.problem = refused === null ? null : 'The token was refused: it has expired, or this service does not know it.';

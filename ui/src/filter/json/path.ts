@@ -1,4 +1,4 @@
-/** Where the value that a JSON path leads to stands in a text. */
+/** Finds the range of the value at a JSON path in a text. */
 
 export interface TextRange {
   start: number;
@@ -6,8 +6,8 @@ export interface TextRange {
 }
 
 /**
- * Returns the place of the value at `path`, as `$.conditions[1].value`. Where the path leads further than the text,
- * the place of the last value on the way; null if the text is no JSON up to there.
+ * Returns the range of the value at `path`, such as `$.conditions[1].value`. If the path goes deeper than the text,
+ * this is the range of the deepest existing value. Returns null if the text is not valid JSON up to there.
  */
 export function locate(text: string, path: string): TextRange | null {
   const scanner = new Scanner(text);
@@ -47,7 +47,7 @@ class Scanner {
     return { start, end: this.#at };
   }
 
-  /** Finds a member or an element of the value here; null if there is none. */
+  /** Finds a member or an element of the current value; null if it does not exist. */
   #enter(segment: string | number, rest: (string | number)[]): TextRange | null {
     const open = typeof segment === 'string' ? '{' : '[';
     if (this.#text[this.#at] !== open) return null;
@@ -74,7 +74,7 @@ class Scanner {
     return name;
   }
 
-  /** Goes behind the value here. Brackets are counted, so the depth of the value costs no stack. */
+  /** Skips the current value. It counts brackets instead of recursing, so deep values do not overflow the stack. */
   #skip(): void {
     let depth = 0;
     do {

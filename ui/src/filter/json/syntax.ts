@@ -1,4 +1,4 @@
-/** Where a text stops being JSON. The messages of `JSON.parse` do not say so in every browser. */
+/** Finds the first syntax error of a JSON text. Not every browser reports the position in `JSON.parse` errors. */
 import type { TextRange } from './path';
 
 const SPACE = /[ \t\n\r]*/y;
@@ -9,7 +9,7 @@ const TOKEN =
 
 type Expected = 'value' | 'element' | 'name' | 'member' | 'colon' | 'more' | 'nothing';
 
-/** Returns the first token that does not belong where it stands, or the end of the text; null if the text is JSON. */
+/** Returns the first unexpected token, or the end of the text; null if the text is valid JSON. */
 export function syntaxErrorIn(text: string): TextRange | null {
   const open: string[] = [];
   let expected: Expected = 'value';
@@ -33,7 +33,7 @@ function endOf(pattern: RegExp, text: string, at: number): number {
   return pattern.lastIndex;
 }
 
-/** Returns what may come after a token; null if the token may not come. */
+/** Returns the tokens allowed after a token; null if the token itself is not allowed. */
 function step(expected: Expected, token: string, open: string[]): Expected | null {
   const after = (): Expected => (open.length === 0 ? 'nothing' : 'more');
   switch (expected) {

@@ -44,7 +44,7 @@ describe.each(Array.from({ length: 200 }, (_, seed) => seed))('laws of drafts, s
   });
 });
 
-/** Returns a draft that says the same with fewer numbers: from 0 on is at most, and at most 0 is none. */
+/** Returns an equivalent draft with fewer numbers: a minimum of 0 becomes "at most", and at most 0 becomes "no span". */
 function simplified(draft: SpanDraft): SpanDraft {
   const hasNoLeast = draft.count === 'AT_MOST' || (draft.count === 'BETWEEN' && draft.least === '0');
   if (!hasNoLeast) return draft;

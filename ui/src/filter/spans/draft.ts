@@ -1,4 +1,4 @@
-/** A condition on the spans of a trace while it is edited: what of `SPAN` a form shows. */
+/** A condition on the spans of a trace while it is edited: the part of `SPAN` that a form shows. */
 import type { FilterField } from '../../api/traces';
 import { problemOf } from '../attributes/attribute';
 import { editableDraft, emptyDraft, fieldOf, readDraft, type Draft, type Read } from '../draft';
@@ -6,49 +6,49 @@ import type { Expression } from '../expression';
 import { AXES, partsOf, readAxis, readSpan, type Axis, type AxisNode, type SpanNode } from './node';
 import { takesOrder, takesSame, writeOptions } from './options';
 
-/** How many spans of a trace are meant. */
+/** The required number of spans. */
 export type Count = 'AT_LEAST' | 'AT_MOST' | 'BETWEEN' | 'NONE';
 
 export interface SpanDraft {
   count: Count;
-  /** Numbers as fields hold them; empty where the count has none. */
+  /** Numbers as texts of input fields; empty if the count does not use them. */
   least: string;
   most: string;
   conditions: Draft[];
-  /** Another span that there must be, or must not be; null if that does not matter. */
+  /** The required or forbidden related span; null for none. */
   relation: Relation | null;
-  /** The name of the spans in the matches of a search, which the form keeps; null without one. */
+  /** The name of the spans in the matches of a search, or null. The form preserves it. */
   name: string | null;
 }
 
 export interface Relation {
-  /** The axis, as `CHILD` or `NOT CHILD`. */
+  /** The axis, such as `CHILD` or `NOT CHILD`. */
   id: string;
-  /** What the other span is; never empty. */
+  /** The conditions on the related span; never empty. */
   conditions: Draft[];
   name: string | null;
-  /** Whether the two are compared by their starts. */
+  /** True if the two spans are compared by their start times. */
   fromStart: boolean;
-  /** Whether only siblings are meant. */
+  /** True if only siblings count. */
   siblingsOnly: boolean;
-  /** The fields that must be the same. */
+  /** The fields that must be equal. */
   same: string[];
-  /** What no span between the two may be; null if that does not matter. */
+  /** The conditions that no span between the two may meet; null for none. */
   without: Draft[] | null;
 }
 
-/** Returns the draft of a new condition: at least one span of a type that is to be said. */
+/** Returns the draft of a new condition: at least one span, whose type the user selects. */
 export function emptySpanDraft(fields: readonly FilterField[]): SpanDraft {
   return { count: 'AT_LEAST', least: '1', most: '', conditions: emptyConditions(fields), relation: null, name: null };
 }
 
-/** Returns the conditions of another span before anything is said of it. */
+/** Returns the initial conditions on a related span. */
 export function emptyConditions(fields: readonly FilterField[]): Draft[] {
   const field = fields.find((each) => each.key === 'type') ?? fields[0];
   return field === undefined ? [] : [emptyDraft(field)];
 }
 
-/** Returns a draft with another count, and with the numbers that this has. */
+/** Returns a draft with another count and the numbers that this count uses. */
 export function withCount(draft: SpanDraft, count: Count): SpanDraft {
   const least = draft.least || '1';
   const most = draft.most || least;
@@ -63,13 +63,13 @@ export function hasMost(count: Count): boolean {
   return count === 'AT_MOST' || count === 'BETWEEN';
 }
 
-/** Returns a draft whose span has another relation, by its id; null drops it. */
+/** Returns a draft with another relation, by its id; null removes the relation. */
 export function withRelation(draft: SpanDraft, id: string | null, fields: readonly FilterField[]): SpanDraft {
   if (id === null) return { ...draft, relation: null };
   const axis = axisOf(id);
-  const kept = draft.relation ?? { ...NO_OPTIONS, conditions: emptyConditions(fields), name: null };
-  const ordered = axis !== undefined && takesOrder(axis) ? kept : { ...kept, ...NO_OPTIONS, same: kept.same };
-  const same = axis !== undefined && takesSame(axis) ? kept.same : [];
+  const options = draft.relation ?? { ...NO_OPTIONS, conditions: emptyConditions(fields), name: null };
+  const ordered = axis !== undefined && takesOrder(axis) ? options : { ...options, ...NO_OPTIONS, same: options.same };
+  const same = axis !== undefined && takesSame(axis) ? options.same : [];
   return { ...draft, relation: { ...ordered, id, same } };
 }
 
@@ -81,8 +81,8 @@ export function axisOf(id: string): Axis | undefined {
 }
 
 /**
- * Returns the draft of a condition on spans. Null where a form cannot show all of it: `OR`, negated groups, more than
- * one axis, axes of the other span, and fields or operators that are not offered.
+ * Returns the draft of a condition on spans. Returns null if a form cannot show it completely: `OR`, negated groups,
+ * several axes, axes of the related span, and fields or operators that are not offered.
  */
 export function spanDraftOf(expression: Expression, fields: readonly FilterField[]): SpanDraft | null {
   const span = readSpan(expression);
@@ -113,7 +113,7 @@ function relationOf(
   return { ...options, id, conditions, name, without: options.without === null ? null : without };
 }
 
-/** Returns drafts of conditions; null if one of them has none. */
+/** Returns the drafts of conditions; null if a condition has no draft. */
 function draftsOf(parts: Expression[], fields: readonly FilterField[]): Draft[] | null {
   const drafts = parts.map((part) => editableDraft(part, fields));
   return drafts.every((draft) => draft !== null) ? drafts : null;
@@ -126,7 +126,7 @@ function countOf({ least, most }: SpanNode): Pick<SpanDraft, 'count' | 'least' |
   return { count: 'BETWEEN', least: String(least), most: String(most) };
 }
 
-/** Returns the condition of a draft, or why it is none yet. */
+/** Returns the condition of a draft, or why the draft is incomplete. */
 export function readSpanDraft(draft: SpanDraft, fields: readonly FilterField[]): Read {
   const bounds = readBounds(draft);
   if ('problem' in bounds) return bounds;
@@ -169,7 +169,7 @@ function readDrafts(drafts: Draft[], fields: readonly FilterField[]): Expression
   return expressions;
 }
 
-/** Returns the members that say how many spans are meant. One is the least number where none is said. */
+/** Returns the members for the number of spans. The default minimum is one. */
 function readBounds({ count, ...texts }: SpanDraft): { at_least?: number; at_most?: number } | { problem: string } {
   const [least, most] = [readNumber(texts.least), readNumber(texts.most)];
   if ((hasLeast(count) && least === null) || (hasMost(count) && most === null)) {

@@ -3,11 +3,11 @@ import type { Expression } from '../expression';
 import { readNode } from '../tree';
 import { OPTIONS, readOptions, type AxisOptions } from './options';
 
-/** How one span is related to another, in the order in which they are offered. */
+/** The relations between spans, in the order of the menu. */
 export const AXES = ['FOLLOWED_BY', 'PRECEDED_BY', 'PARENT', 'ANCESTOR', 'CHILD', 'DESCENDANT', 'SIBLING'] as const;
 export type Axis = (typeof AXES)[number];
 
-/** `SPAN`: from `least` to `most` spans of a trace are as `where` says; without a `most` any number more. */
+/** `SPAN`: `least` to `most` spans of a trace match `where`; no upper limit without `most`. */
 export interface SpanNode {
   name: string | null;
   least: number;
@@ -15,7 +15,7 @@ export interface SpanNode {
   where: Expression;
 }
 
-/** An axis: a span as `where` says exists on it, or, if negated, does not. */
+/** An axis: a span on it matches `where` or, if negated, none does. */
 export interface AxisNode {
   name: string | null;
   axis: Axis;
@@ -25,8 +25,8 @@ export interface AxisNode {
 }
 
 /**
- * Reads a condition on the spans of a trace; null for anything else, and for one that the service does not take.
- * `NOT` of at least one span is read as no span.
+ * Reads a condition on the spans of a trace; null for other expressions and for invalid conditions.
+ * `NOT` of at least one span is read as zero spans.
  */
 export function readSpan(expression: Expression): SpanNode | null {
   const outer = readNode(expression);
@@ -43,13 +43,13 @@ function readPlainSpan(expression: Expression): SpanNode | null {
   const { at_least: least, at_most: most } = read.members;
   if (!isBound(least) || !isBound(most)) return null;
   const { name, where } = read;
-  // The service takes this for no span, although one is the least number by default.
+  // The service reads this as zero spans, although the default minimum is one.
   if (most === 0 && least === undefined) return { name, least: 0, most, where };
   const bounds = { least: least ?? 1, most: most ?? null };
   return bounds.most !== null && bounds.most < bounds.least ? null : { name, ...bounds, where };
 }
 
-/** Reads a condition that there is a span on an axis, or that there is none; null for anything else. */
+/** Reads a condition on an axis, negated or not; null for other expressions. */
 export function readAxis(expression: Expression): AxisNode | null {
   const outer = readNode(expression);
   const negated = outer.kind === 'negation';
@@ -60,7 +60,7 @@ export function readAxis(expression: Expression): AxisNode | null {
   return options === null ? null : { name: read.name, axis, negated, where: read.where, options };
 }
 
-/** Returns the conditions of which all must be true of a span. */
+/** Returns the conditions of a conjunction on one span. */
 export function partsOf(where: Expression): Expression[] {
   const node = readNode(where);
   return node.kind === 'group' && node.op === 'AND' ? node.children : [where];

@@ -1,32 +1,32 @@
-/** What narrows an axis: the options of docs/reference/filter.md#options-of-axes. */
+/** The options of an axis: docs/reference/filter.md#options-of-axes. */
 import type { Expression } from '../expression';
 import type { Axis } from './node';
 
 export interface AxisOptions {
-  /** Whether spans are compared by their starts, so that they may overlap. */
+  /** True if spans are compared by their start times, so that they may overlap. */
   fromStart: boolean;
-  /** Whether only siblings are meant. */
+  /** True if only siblings count. */
   siblingsOnly: boolean;
-  /** The fields of which both spans must have the same values. */
+  /** The fields in which both spans must be equal. */
   same: string[];
-  /** What must be true of no span between the two; null without such a condition. */
+  /** The condition that no span between the two may meet; null for none. */
   without: Expression | null;
 }
 
-/** The members that are options, as filters spell them. */
+/** The names of the options in filters. */
 export const OPTIONS = ['from', 'scope', 'same', 'without'];
 
-/** Whether the options on order, those on what is between included, are taken by an axis. */
+/** Returns true if an axis accepts the options on order, including the one on spans in between. */
 export function takesOrder(axis: Axis): boolean {
   return axis === 'FOLLOWED_BY' || axis === 'PRECEDED_BY';
 }
 
-/** Whether an axis takes fields that must be the same. */
+/** Returns true if an axis accepts fields that must be equal. */
 export function takesSame(axis: Axis): boolean {
   return takesOrder(axis) || axis === 'SIBLING';
 }
 
-/** Reads the options of an axis; null if the service does not take them. */
+/** Reads the options of an axis; null if they are invalid. */
 export function readOptions(axis: Axis, members: Record<string, unknown>): AxisOptions | null {
   const { from = 'end', scope = 'trace', same, without } = members;
   const hasOrder = ['from', 'scope', 'without'].some((name) => name in members);
@@ -42,7 +42,7 @@ export function readOptions(axis: Axis, members: Record<string, unknown>): AxisO
   };
 }
 
-/** Returns the members of options; those that say what holds in any case are left out. */
+/** Returns the members for the options. Defaults are omitted. */
 export function writeOptions({ fromStart, siblingsOnly, same, without }: AxisOptions): Record<string, unknown> {
   return {
     ...(fromStart ? { from: 'start' } : {}),

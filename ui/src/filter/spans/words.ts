@@ -4,15 +4,15 @@ import { readNode } from '../tree';
 import { partsOf, readAxis, readSpan, type AxisNode, type SpanNode } from './node';
 import type { AxisOptions } from './options';
 
-/** What says the rest. */
+/** Formats the remaining conditions. */
 interface Say {
-  /** Says a condition on one span that is no axis; `isInner` if it stands beside others. */
+  /** Formats a condition on one span other than an axis; `isInner` if it is one of several. */
   condition: (condition: Expression, isInner: boolean) => string;
   /** Returns the label of a field of spans. */
   label: (key: string) => string;
 }
 
-/** Returns a condition on the spans of a trace in words, or an axis that stands in a group; null for anything else. */
+/** Returns a condition on the spans of a trace in words, or an axis inside a group; null for other expressions. */
 export function spanWords(expression: Expression, say: Say): string | null {
   const span = readSpan(expression);
   if (span === null) {
@@ -33,7 +33,7 @@ export function spanWords(expression: Expression, say: Say): string | null {
 
 type Status = 'ERROR' | 'OK';
 
-/** What the words of a span say of it, each in its place. */
+/** The parts of the phrase for a span, by their position in it. */
 interface Kind {
   isRoot: boolean;
   status: Status | null;
@@ -41,14 +41,14 @@ interface Kind {
   tool: string | null;
   name: string | null;
   model: string | null;
-  /** All other conditions, as a sentence; empty without any. */
+  /** All other conditions as a sentence; may be empty. */
   others: string;
   axes: AxisNode[];
 }
 
 const VERBS = { ERROR: ['fails', 'fail'], OK: ['succeeds', 'succeed'] } as const;
 const ADJECTIVES = { ERROR: 'failed', OK: 'successful' } as const;
-const PLACES = { type: 'type', tool_name: 'tool', name: 'name', model: 'model' } as const;
+const PHRASE_PARTS = { type: 'type', tool_name: 'tool', name: 'name', model: 'model' } as const;
 
 function readKind(where: Expression, say: Say): Kind {
   const kind: Kind = {
@@ -71,7 +71,7 @@ function readKind(where: Expression, say: Say): Kind {
   return kind;
 }
 
-/** Puts a condition in its place. Returns whether it has one, and that is free. */
+/** Assigns a condition to its part of the phrase. Returns false if there is no such part or it is taken. */
 function take(kind: Kind, part: Expression): boolean {
   const node = readNode(part);
   if (node.kind !== 'condition' || node.condition.op !== 'EQ' || node.condition.ignore_case !== undefined) return false;
@@ -85,11 +85,11 @@ function take(kind: Kind, part: Expression): boolean {
     kind.status = status;
     return true;
   }
-  // Types are in upper case: no span has another, and the words must not hide that.
+  // Types are in upper case. A condition with another spelling matches no span, and the words must show that.
   if (key === 'type' && !/^[A-Z][A-Z_]*$/.test(value)) return false;
-  const place = Object.hasOwn(PLACES, key) ? PLACES[key as keyof typeof PLACES] : null;
-  if (place === null || kind[place] !== null) return false;
-  kind[place] = value;
+  const slot = Object.hasOwn(PHRASE_PARTS, key) ? PHRASE_PARTS[key as keyof typeof PHRASE_PARTS] : null;
+  if (slot === null || kind[slot] !== null) return false;
+  kind[slot] = value;
   return true;
 }
 
@@ -109,10 +109,10 @@ function nounOf({ isRoot, status, type, tool, name, model }: Kind, isMany: boole
     .join(' ');
 }
 
-/** How an axis follows the words of a span: told as what happened, or attached to say which span is meant. */
+/** The style of an axis after a span: as a further event, or attached to identify the span. */
 type Style = 'told' | 'attached';
 
-/** Returns a span as a noun with all that is said of it. */
+/** Returns a noun phrase for a span with its conditions. */
 function describe(kind: Kind, say: Say, count: (noun: string) => string, isMany: boolean, style: Style): string {
   const axes = kind.axes.map((axis) => axisWords(axis, say, style));
   const noun = count(nounOf(kind, isMany));
@@ -142,7 +142,7 @@ function axisWords({ axis, negated, where, options }: AxisNode, say: Say, style:
   }
 }
 
-/** Returns what the options of an axis say of the other span: that fields are the same, and that none is between. */
+/** Returns the phrase for the options of an axis: equal fields, and no span in between. */
 function qualitiesOf({ same, without }: AxisOptions, say: Say): string {
   const qualities: string[] = [];
   if (same.length > 0) qualities.push(`the same ${inList(same.map((field) => say.label(field)))}`);

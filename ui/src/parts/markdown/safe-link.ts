@@ -1,11 +1,11 @@
-/** A link in text of a trace, as far as it may be followed. */
+/** Safe links in texts of traces. */
 export interface SafeLink {
   href: string;
-  /** Where it truly leads. */
+  /** The actual target. */
   host: string;
 }
 
-/** Returns a link to a page of the web; null for any other address, which is shown as text. */
+/** Returns a link to a web page; null for any other address, which is shown as text. */
 export function safeLink(address: string): SafeLink | null {
   let url: URL;
   try {

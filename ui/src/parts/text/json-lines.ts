@@ -1,6 +1,6 @@
 /**
- * JSON as a flat list of lines, read without recursion: a value nested 10,000 deep is a list of 20,000 lines.
- * Lines hold places in the text, no copies of it.
+ * JSON as a flat list of lines, parsed without recursion: a value nested 10,000 levels deep has 20,000 lines.
+ * Lines hold offsets into the text, not copies.
  */
 export const Kind = { object: 0, array: 1, close: 2, string: 3, number: 4, word: 5 } as const;
 
@@ -8,29 +8,29 @@ export interface JsonLines {
   text: string;
   count: number;
   kind: Uint8Array;
-  /** 0 at the top. */
+  /** The depth; 0 at the top. */
   depth: Int32Array;
-  /** Where the key of a member is, with its quotation marks; -1 for no key. */
+  /** The offset of the key of a member, including quotation marks; -1 without a key. */
   keyStart: Int32Array;
   keyEnd: Int32Array;
-  /** Where the value is; of an object or a list, where it opens. */
+  /** The offset of the value; for an object or a list, of its opening bracket. */
   start: Int32Array;
   end: Int32Array;
-  /** The line that closes an object or a list; `count` if the text ends before; itself for all others. */
+  /** The line that closes an object or a list; `count` if the text ends first; the line itself for other values. */
   last: Int32Array;
 }
 
 const SPACE = /[ \t\n\r]*/y;
 const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
-/** A number at the end of a text, of which more may follow. */
-const CUT_NUMBER = /-?(?:\d+(?:\.\d*)?(?:[eE][+-]?\d*)?)?$/y;
+/** A number at the end of a text that may be incomplete. */
+const PARTIAL_NUMBER = /-?(?:\d+(?:\.\d*)?(?:[eE][+-]?\d*)?)?$/y;
 const WORD = /true|false|null/y;
 
-/** Returns the lines of a JSON text; null if it is none. Of a text that `isCut`, the end may be missing. */
-export function readJson(text: string, isCut = false): JsonLines | null {
+/** Returns the lines of a JSON text; null if it is invalid. If `isTruncated`, its end may be missing. */
+export function readJson(text: string, isTruncated = false): JsonLines | null {
   try {
-    return new Reader(text, isCut).read();
+    return new Reader(text, isTruncated).read();
   } catch (error) {
     if (error instanceof NoJson) return null;
     throw error;
@@ -41,15 +41,15 @@ class NoJson extends Error {}
 
 class Reader {
   readonly #text: string;
-  readonly #isCut: boolean;
+  readonly #isTruncated: boolean;
   readonly #lines: number[][] = [[], [], [], [], [], [], []];
-  /** The lines that opened what is not closed yet. */
+  /** The lines of the open objects and lists. */
   readonly #open: number[] = [];
   #at = 0;
 
-  constructor(text: string, isCut: boolean) {
+  constructor(text: string, isTruncated: boolean) {
     this.#text = text;
-    this.#isCut = isCut;
+    this.#isTruncated = isTruncated;
   }
 
   read(): JsonLines {
@@ -74,7 +74,7 @@ class Reader {
     };
   }
 
-  /** Reads the next member of what is open, or its end. Returns whether the text ends here. */
+  /** Reads the next member of the open object or list, or its end. Returns true at the end of the text. */
   #step(): boolean {
     const opened = this.#open.at(-1) ?? 0;
     const isObject = this.#lines[0]?.[opened] === Kind.object;
@@ -101,7 +101,7 @@ class Reader {
     return this.#value(keyStart, keyEnd);
   }
 
-  /** Reads a value, or what opens one. Returns whether the text ends here. */
+  /** Reads a value, or the start of an object or list. Returns true at the end of the text. */
   #value(keyStart: number, keyEnd: number): boolean {
     this.#match(SPACE);
     if (this.#isAtEnd()) return true;
@@ -119,7 +119,7 @@ class Reader {
     return false;
   }
 
-  /** Reads a string. Returns whether it is whole: of a text that is cut, the last one need not be. */
+  /** Reads a string. Returns true if it is complete; the last string of a truncated text may not be. */
   #string(): boolean {
     if (!this.#take('"')) throw new NoJson();
     for (; this.#at < this.#text.length; this.#at += 1) {
@@ -130,20 +130,20 @@ class Reader {
       }
       if (code === 0x5c) {
         if (this.#match(ESCAPE)) this.#at -= 1;
-        else if (this.#isCut && this.#text.length - this.#at < 6) this.#at = this.#text.length - 1;
+        else if (this.#isTruncated && this.#text.length - this.#at < 6) this.#at = this.#text.length - 1;
         else throw new NoJson();
       } else if (code < 0x20) throw new NoJson();
     }
-    if (!this.#isCut) throw new NoJson();
+    if (!this.#isTruncated) throw new NoJson();
     return false;
   }
 
-  /** Whether the text is cut within a word or a number. */
+  /** Returns true if the text is truncated within a literal or a number. */
   #isCutWord(): boolean {
-    if (!this.#isCut) return false;
+    if (!this.#isTruncated) return false;
     const rest = this.#text.slice(this.#at, this.#at + 5);
     const isLast = this.#at + rest.length === this.#text.length;
-    return (isLast && ['true', 'false', 'null'].some((word) => word.startsWith(rest))) || this.#match(CUT_NUMBER);
+    return (isLast && ['true', 'false', 'null'].some((word) => word.startsWith(rest))) || this.#match(PARTIAL_NUMBER);
   }
 
   #opens(kind: number, keyStart: number, keyEnd: number): void {
@@ -159,7 +159,7 @@ class Reader {
 
   #isAtEnd(): boolean {
     if (this.#at < this.#text.length) return false;
-    if (!this.#isCut) throw new NoJson();
+    if (!this.#isTruncated) throw new NoJson();
     return true;
   }
 

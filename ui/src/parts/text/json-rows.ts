@@ -1,7 +1,7 @@
-/** The rows of JSON that are shown: lines that nothing closed is above, and the lines of long strings that are open. */
+/** The visible rows of JSON: lines without a closed ancestor, and the lines of expanded long strings. */
 import { Kind, type JsonLines } from './json-lines';
 
-/** A string that is shown whole, in lines of its own. */
+/** An expanded string with its lines. */
 export interface OpenString {
   text: string;
   starts: Int32Array;
@@ -10,11 +10,11 @@ export interface OpenString {
 export interface JsonRows {
   /** The line of each row. */
   line: Int32Array;
-  /** Which line of an open string a row is; -1 for the line itself. */
+  /** The line of the expanded string that a row shows; -1 for the JSON line itself. */
   part: Int32Array;
 }
 
-/** Returns the rows; of `wanted` lines only, if given. */
+/** Returns the rows, restricted to the `wanted` lines if given. */
 export function jsonRows(
   lines: JsonLines,
   closed: ReadonlySet<number>,
@@ -37,27 +37,27 @@ export function jsonRows(
   return { line: Int32Array.from(line), part: Int32Array.from(part) };
 }
 
-/** Whether a line opens an object or a list. */
+/** Returns true if a line opens an object or a list. */
 export function isOpening(lines: JsonLines, line: number): boolean {
   return lines.kind[line] === Kind.object || lines.kind[line] === Kind.array;
 }
 
-/** Returns the key of a line, without its quotation marks; null if it has none. */
+/** Returns the key of a line without quotation marks; null if the line has no key. */
 export function keyOf(lines: JsonLines, line: number): string | null {
   const start = lines.keyStart[line] ?? -1;
   return start === -1 ? null : lines.text.slice(start + 1, (lines.keyEnd[line] ?? 0) - 1);
 }
 
-/** Returns 1 for each line whose key contains `text`, for what is within it, and for what is above it. */
+/** Returns 1 for each line whose key contains `text`, and for its descendants and ancestors. */
 export function linesWithKey(lines: JsonLines, text: string): Uint8Array {
-  const sought = text.toLowerCase();
+  const query = text.toLowerCase();
   const wanted = new Uint8Array(lines.count);
   /** The opening lines above the current one. */
   const above: number[] = [];
   let until = -1;
   for (let line = 0; line < lines.count; line += 1) {
     const depth = lines.depth[line] ?? 0;
-    if (line > until && keyOf(lines, line)?.toLowerCase().includes(sought) === true) {
+    if (line > until && keyOf(lines, line)?.toLowerCase().includes(query) === true) {
       until = Math.min(lines.last[line] ?? line, lines.count - 1);
       for (const each of above.slice(0, depth)) {
         wanted[each] = 1;
@@ -71,7 +71,7 @@ export function linesWithKey(lines: JsonLines, text: string): Uint8Array {
   return wanted;
 }
 
-/** Returns the string of a line as it is meant; as it is written, if it is cut. */
+/** Returns the decoded string of a line; a truncated string is returned as written. */
 export function stringOf(lines: JsonLines, line: number): string {
   const written = lines.text.slice(lines.start[line], lines.end[line]);
   try {

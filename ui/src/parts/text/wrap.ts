@@ -1,13 +1,13 @@
-/** Breaks a text into lines of equal width, without a browser: only the lines that are seen are ever in the page. */
+/** Wraps a text into lines without the browser, because only visible lines are rendered. */
 
-/** What a mark for a hidden character takes, in columns. */
+/** The width of the mark for a hidden character, in columns. */
 const MARK = 8;
-/** How far before the end of a line a space is looked for. */
+/** The maximum distance of a break at a space from the end of the line. */
 const RAGGED = 24;
 
 /**
- * Returns where each line begins, in UTF-16 units. A line ends with its line feed, at a space near its end, or when
- * it is full. No pair of surrogates is torn.
+ * Returns the offset of each line in UTF-16 units. A line ends after a line feed, at a space near its end, or when
+ * it is full. Surrogate pairs are never split.
  */
 export function wrap(text: string, columns: number): Int32Array {
   const width = Math.max(columns, 1);

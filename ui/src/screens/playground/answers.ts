@@ -1,14 +1,14 @@
-/** Answers to what a paused run waits for: a requirement or tool call that is sent back with the decision in it. */
+/** Answers to the requirements of a paused run. A requirement or tool call is sent back with the decision. */
 
 export interface Decision {
   approved: boolean;
-  /** Why not, or what else to know; empty for nothing. */
+  /** The reason or a further note; may be empty. */
   note: string;
 }
 
 /**
- * Returns the answer to one requirement, in every spelling that components read: `confirmation` of our own and of
- * teams, `confirmed` of tool calls, also of those that are nested in it.
+ * Returns the answer to one requirement in all spellings that components read: `confirmation` for our components and
+ * teams, `confirmed` for tool calls, including nested ones.
  */
 export function answer(requirement: Record<string, unknown>, decision: Decision): Record<string, unknown> {
   const { approved, note } = decision;
@@ -23,7 +23,7 @@ export function answer(requirement: Record<string, unknown>, decision: Decision)
   return answered;
 }
 
-/** Returns what a requirement asks, in a few words, and the details to decide by. */
+/** Returns the question of a requirement and the details for the decision. */
 export function question(requirement: Record<string, unknown>): {
   asks: string;
   details: Record<string, unknown> | null;

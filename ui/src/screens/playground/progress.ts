@@ -8,23 +8,23 @@ export interface Activity {
   label: string;
   type: 'TOOL' | 'AGENT' | 'STEP';
   state: 'running' | 'done' | 'failed';
-  /** What went in, or came out, as text. */
+  /** The input or output as text. */
   input: string | null;
   output: string | null;
 }
 
-/** What is known of a run from its events so far. */
+/** The state of a run after the events so far. */
 export interface Progress {
   run: string | null;
   session: string | null;
   status: RunStatus;
-  /** The answer as far as it has come. */
+  /** The output so far. */
   text: string;
   activities: Activity[];
-  /** What a paused run waits for. */
+  /** The requirements of a paused run. */
   waiting: Record<string, unknown>[];
   traceId: string | null;
-  /** Why the run failed, or was cancelled. */
+  /** Why the run failed or was cancelled. */
   reason: string | null;
   lastIndex: number | null;
 }
@@ -41,7 +41,7 @@ export const NOTHING: Progress = {
   lastIndex: null,
 };
 
-/** Returns what is known after one more event. An event that was seen before changes nothing. */
+/** Returns the state after one more event. A repeated event changes nothing. */
 export function advance(progress: Progress, event: RunEvent): Progress {
   if (progress.lastIndex !== null && event.event_index <= progress.lastIndex) return progress;
   const isRoot = event.nested_depth === 0;
@@ -153,7 +153,7 @@ function textOrEmpty(value: unknown): string | null {
   return value === undefined || value === null ? null : textOf(value);
 }
 
-/** Returns a value as text: a text as it is, anything else as JSON. */
+/** Returns a text unchanged, and any other value as JSON. */
 export function textOf(value: unknown): string {
   if (value === undefined || value === null) return '';
   return typeof value === 'string' ? value : JSON.stringify(value, null, 2);

@@ -4,19 +4,19 @@ import { cancelRun, continueRun, resumeRun, startRun, type RunEvent, type RunKey
 import { announcer } from '../../state/announcer.svelte';
 import { advance, NOTHING, type Progress } from './progress';
 
-/** Attempts to take up a stream that broke, and the wait between them in milliseconds. */
+/** The maximum number of reconnections to a broken stream, and the wait between them in milliseconds. */
 const RESUMES = 5;
 const RESUME_MS = 800;
 
-/** One run in the playground: its message, its progress, and what can be done with it. */
+/** One run in the playground: its message, its progress and its actions. */
 export class Run {
   readonly kind: Kind;
   readonly component: string;
   readonly form: Record<string, string>;
   progress = $state.raw<Progress>(NOTHING);
-  /** Why its events do not come, or null. */
+  /** Why its events cannot be read, or null. */
   problem = $state.raw<unknown>(null);
-  /** Whether its events are being read. */
+  /** True while its events are read. */
   streaming = $state(false);
 
   #controller = new AbortController();
@@ -31,12 +31,12 @@ export class Run {
     return this.form['message'] ?? '';
   }
 
-  /** Begins the run and follows it to its end or pause. */
+  /** Starts the run and follows it until it ends or pauses. */
   start(): Promise<void> {
     return this.#follow(startRun(this.kind, this.component, this.form, this.#controller.signal));
   }
 
-  /** Answers what the run waits for, and follows it on. */
+  /** Answers the requirements of the run and continues to follow it. */
   answer(answers: unknown[]): Promise<void> {
     const key = this.#key();
     if (key === null) return Promise.resolve();
@@ -45,7 +45,7 @@ export class Run {
     return this.#follow(continueRun(key, answers, form, this.#controller.signal));
   }
 
-  /** Reads on from the last event that was seen. */
+  /** Resumes after the last event that was read. */
   reconnect(): Promise<void> {
     const key = this.#key();
     if (key === null) return Promise.resolve();
@@ -63,7 +63,7 @@ export class Run {
     }
   }
 
-  /** Stops reading; the run goes on in the service. */
+  /** Stops reading; the run continues in the service. */
   leave(): void {
     this.#controller.abort();
   }

@@ -13,10 +13,10 @@ export interface Step {
   failed: boolean;
 }
 
-/** Types of spans that say what was done; the others are how. */
+/** The types of spans that are shown as steps. Other types are details. */
 const SHOWN = new Set(['TOOL', 'AGENT', 'TEAM', 'WORKFLOW']);
 
-/** Returns the steps of a trace in the order of their start, without its root, at most `limit`, and how many more. */
+/** Returns up to `limit` steps of a trace by start time, without the root, and the number of further steps. */
 export function stepsOf(roots: readonly Node[], limit: number): { steps: Step[]; more: number } {
   const steps: Step[] = [];
   let count = 0;

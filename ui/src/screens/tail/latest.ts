@@ -17,13 +17,13 @@ export class Latest {
     if (arrived.length === 0) return 0;
     const states = new Map<string, TailTrace>();
     for (const trace of arrived) states.set(trace.trace_id, trace);
-    const kept = this.#rows.map((row) => {
+    const previous = this.#rows.map((row) => {
       const state = states.get(row.trace_id);
       states.delete(row.trace_id);
       return state ?? row;
     });
     const added = [...states.values()].reverse();
-    this.#rows = [...added, ...kept].slice(0, MAX_ROWS);
+    this.#rows = [...added, ...previous].slice(0, MAX_ROWS);
     return Math.min(added.length, MAX_ROWS);
   }
 

@@ -4,16 +4,16 @@ import type { Expression } from '../../filter/expression';
 import { announcer } from '../../state/announcer.svelte';
 import { Latest } from './latest';
 
-/** How often arrivals are shown, in milliseconds: at most ten paints a second, whatever arrives. */
+/** The interval between updates of the list in milliseconds: at most ten a second. */
 const PAINT_MS = 100;
-/** The wait before a broken stream is resumed, in milliseconds; it doubles up to the second figure. */
+/** The first and the maximum wait before a reconnection, in milliseconds. The wait doubles each time. */
 const RETRY_MS = [500, 15_000] as const;
-/** What arrives while the list is paused is kept up to this, as in `MAX_ROWS`. */
+/** The maximum number of traces buffered while the list is paused. */
 const MAX_WAITING = 500;
 
 export type TailState = 'connecting' | 'live' | 'waiting' | 'ended';
 
-/** The live tail of one filter: its stream, the latest traces, and what was missed. */
+/** The live tail of one filter: its stream, the latest traces, and the number of missed ones. */
 export class Tail {
   rows = $state.raw<readonly TailTrace[]>([]);
   state = $state<TailState>('connecting');
@@ -22,11 +22,11 @@ export class Tail {
   problem = $state.raw<unknown>(null);
   /** Traces since the beginning, without updates. */
   seen = $state(0);
-  /** Traces that this page was too slow for. */
+  /** The number of traces that this page was too slow to receive. */
   missed = $state(0);
-  /** Whether an unknown number is missing as well. */
+  /** True if an unknown number of further traces is missing. */
   hasGap = $state(false);
-  /** Arrivals that wait for the end of a pause. */
+  /** The traces that arrived during a pause. */
   waiting = $state(0);
 
   #latest = new Latest();
@@ -35,12 +35,12 @@ export class Tail {
   #onAdded: (rows: number) => void;
   #position: string | null = null;
 
-  /** `onAdded` is told how many rows were put above the others, before they are painted. */
+  /** `onAdded` receives the number of rows inserted at the top, before they are painted. */
   constructor(onAdded: (rows: number) => void) {
     this.#onAdded = onAdded;
   }
 
-  /** Follows a filter until `signal` is aborted, through interruptions. */
+  /** Follows a filter until `signal` is aborted, and reconnects after interruptions. */
   async follow(filter: Expression | null, store: string | null, signal: AbortSignal): Promise<void> {
     let wait: number = RETRY_MS[0];
     while (!signal.aborted) {
@@ -52,7 +52,7 @@ export class Tail {
     }
   }
 
-  /** Forgets what is shown; the stream goes on. */
+  /** Clears the list; the stream continues. */
   clear(): void {
     this.#latest.clear();
     this.#arrived = [];
@@ -66,7 +66,7 @@ export class Tail {
     if (!paused) this.#paint();
   }
 
-  /** Reads one connection; returns whether it is not to be taken up again. */
+  /** Reads one connection. Returns true if the client must not reconnect. */
   async #read(
     filter: Expression | null,
     store: string | null,
@@ -89,7 +89,7 @@ export class Tail {
     }
   }
 
-  /** Takes an event; returns whether it is the last of the stream. */
+  /** Handles an event. Returns true if it is the last one of the stream. */
   #take(event: TailEvent): boolean {
     if (event.kind !== 'end') this.#position = event.id;
     switch (event.kind) {

@@ -1,4 +1,4 @@
-/** The keys of a trace, beside those of its grid. */
+/** The keys of a trace, in addition to the keys of its grid. */
 import { shortcuts } from '../../keys/shortcuts.svelte';
 import { announcer } from '../../state/announcer.svelte';
 import { route } from '../../state/route.svelte';
@@ -7,21 +7,21 @@ import type { Time } from './state/time.svelte';
 import type { Tree } from './state/tree.svelte';
 import { navigate } from './grid/navigation';
 
-export interface Places {
+export interface KeyTargets {
   tree: Tree;
   time: Time;
   choices: Choices;
-  /** The address of what is seen. */
+  /** The address of the current view. */
   link: () => string;
   search: () => HTMLInputElement | undefined;
   toGrid: () => void;
 }
 
-/** Declares the keys; returns the function that takes them back. */
-export function declareKeys(places: Places): () => void {
-  const { tree, time, search, toGrid } = places;
-  const goTo = (isFound: () => boolean, none: string) => (): void => {
-    if (isFound()) toGrid();
+/** Declares the keys. Returns a function that removes them. */
+export function declareKeys(targets: KeyTargets): () => void {
+  const { tree, time, search, toGrid } = targets;
+  const goTo = (move: () => boolean, none: string) => (): void => {
+    if (move()) toGrid();
     else announcer.say(none);
   };
   return shortcuts.declare('Trace', [
@@ -34,8 +34,8 @@ export function declareKeys(places: Places): () => void {
     { keys: 'n', label: 'Next match', run: goTo(() => tree.goToMatch(true), 'No match') },
     { keys: 'N', label: 'Previous match', run: goTo(() => tree.goToMatch(false), 'No match') },
     { keys: 'z', label: 'Zoom to the selected span, or see all', run: () => zoom(tree, time) },
-    { keys: 'c', label: 'Copy the link to this view', run: () => void copy(places.link()) },
-    { keys: 'Escape', label: 'Up: end the search, then all traces', run: () => goUp(places) },
+    { keys: 'c', label: 'Copy the link to this view', run: () => void copy(targets.link()) },
+    { keys: 'Escape', label: 'Up: end the search, then all traces', run: () => goUp(targets) },
   ]);
 }
 
@@ -53,7 +53,7 @@ async function copy(link: string): Promise<void> {
   }
 }
 
-function goUp({ choices, time }: Places): void {
+function goUp({ choices, time }: KeyTargets): void {
   if (choices.endSearch()) return;
   if (time.isZoomed) time.zoom(null);
   else {

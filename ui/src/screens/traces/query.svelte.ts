@@ -1,4 +1,4 @@
-/** What the screen asks for: all of it stands in the address. */
+/** The query of the screen. All of it is in the address. */
 import { readFilter, writeFilter } from '../../filter/address';
 import { all, type Expression } from '../../filter/expression';
 import { boundsOf, chartedBounds, readRange, startsWithin, writeRange, type TimeRange } from '../../filter/time-range';
@@ -9,7 +9,7 @@ import { readSort, writeSort } from './list/columns';
 import type { Sort } from '../../api/traces';
 import type { Editor } from '../../filter/editor/editors';
 
-/** Filters by a value of a field, null for none; or leaves it out. */
+/** Includes or excludes a value of a field; null means a missing value. */
 export type Pick = (key: string, value: string | null, excluded: boolean) => void;
 
 export interface Scope {
@@ -21,7 +21,7 @@ export interface Scope {
 const ALL: TimeRange = { kind: 'all' };
 
 export class TracesQuery {
-  /** Raised to ask again; a relative range is then counted from the new moment. */
+  /** Incremented to reload; a relative range is then computed from the new time. */
   #moment = $state(0);
 
   readonly #from = $derived(route.params.get('from'));
@@ -30,9 +30,9 @@ export class TracesQuery {
 
   /** The filter as the address holds it. */
   readonly source = $derived(route.params.get('q') ?? '');
-  /** The filter; undefined if the address has one that is not readable. */
+  /** The filter; undefined if the one in the address is invalid. */
   readonly filter = $derived(readFilter(this.source));
-  /** The range; undefined if the address has one that is not readable. */
+  /** The range; undefined if the one in the address is invalid. */
   readonly range = $derived(readRange(this.#from, this.#to));
   readonly #now = $derived.by(() => {
     void this.#moment;
@@ -45,24 +45,24 @@ export class TracesQuery {
   readonly sort = $derived(readSort(this.#sort));
   readonly page = $derived(Math.max(1, Math.floor(Number(route.params.get('page') ?? '1')) || 1));
   readonly store = $derived(route.params.get('db'));
-  /** The traces that all parts of the screen are about: the filter with the range as a condition, and the store. */
+  /** The scope of all parts of the screen: the filter with the range as a condition, and the store. */
   readonly scope = $derived.by((): Scope => {
-    // A scope of its own for every moment, so that all parts ask again.
+    // A new scope for every reload, so that all parts request their data again.
     void this.#moment;
     return { filter: all(startsWithin(this.bounds), this.filter ?? null), store: this.store };
   });
   readonly chart = $derived(readChart(route.params.get('chart')));
-  /** The field whose values a chart shows apart, or null. */
+  /** The field by which a chart is split, or null. */
   readonly by = $derived(readSplit(route.params.get('by')));
   readonly editor = $derived.by((): Editor | null => {
     const editor = route.params.get('edit');
     return editor === 'groups' || editor === 'json' ? editor : null;
   });
 
-  /** Whether there is something to ask: the address is readable. */
+  /** True if the address is valid. */
   readonly isReadable = $derived(this.filter !== undefined && this.range !== undefined);
 
-  /** Asks again, as of now. */
+  /** Reloads with the current time. */
   refresh(): void {
     this.#moment += 1;
   }

@@ -1,4 +1,4 @@
-/** What occurs and begins with what a user types: values of a field, and keys of attributes. */
+/** Suggestions while the user types: values of a field, or attribute keys. */
 import {
   fetchAttributeKeys,
   fetchFacets,
@@ -9,16 +9,16 @@ import {
 } from '../../../api/facets';
 import { Loading } from '../../../state/loading.svelte';
 
-/** Whose field has the values, and in which trace store; null for the default. */
+/** The level of the field (trace or span), and the trace store; null for the default store. */
 export interface ValueSource {
   of: 'traces' | 'spans';
   store: string | null;
 }
 
 const MAX_VALUES = 12;
-/** How long a user may pause between two letters, in milliseconds. */
+/** The pause after the last keystroke before a request is sent, in milliseconds. */
 const PAUSE_MS = 120;
-/** The service takes no longer beginning of a key, in characters. */
+/** The maximum length of a key prefix in characters. */
 const MAX_PREFIX = 1_100;
 
 export type Request<T> = (signal: AbortSignal) => Promise<T>;
@@ -27,30 +27,30 @@ export class Suggestions<T> {
   #loading = new Loading<T>();
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  /** What occurs, the most frequent first; null without an answer: fields take any text. */
+  /** The suggestions, most frequent first; null before a response. The field accepts any text. */
   get answer(): T | null {
     return this.#loading.value ?? null;
   }
 
-  /** Asks, once nothing else is asked for a moment; null asks for nothing. The request under way is given up. */
+  /** Schedules a request, or none for null. A running request is cancelled. */
   ask(request: Request<T> | null): void {
     this.stop();
     if (request !== null) this.#timer = setTimeout(() => void this.#loading.load(request), PAUSE_MS);
   }
 
-  /** Gives up what is asked. */
+  /** Cancels the scheduled or running request. */
   stop(): void {
     clearTimeout(this.#timer);
     this.#loading.abort();
   }
 }
 
-/** Returns the request for values of a field that begin with a text; null if none are known of this field. */
+/** Returns the request for the values of a field with a prefix; null if the field has no suggestions. */
 export function valueRequest({ of, store }: ValueSource, key: string, text: string): Request<string[]> | null {
   return of === 'traces' ? valuesOfTraces(key, text, store) : valuesOfSpans(key, text, store);
 }
 
-/** Returns the request for keys of attributes that begin with a text; null if no key is as long. */
+/** Returns the request for attribute keys with a prefix; null if the prefix is longer than any key. */
 export function keyRequest(prefix: string, store: string | null): Request<AttributeKeys> | null {
   if (prefix.length > MAX_PREFIX) return null;
   return (signal) => fetchAttributeKeys(prefix, MAX_VALUES, store, signal);

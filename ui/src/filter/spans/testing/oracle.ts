@@ -1,13 +1,13 @@
-/** What conditions on spans mean, by trying every span of a trace: docs/reference/filter.md#spans. For tests. */
+/** A naive evaluator of conditions on spans for tests: docs/reference/filter.md#spans. */
 import type { Condition, Expression } from '../../expression';
 
 export interface TestSpan {
   parent: number;
   start: number;
   end: number;
-  /** What is drawn once for each condition that is met: whether it is true of the span. */
+  /** The random results of conditions, drawn once for each condition and span. */
   truths: Map<string, boolean | null>;
-  /** The values of fields, drawn when they are first compared; 0 is none. */
+  /** The random values of fields, drawn at their first comparison; 0 means missing. */
   values: Map<string, number>;
   draw: (below: number) => number;
 }
@@ -29,7 +29,7 @@ interface Members {
   at_most?: number;
 }
 
-/** Whether `SPAN`, or `NOT` of it, is true of a trace. */
+/** Returns true if `SPAN`, or its negation, is true for a trace. */
 export function holds(expression: Expression, spans: TestSpan[]): boolean {
   const { op, where, condition, conditions, at_least: least, at_most: most } = expression as unknown as Members;
   if (op === 'NOT') return !holds((condition ?? conditions?.[0]) as Expression, spans);
@@ -114,7 +114,7 @@ function isSibling(spans: TestSpan[], one: number, other: number): boolean {
   return one !== other && parent !== -1 && parent === spans[other]?.parent;
 }
 
-/** Whether the later span follows the earlier one. */
+/** Returns true if the later span follows the earlier one. */
 function isNext({ from, scope, without }: Options, spans: TestSpan[], earlier: number, later: number): boolean {
   const startsAfter = (one: number, other: number) => {
     const [start, otherStart] = [(spans[one] as TestSpan).start, (spans[other] as TestSpan).start];

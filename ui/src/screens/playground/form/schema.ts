@@ -1,4 +1,4 @@
-/** A JSON Schema as fields of a form. What no field can express is edited as JSON. */
+/** Form fields for a JSON Schema. Values that no field supports are edited as JSON. */
 import type { JsonSchema } from '../../../api/components';
 
 interface Described {
@@ -17,7 +17,7 @@ export type Field = Described &
     | { kind: 'json'; schema: JsonSchema }
   );
 
-/** Schemas within schemas are followed to this depth: one may refer to itself. */
+/** The maximum depth of nested schemas, because a schema may refer to itself. */
 const MAX_DEPTH = 8;
 
 /** Returns the field of a schema. */
@@ -47,7 +47,7 @@ export function fieldOf(schema: JsonSchema, root: JsonSchema = schema, depth = 0
   }
 }
 
-/** Returns the value that a field begins with: the default of its schema, else undefined for "not given". */
+/** Returns the initial value of a field: the default of its schema, or undefined. */
 export function defaultOf(schema: JsonSchema, root: JsonSchema = schema): unknown {
   const resolved = resolve(schema, root);
   if ('default' in resolved) return resolved['default'];
@@ -76,7 +76,7 @@ function objectField(schema: JsonSchema, root: JsonSchema, depth: number): Field
   };
 }
 
-/** Follows `$ref` within the schema, and takes `X` for "X or null". */
+/** Resolves `$ref` within the schema, and treats "X or null" as `X`. */
 function resolve(schema: JsonSchema, root: JsonSchema): JsonSchema {
   let current = schema;
   for (let step = 0; step < MAX_DEPTH; step += 1) {

@@ -1,4 +1,4 @@
-/** The widths of the columns, in pixels; 0 for one that has no room. What is left is the time axis. */
+/** The widths of the columns in pixels; 0 if there is no room. The time axis gets the rest. */
 export interface Columns {
   names: number;
   duration: number;

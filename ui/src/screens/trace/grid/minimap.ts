@@ -1,12 +1,12 @@
-/** Draws the whole trace into a small picture: one line for each of its spans, or for every n-th. */
+/** Draws the minimap: one line for each span, or for every n-th. */
 import { barOf } from '../model/bars';
 import type { Spans } from '../model/spans';
 import type { Timeline } from '../model/timeline';
 
-/** The most spans that are drawn; failed ones are drawn besides. */
+/** The maximum number of spans that are drawn, in addition to failed ones. */
 const MOST = 3_000;
 
-/** The variable of `style/tokens.css` that a type of span has its colour from. */
+/** The colour variable of a span type in `style/tokens.css`. */
 const COLOURS: Record<string, string> = {
   AGENT: '--agent-bar',
   TEAM: '--agent-bar',
@@ -17,7 +17,7 @@ const COLOURS: Record<string, string> = {
   RETRIEVER: '--tool-bar',
 };
 
-/** Draws the spans into a canvas as large as it is in the page. */
+/** Draws the spans into a canvas at its size in the page. */
 export function drawMinimap(canvas: HTMLCanvasElement, spans: Spans, timeline: Timeline): void {
   const context = canvas.getContext('2d');
   if (context === null) return;
@@ -44,7 +44,7 @@ export function drawMinimap(canvas: HTMLCanvasElement, spans: Spans, timeline: T
   });
 }
 
-/** Returns a function that reads the colour which a variable has in the theme of `element`. */
+/** Returns a function that reads the value of a colour variable in the theme of `element`. */
 function readColours(element: HTMLElement): (variable: string) => string {
   return (variable) => {
     element.style.color = `var(${variable})`;

@@ -1,8 +1,8 @@
-/** The keys of the grid: those of a treegrid whose rows are focused (WAI-ARIA Authoring Practices). */
+/** The keys of the grid, as for a treegrid with focusable rows (WAI-ARIA Authoring Practices). */
 import { spanOf } from '../model/outline';
 import type { Tree } from '../state/tree.svelte';
 
-/** Does what a key means; `page` is the number of rows that are seen. Returns whether it means something. */
+/** Handles a key. `page` is the number of visible rows. Returns true if the key has a meaning. */
 export function navigate(tree: Tree, key: string, page: number): boolean {
   const row = tree.activeRow;
   switch (key) {
@@ -37,7 +37,7 @@ export function navigate(tree: Tree, key: string, page: number): boolean {
   }
 }
 
-/** Opens a closed node, or goes to the first child of an open one. */
+/** Expands a closed node, or moves to the first child of an open one. */
 function goIn(tree: Tree, row: number): void {
   const node = tree.rows.nodes[row] ?? -1;
   if ((tree.outline.size[node] ?? 1) === 1) return;
@@ -46,7 +46,7 @@ function goIn(tree: Tree, row: number): void {
   else tree.setOpen(key, true);
 }
 
-/** Closes an open node, or goes to the parent of a closed one. */
+/** Collapses an open node, or moves to the parent of a closed one. */
 function goOut(tree: Tree, row: number): void {
   const node = tree.rows.nodes[row] ?? -1;
   const key = tree.keyAt(row);

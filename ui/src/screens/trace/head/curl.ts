@@ -1,10 +1,10 @@
-/** Returns the command that reads a trace. The token is that of the environment: no token is ever written down. */
+/** Returns a `curl` command that reads a trace. It takes the token from the environment, so it never contains one. */
 export function curlCommand(url: string, needsToken: boolean): string {
   const token = needsToken ? ' -H "Authorization: Bearer $SPANWISE_TOKEN"' : '';
   return `curl -sS${token} ${quote(url)}`;
 }
 
-/** Returns a text as one word of a shell. */
+/** Returns a text quoted as one shell word. */
 function quote(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }

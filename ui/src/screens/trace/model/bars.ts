@@ -1,15 +1,15 @@
-/** Where a bar is on the time axis. */
+/** The position of a bar on the time axis. */
 import type { Range, Timeline } from './timeline';
 
 export interface Bar {
-  /** Shares of the width of the axis, cut at its ends. */
+  /** Shares of the width of the axis, clamped to its ends. */
   from: number;
   to: number;
-  /** Where the bar is if none of it is seen. */
+  /** The side on which the bar lies outside the axis. */
   outside: 'before' | 'after' | null;
 }
 
-/** Returns the bar of a stretch of time. */
+/** Returns the bar of a time range. */
 export function barOf(timeline: Timeline, { from, to }: Range): Bar {
   const start = timeline.position(from);
   const end = timeline.position(to);

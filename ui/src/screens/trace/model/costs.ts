@@ -14,10 +14,10 @@ export function tokensOf(spans: Spans, span: number): Tokens {
 
 export class SpanCosts {
   readonly #spans: Spans;
-  /** Sums over the spans before each one: the spans of a subtree stand beside each other. */
+  /** Prefix sums over the spans, because the spans of a subtree are adjacent. */
   readonly #known: Float64Array;
   readonly #unknown: Int32Array;
-  /** The models without a price, whose tokens cost something. */
+  /** The models without a price that used tokens. */
   readonly unknownModels: readonly string[];
 
   /** `priceOf` returns the price of a model; null if it is unknown. */
@@ -44,12 +44,12 @@ export class SpanCosts {
     return this.#between(0, this.#spans.count);
   }
 
-  /** Returns the cost of a span with all below it. */
+  /** Returns the cost of a span and its descendants. */
   below(span: number): Cost {
     return this.#between(span, span + (this.#spans.size[span] ?? 0));
   }
 
-  /** Returns the cost of a span alone. */
+  /** Returns the cost of a span without its descendants. */
   of(span: number): Cost {
     return this.#between(span, span + 1);
   }
@@ -60,7 +60,7 @@ export class SpanCosts {
   }
 }
 
-/** Returns the tokens of a span with all below it. */
+/** Returns the tokens of a span and its descendants. */
 export function tokensBelow(spans: Spans, span: number): Tokens {
   const sum: Tokens = { input: 0, output: 0, cached: 0, reasoning: 0 };
   const end = span + (spans.size[span] ?? 0);

@@ -18,7 +18,7 @@ test('similar spans are found by the fields of a span, unless a value is too lon
   ]);
 });
 
-/** Returns what is found in the lines of a span, as `field=value` by the keys of the lines. */
+/** Returns the links in the lines of a span as `field=value`, by the keys of the lines. */
 function found(detail: Partial<SpanDetail>): Record<string, string> {
   const lines = readJson(JSON.stringify(recordedOf(detail as SpanDetail), null, 2)) as JsonLines;
   const values = [...lineValues(lines, detail as SpanDetail)];

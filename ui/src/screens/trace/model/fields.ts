@@ -1,4 +1,4 @@
-/** What other traces can be looked for by: fields of a trace, and fields and attributes of one of its spans. */
+/** Values by which similar traces can be found: fields of the trace, and fields and attributes of a span. */
 import type { SpanDetail, TraceHead } from '../../../api/trace';
 import { Kind, type JsonLines } from '../../../parts/text/json-lines';
 import { keyOf, stringOf } from '../../../parts/text/json-rows';
@@ -6,23 +6,23 @@ import type { Spans } from './spans';
 
 export const FIELDS = ['agent_id', 'team_id', 'workflow_id', 'session_id', 'user_id', 'run_id', 'name'] as const;
 
-/** Returns the field of which a trace has this value; null if there is none. */
+/** Returns the field of the trace that has this value; null if none has it. */
 export function fieldOf(head: TraceHead, value: unknown): string | null {
   if (typeof value !== 'string' || value === '') return null;
   return FIELDS.find((field) => head[field] === value) ?? null;
 }
 
 export interface SpanValue {
-  /** The key of the field, inside of `SPAN`. */
+  /** The key of the field inside `SPAN`. */
   field: 'name' | 'tool_name' | 'model';
   label: string;
   value: string;
 }
 
-/** A longer value makes no link, and neither does a longer key: addresses are limited. In UTF-16 code units. */
+/** The maximum length of a linked key or value in UTF-16 units, because the length of an address is limited. */
 export const LONGEST = 300;
 
-/** Returns what other traces may have a span like: its name, its tool and its model, as far as it has them. */
+/** Returns the fields for similar spans: name, tool and model, if present. */
 export function valuesOfSpan(spans: Spans, span: number): SpanValue[] {
   const values = [
     { field: 'name', label: 'Name', value: spans.name.at(span) },
@@ -32,13 +32,13 @@ export function valuesOfSpan(spans: Spans, span: number): SpanValue[] {
   return values.flatMap(({ value, ...field }) => (value && value.length <= LONGEST ? [{ ...field, value }] : []));
 }
 
-/** What stands in a line, as filters spell it inside of `SPAN`: `attributes.<key>`, `resource.<key>`, or a field. */
+/** The key of a line as in filters inside `SPAN`: `attributes.<key>`, `resource.<key>`, or a field. */
 export interface LineValue {
   field: string;
   value: string | number | boolean;
 }
 
-/** Returns all that is shown of a span beside its texts and events, as one object: its attributes stand at the top. */
+/** Returns everything recorded of a span except texts and events as one object, attributes first. */
 export function recordedOf({ metadata, extra_data: extra }: SpanDetail): Record<string, unknown> {
   const { attributes, ...others } = extra ?? {};
   return { ...metadata, ...attributes, ...others, events: undefined };
@@ -46,7 +46,7 @@ export function recordedOf({ metadata, extra_data: extra }: SpanDetail): Record<
 
 /**
  * Returns the short attribute values of a span and its resource, by their lines in the result of `recordedOf`.
- * Lists and maps compare with nothing, and neither do numbers that JSON has as texts or rounds.
+ * Lists, maps, and numbers that JSON writes as texts or rounds cannot be compared.
  */
 export function lineValues(lines: JsonLines, { metadata, extra_data: extra }: SpanDetail): Map<number, LineValue> {
   const { attributes = {}, ...others } = extra ?? {};
@@ -75,7 +75,7 @@ function keyIn(lines: JsonLines, line: number): string | null {
   return written === null ? null : (JSON.parse(`"${written}"`) as string);
 }
 
-/** Returns the value of a line, if it is short and a filter can say it; else null. */
+/** Returns the value of a line if it is short and usable in a filter; otherwise null. */
 function comparable(lines: JsonLines, line: number): LineValue['value'] | null {
   const [start, end] = [lines.start[line] ?? 0, lines.end[line] ?? 0];
   switch (lines.kind[line]) {

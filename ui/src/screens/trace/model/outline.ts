@@ -1,13 +1,13 @@
 /**
- * The tree that is shown: its nodes in preorder. A node is a span, or stands for a run of equal siblings, which are then
- * its children. Spans that are not shown have no node; their children move up to the nearest shown ancestor.
+ * The visible tree: its nodes in preorder. A node is a span, or represents a run of equal siblings, which are then
+ * its children. Hidden spans have no node; their children move up to the nearest visible ancestor.
  */
 import type { Spans } from './spans';
 
-/** The fewest equal siblings that are folded into one node. */
+/** The minimum number of equal siblings that are folded into one node. */
 export const FEWEST_EQUAL = 3;
 
-/** What a node stands for, over all outlines of a trace: `span`, or `-1 - span` for a run that begins with the span. */
+/** The identity of a node in all outlines of a trace: `span`, or `-1 - span` for a run that starts with it. */
 export type Key = number;
 
 export const runKey = (first: number): Key => -1 - first;
@@ -22,9 +22,9 @@ export class Outline {
   readonly parent: Int32Array;
   /** Roots have level 1. */
   readonly level: Int32Array;
-  /** Number of nodes in the subtree, with the node itself. */
+  /** The number of nodes in the subtree, including the node itself. */
   readonly size: Int32Array;
-  /** Position among its siblings, from 1, and how many they are. */
+  /** The position among its siblings, from 1, and the number of siblings. */
   readonly position: Int32Array;
   readonly siblings: Int32Array;
   /** Number of spans of a run; 1 for a span. */
@@ -48,7 +48,7 @@ export class Outline {
     this.#measure();
   }
 
-  /** Returns the node of a key; that of its span if there is no such run; -1 if neither is shown. */
+  /** Returns the node of a key. If the run does not exist, returns the node of its span; -1 if neither is visible. */
   find(key: Key): number {
     const node = this.nodeOf[spanOf(key)] ?? -1;
     if (!isRun(key) || node === -1) return node;
@@ -74,9 +74,9 @@ export class Outline {
 
 interface Family {
   shown: Uint8Array;
-  /** The nearest shown span above; -1 for none. */
+  /** The nearest visible ancestor; -1 for none. */
   parent: Int32Array;
-  /** The shown sibling before; -1 for none. */
+  /** The previous visible sibling; -1 for none. */
   previous: Int32Array;
 }
 
@@ -98,7 +98,7 @@ function findSiblings(spans: Spans, shown: Uint8Array): Family {
 interface Runs {
   /** The first span of the run that a span belongs to. */
   first: Int32Array;
-  /** The number of spans of a run, at its first. */
+  /** The number of spans of a run, stored at its first span. */
   length: Int32Array;
 }
 

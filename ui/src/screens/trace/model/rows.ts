@@ -1,4 +1,4 @@
-/** The rows of the grid: the nodes of an outline that no closed node is above. */
+/** The rows of the grid: the nodes of an outline without a closed ancestor. */
 import { isRun, spanOf, type Key, type Outline } from './outline';
 import type { Spans } from './spans';
 import type { Range } from './timeline';
@@ -27,7 +27,7 @@ export class Opened {
     this.#openRuns.fill(isOpen ? 1 : 0);
   }
 
-  /** Opens what is above a node. Returns whether anything was closed. */
+  /** Opens the ancestors of a node. Returns true if one was closed. */
   reveal(outline: Outline, node: number): boolean {
     let changed = false;
     for (let above = outline.parent[node] ?? -1; above !== -1; above = outline.parent[above] ?? -1) {
@@ -64,7 +64,7 @@ export class Rows {
   }
 }
 
-/** Returns the first of `marked`, ascending spans, that comes after (or before) `span`, around the ends; -1 if none is. */
+/** Returns the next (or previous) span of the ascending list `marked`, wrapping around; -1 if the list is empty. */
 export function nextOf(marked: Int32Array, span: number, forward: boolean): number {
   if (marked.length === 0) return -1;
   let low = 0;
@@ -78,7 +78,7 @@ export function nextOf(marked: Int32Array, span: number, forward: boolean): numb
   return marked[index] ?? -1;
 }
 
-/** Returns when a node begins and ends, in microseconds after the start of the trace. */
+/** Returns the start and end of a node in microseconds after the start of the trace. */
 export function extent(spans: Spans, outline: Outline, node: number): Range {
   const key = outline.keys[node] ?? 0;
   if (!isRun(key)) return { from: spans.start[key] ?? 0, to: spans.end[key] ?? 0 };

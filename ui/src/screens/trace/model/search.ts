@@ -1,4 +1,4 @@
-/** Search within a trace: names, types, tools, models, agents, error texts and ids; case does not count. */
+/** Search within a trace: names, types, tools, models, agents, error texts and ids, ignoring case. */
 import { positions, type Spans, type Texts } from './spans';
 
 export interface Matches {
@@ -8,7 +8,7 @@ export interface Matches {
   mask: Uint8Array;
 }
 
-/** Returns the spans with these ids; others are no spans of the trace. */
+/** Returns the spans with these ids. Unknown ids are ignored. */
 export function matchesOf(spans: Spans, ids: Iterable<string>): Matches {
   const wanted = new Set(ids);
   const mask = Uint8Array.from(spans.ids, (id) => (wanted.has(id) ? 1 : 0));
@@ -30,7 +30,7 @@ export class SpanSearch {
     }));
   }
 
-  /** Returns the spans that contain `text` somewhere; null for no text. */
+  /** Returns the spans that contain `text`; null if `text` is empty. */
   find(text: string): Matches | null {
     const wanted = text.trim().toLowerCase();
     if (wanted === '') return null;

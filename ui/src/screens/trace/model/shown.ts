@@ -1,27 +1,27 @@
-/** Which spans are shown: all, the key ones, or only what a search matches. */
+/** The visible spans: all, the key spans, or only matches of a search. */
 import type { Spans } from './spans';
 
-/** Types that frameworks give to their own steps: nothing happens in them that is not in the spans below. */
+/** The types of framework steps, whose work is in the spans below them. */
 const FRAMEWORK_TYPES = new Set(['CHAIN', 'UNKNOWN', 'PROMPT']);
 
 export interface Choice {
-  /** Whether steps of frameworks are hidden, unless they failed. */
+  /** True if framework steps are hidden, unless they failed. */
   keyOnly: boolean;
-  /** Spans that match a search, 1 each; null without a search. They are shown in any case. */
+  /** 1 for each span that matches a search; null without a search. Matches are always visible. */
   matches: Uint8Array | null;
-  /** Whether only matches are shown, with what is above them. */
+  /** True if only matches and their ancestors are visible. */
   matchesOnly: boolean;
-  /** A span that is shown in any case; -1 for none. */
+  /** A span that is always visible; -1 for none. */
   pinned: number;
 }
 
-/** Returns 1 for each span that is key: an agent, a team, a workflow, a call of a model or a tool, or a failed one. */
+/** Returns 1 for each key span: an agent, a team, a workflow, a model or tool call, or a failed span. */
 export function keySpans(spans: Spans): Uint8Array {
   const isFramework = Uint8Array.from(spans.type.values, (type) => (FRAMEWORK_TYPES.has(type) ? 1 : 0));
   return Uint8Array.from(spans.type.codes, (code, span) => (isFramework[code] === 0 || spans.hasFailed(span) ? 1 : 0));
 }
 
-/** Returns 1 for each span of `mask`, and for each span above one. */
+/** Returns 1 for each span of `mask` and for its ancestors. */
 export function withAncestors(spans: Spans, mask: Uint8Array): Uint8Array {
   const result = Uint8Array.from(mask);
   for (let span = spans.count - 1; span >= 0; span -= 1) {
@@ -31,7 +31,7 @@ export function withAncestors(spans: Spans, mask: Uint8Array): Uint8Array {
   return result;
 }
 
-/** Returns 1 for each span that is shown; `key` is that of `keySpans`. */
+/** Returns 1 for each visible span; `key` is the result of `keySpans`. */
 export function shownSpans(spans: Spans, key: Uint8Array, choice: Choice): Uint8Array {
   const shown = choice.keyOnly ? Uint8Array.from(key) : new Uint8Array(spans.count).fill(1);
   const { matches, pinned } = choice;

@@ -1,7 +1,7 @@
 /** The spans of a trace as typed arrays, in preorder of their tree: a parent comes before its children. */
 import type { CodedColumn, SpanColumns } from '../../../api/trace';
 
-/** A column of texts, each distinct one kept once. */
+/** A dictionary-encoded column of texts. */
 export class Texts {
   readonly values: readonly string[];
   readonly codes: Int32Array;
@@ -11,13 +11,13 @@ export class Texts {
     this.codes = Int32Array.from(codes);
   }
 
-  /** The text of a span; null if it has none. */
+  /** The text of a span; null if it is missing. */
   at(span: number): string | null {
     return this.values[this.codes[span] ?? -1] ?? null;
   }
 }
 
-/** Returns where `mask` is 1, ascending. */
+/** Returns the indexes where `mask` is 1, ascending. */
 export function positions(mask: Uint8Array): Int32Array {
   const found = new Int32Array(mask.length);
   let count = 0;
@@ -34,15 +34,15 @@ export class Spans {
   readonly parent: Int32Array;
   /** Roots have depth 1. */
   readonly depth: Int32Array;
-  /** Number of spans in the subtree, with the span itself. */
+  /** The number of spans in the subtree, including the span itself. */
   readonly size: Int32Array;
   /** Microseconds after the start of the trace. */
   readonly start: Float64Array;
-  /** Microseconds after the start of the trace; that of the whole trace if no end was sent. */
+  /** Microseconds after the start of the trace; the end of the trace if no end was sent. */
   readonly end: Float64Array;
   /** 1 if no end was sent. */
   readonly running: Uint8Array;
-  /** 1 if the span failed, or one below it did. */
+  /** 1 if the span or a descendant failed. */
   readonly failing: Uint8Array;
   readonly type: Texts;
   readonly name: Texts;
@@ -56,7 +56,7 @@ export class Spans {
   readonly reasoningTokens: Float64Array;
   /** Spans that failed, in order. */
   readonly errors: Int32Array;
-  /** When the first span starts and the last one ends. */
+  /** The start of the first span and the end of the last one. */
   readonly from: number;
   readonly to: number;
   #indexOf: Map<string, number> | null = null;
@@ -90,7 +90,7 @@ export class Spans {
     this.#measureTree();
   }
 
-  /** Returns the index of a span by its id; -1 if the trace has none of that id. */
+  /** Returns the index of a span by its id; -1 if the trace has no such span. */
   indexOf(id: string): number {
     this.#indexOf ??= new Map(this.ids.map((each, span) => [each, span]));
     return this.#indexOf.get(id) ?? -1;

@@ -1,14 +1,14 @@
-/** The marks of a time axis. */
+/** The ticks of a time axis. */
 import type { Timeline } from './timeline';
 
 export interface Tick {
   /** Microseconds after the start of the trace. */
   time: number;
-  /** Its place, from 0 to 1. */
+  /** Its position, from 0 to 1. */
   position: number;
 }
 
-/** Steps of seconds and longer that people count in, in microseconds. */
+/** Common steps of seconds and longer, in microseconds. */
 const LONG_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 21_600, 43_200, 86_400];
 
 /** Returns the shortest step of 1, 2, 5, 10, ... microseconds, seconds, minutes, hours or days that is at least `least`. */
@@ -19,7 +19,7 @@ export function stepOf(least: number): number {
   return ([1, 2, 5, 10].find((factor) => factor * scale >= least) ?? 10) * scale;
 }
 
-/** Returns at most about `count` ticks. In folded time there are none. */
+/** Returns about `count` ticks or fewer, without ticks in folded time. */
 export function ticksOf(timeline: Timeline, count: number): Tick[] {
   const { range, gaps } = timeline;
   const idle = gaps.reduce((sum, gap) => sum + overlap(gap, range), 0);

@@ -1,4 +1,4 @@
-/** Where a moment is on the time axis: zoomed, and with idle time folded. Times are microseconds after the start. */
+/** The mapping of times to the time axis, with zoom and folded idle time. Times are microseconds after the start. */
 import type { Spans } from './spans';
 
 export interface Range {
@@ -6,14 +6,14 @@ export interface Range {
   to: number;
 }
 
-/** Idle time is worth folding where it lasts at least this share of the trace. */
+/** The minimum length of a folded gap, as a share of the trace. */
 const LEAST_SHARE = 0.05;
-/** What is left of each folded gap, as a share of the time that is not idle. */
+/** The remaining width of a folded gap, as a share of the active time. */
 const FOLDED_SHARE = 0.03;
-/** The share of idle time from which folding is offered. */
+/** The minimum share of idle time for which folding is offered. */
 export const OFFERED_SHARE = 0.5;
 
-/** Returns the gaps in which no span without children runs, as far as they are long. Ascending. */
+/** Returns the long gaps in which no leaf span runs, ascending. */
 export function idleGaps(spans: Spans): Range[] {
   const leaves: number[] = [];
   for (let span = 0; span < spans.count; span += 1) if (spans.size[span] === 1) leaves.push(span);
@@ -30,7 +30,7 @@ export function idleGaps(spans: Spans): Range[] {
   return gaps;
 }
 
-/** Returns how much of the time of a trace is in gaps, from 0 to 1. */
+/** Returns the share of the trace time in gaps, from 0 to 1. */
 export function idleShare(spans: Spans, gaps: readonly Range[]): number {
   const whole = spans.to - spans.from;
   return whole <= 0 ? 0 : total(gaps) / whole;
@@ -40,7 +40,7 @@ function total(gaps: readonly Range[]): number {
   return gaps.reduce((sum, gap) => sum + gap.to - gap.from, 0);
 }
 
-/** The axis of a range of time. Positions are shares of its width: 0 is its beginning, 1 its end. */
+/** The axis of a time range. Positions are shares of its width, from 0 to 1. */
 export class Timeline {
   readonly range: Range;
   readonly gaps: readonly Range[];
@@ -48,7 +48,7 @@ export class Timeline {
   readonly #origin: number;
   readonly #width: number;
 
-  /** `whole` is the time of the trace, `range` what is seen of it, `gaps` what is folded. */
+  /** `whole` is the time of the trace, `range` the visible part, and `gaps` the folded parts. */
   constructor(whole: Range, range: Range, gaps: readonly Range[]) {
     this.range = range;
     this.gaps = gaps;
@@ -58,12 +58,12 @@ export class Timeline {
     this.#width = Math.max(this.#fold(range.to) - this.#origin, 1e-6);
   }
 
-  /** Returns the position of a moment; below 0 or above 1 if it is not in the range. */
+  /** Returns the position of a time; below 0 or above 1 if it is outside the range. */
   position(time: number): number {
     return (this.#fold(time) - this.#origin) / this.#width;
   }
 
-  /** Returns the moment at a position. */
+  /** Returns the time at a position. */
   timeAt(position: number): number {
     return this.#unfold(this.#origin + position * this.#width);
   }
@@ -97,12 +97,12 @@ export function clampRange(range: Range, whole: Range): Range {
   return to - from < 1 ? { from: Math.max(whole.from, to - 1), to: Math.max(to, whole.from + 1) } : { from, to };
 }
 
-/** Returns a range as an address holds it, `120-4500`; null for the whole. */
+/** Returns a range in the form of an address, `120-4500`; null for the whole trace. */
 export function writeRange(range: Range | null): string | null {
   return range === null ? null : `${String(Math.round(range.from))}-${String(Math.round(range.to))}`;
 }
 
-/** Returns the range that a text means; null if it means none. */
+/** Returns the range in a text; null if it is invalid. */
 export function readRange(text: string | null): Range | null {
   const [, from, to] = /^(\d{1,15})-(\d{1,15})$/.exec(text ?? '') ?? [];
   if (from === undefined || to === undefined || Number(from) >= Number(to)) return null;

@@ -1,4 +1,4 @@
-/** How texts of a span are shown. */
+/** The formats of a span's texts. */
 export const FORMATS = ['raw', 'json', 'markdown'] as const;
 export type Format = (typeof FORMATS)[number];
 

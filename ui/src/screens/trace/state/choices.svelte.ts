@@ -1,27 +1,27 @@
-/** What is chosen on the screen, as the address holds it. */
+/** The choices on the screen, stored in the address. */
 import { untrack } from 'svelte';
 
-import { linkTo } from '../../../state/place';
+import { linkTo } from '../../../state/hash-route';
 import { route } from '../../../state/route.svelte';
 import { readRange, writeRange, type Range } from '../model/timeline';
 import { readFormat, type Format } from '../panel/format';
 
-/** How long the address waits for the next change, in milliseconds: browsers limit how often it may change. */
+/** The delay before the address is updated, in milliseconds, because browsers limit how often it may change. */
 const REST_MS = 200;
 
 export class Choices {
   /** The id of the selected span; null for the first. */
   span = $state<string | null>(null);
-  /** Whether steps of frameworks are hidden. */
+  /** True if framework steps are hidden. */
   keyOnly = $state(false);
-  /** Whether runs of equal siblings are folded. */
+  /** True if runs of equal siblings are folded. */
   folds = $state(true);
-  /** What is searched for. */
+  /** The search text. */
   find = $state('');
   matchesOnly = $state(false);
-  /** The filter of the list that led here, as the address holds it: what it found is marked. */
+  /** The filter of the list that led here, as in the address. Its matches are marked. */
   filter = $state<string | null>(null);
-  /** The time that is seen; null for all of it. */
+  /** The visible time range; null for the whole trace. */
   zoom = $state.raw<Range | null>(null);
   foldsIdle = $state(false);
   /** The tab of the panel; null for the one that fits the span. */
@@ -30,7 +30,7 @@ export class Choices {
   format = $state<Format>('raw');
   #written: Record<string, string | null> = {};
 
-  /** Follows the address, and is followed by it. Make it while a component is initialised. */
+  /** Synchronizes with the address in both directions. Create it during the initialization of a component. */
   constructor() {
     $effect.pre(() => {
       const { params } = route;
@@ -50,7 +50,7 @@ export class Choices {
     this.#read(route.params);
   }
 
-  /** The parameters of the address; null for those that are left out. */
+  /** The parameters of the address; null for omitted ones. */
   get params(): Record<string, string | null> {
     return {
       span: this.span,
@@ -66,14 +66,14 @@ export class Choices {
     };
   }
 
-  /** Returns the whole address of what is seen; of another span if one is given. */
+  /** Returns the full address of the current view, or of another span if given. */
   link(traceId: string, store: string | null, span: string | null = this.span): string {
     const all = Object.entries({ ...this.params, span, db: store });
     const given = all.filter((each): each is [string, string] => each[1] !== null);
     return `${location.href.replace(/#.*/, '')}${linkTo(['trace', traceId], Object.fromEntries(given))}`;
   }
 
-  /** Ends the search, or without one the marks of the filter. Returns whether there was something to end. */
+  /** Ends the search or, without a search, removes the marks of the filter. Returns true if something changed. */
   endSearch(): boolean {
     const had = this.find !== '' || this.filter !== null;
     if (this.find === '') this.filter = null;

@@ -1,15 +1,15 @@
-/** The costs of a trace, with the prices of the page and the user's own over them. */
+/** The costs of a trace, with the built-in prices and the user's own prices, which take precedence. */
 import { priceOf, type PriceTable } from '../../../pricing/cost';
 import prices from '../../../../../rust/trace/cost/prices.json';
 import { ownPrices } from '../../../state/own-prices.svelte';
 import { SpanCosts } from '../model/costs';
 import type { Spans } from '../model/spans';
 
-/** The table of the page. */
+/** The built-in price table. */
 export const PRICES: PriceTable = prices;
 
 export class Costs {
-  /** Whether the dialog of prices is open. */
+  /** True if the price dialog is open. */
   showsPrices = $state(false);
   readonly #spans: Spans;
 

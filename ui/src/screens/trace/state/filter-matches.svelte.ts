@@ -8,7 +8,7 @@ import { matchesOf } from '../model/search';
 import type { Choices } from './choices.svelte';
 import type { Tree } from './tree.svelte';
 
-/** Follows the filter of the address. Call it while a component is initialised. */
+/** Follows the filter in the address. Call it during the initialization of a component. */
 export function followFilter(address: () => TraceAddress, choices: Choices, tree: Tree): void {
   const loading = new Loading<Matches | null>();
   $effect(() => {

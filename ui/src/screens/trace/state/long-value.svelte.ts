@@ -1,12 +1,12 @@
-/** A text of a span of which only a part may have been read. */
+/** A text of a span, which may be loaded only in part. */
 import { fetchPart, type TraceAddress } from '../../../api/trace';
 import { Loading } from '../../../state/loading.svelte';
 
 export class LongValue {
   readonly path: string;
-  /** What was read of it. */
+  /** The loaded part. */
   text = $state.raw('');
-  /** The size of the whole in UTF-8; null if it was read whole. */
+  /** The full size in UTF-8 bytes; null if the text is loaded completely. */
   readonly bytes: number | null;
   readonly #address: TraceAddress;
   readonly #span: string;
@@ -22,12 +22,12 @@ export class LongValue {
     this.#next = value.bytes === null ? null : new TextEncoder().encode(value.text).length;
   }
 
-  /** Whether more of it can be read. */
-  get isCut(): boolean {
+  /** True if more can be loaded. */
+  get isTruncated(): boolean {
     return this.#next !== null;
   }
 
-  /** Bytes that were read. */
+  /** The number of loaded bytes. */
   get read(): number {
     return this.#next ?? this.bytes ?? 0;
   }

@@ -4,7 +4,7 @@ import { Loading } from '../../../state/loading.svelte';
 import { LongValue } from './long-value.svelte';
 import type { Tree } from './tree.svelte';
 
-/** How long the selection rests before the span is asked for, in milliseconds: arrow keys pass many. */
+/** The delay before the selected span is requested, in milliseconds, because arrow keys pass over many spans. */
 const REST_MS = 60;
 
 export class OpenSpan {
@@ -13,7 +13,7 @@ export class OpenSpan {
   readonly #loading = new Loading<SpanDetail>();
   #asked = 0;
 
-  /** Follows the selection. Make it while a component is initialised. */
+  /** Follows the selection. Create it during the initialization of a component. */
   constructor(address: TraceAddress, tree: Tree) {
     this.#address = address;
     this.#tree = tree;
@@ -32,12 +32,12 @@ export class OpenSpan {
     });
   }
 
-  /** The id of the selected span; null if the address names one that is not there. */
+  /** The id of the selected span; null if the address names a missing span. */
   get id(): string | null {
     return this.#tree.spans.ids[this.#tree.selected] ?? null;
   }
 
-  /** What the service says of it; null until then. */
+  /** The details from the service; null until they are loaded. */
   get detail(): SpanDetail | null {
     const { value } = this.#loading;
     return value !== null && value.id === this.id ? value : null;
@@ -52,7 +52,7 @@ export class OpenSpan {
     if (id !== null) void this.#loading.load((signal) => fetchSpan(this.#address, id, signal));
   }
 
-  /** Returns the value at a path of the span, of which `text` is the beginning that was sent. */
+  /** Returns the value at a path of the span. `text` is the beginning that was sent with the span. */
   valueAt(path: string, text: string): LongValue {
     return (
       this.#cut.find((value) => value.path === path) ??
@@ -70,7 +70,7 @@ export class OpenSpan {
   });
 }
 
-/** Returns the text at a JSON pointer (RFC 6901); empty if there is none. */
+/** Returns the text at a JSON pointer (RFC 6901); empty if it is missing. */
 function textAt(value: unknown, pointer: string): string {
   let found = value;
   for (const segment of pointer.split('/').slice(1)) {

@@ -1,9 +1,9 @@
-/** The time axis: what of it is seen, and whether idle time is folded. */
+/** The time axis: its visible range, and whether idle time is folded. */
 import type { Spans } from '../model/spans';
 import { clampRange, idleGaps, idleShare, OFFERED_SHARE, Timeline, type Range } from '../model/timeline';
 import type { Choices } from './choices.svelte';
 
-/** How much a step of zooming changes. */
+/** The zoom factor of one step. */
 const FACTOR = 2;
 
 export class Time {
@@ -22,7 +22,7 @@ export class Time {
   readonly range = $derived.by(() =>
     this.#choices.zoom === null ? this.whole : clampRange(this.#choices.zoom, this.whole),
   );
-  /** What is folded now. */
+  /** The gaps that are folded. */
   readonly folded = $derived.by(() => (this.#choices.foldsIdle ? this.gaps : []));
   readonly timeline = $derived.by(() => new Timeline(this.whole, this.range, this.folded));
   /** The axis of the whole trace. */
@@ -32,7 +32,7 @@ export class Time {
     return this.#choices.zoom !== null;
   }
 
-  /** Whether enough is idle to offer to fold it. */
+  /** True if there is enough idle time to offer folding. */
   get isIdle(): boolean {
     return this.idleShare >= OFFERED_SHARE;
   }
@@ -44,7 +44,7 @@ export class Time {
     this.#choices.zoom = isWhole ? null : clamped;
   }
 
-  /** Shows half of the range, or twice as much, around a moment. */
+  /** Zooms in or out by a factor of two around a time. */
   step(closer: boolean, around: number): void {
     const { from, to } = this.range;
     const middle = Math.min(Math.max(around, from), to);

@@ -1,4 +1,4 @@
-/** The tree that is shown, which of it is open, and where in it the user is. */
+/** The visible tree, its open nodes, and the selection. */
 import { isRun, Outline, spanOf, type Key } from '../model/outline';
 import { nextOf, Opened, Rows } from '../model/rows';
 import { SpanSearch, type Matches } from '../model/search';
@@ -13,7 +13,7 @@ export class Tree {
   readonly #search: SpanSearch;
   readonly #opened: Opened;
   #version = $state(0);
-  /** Whether the selected span stands for the run that begins with it. */
+  /** True if the selected span represents the run that starts with it. */
   #isRun = $state(false);
 
   constructor(spans: Spans, choices: Choices) {
@@ -25,15 +25,15 @@ export class Tree {
     this.reveal();
   }
 
-  /** The selected span; -1 if the address names one that is not there. */
+  /** The selected span; -1 if the address names a missing span. */
   readonly selected = $derived.by(() => {
     const { span } = this.#choices;
     return span === null ? Math.min(0, this.spans.count - 1) : this.spans.indexOf(span);
   });
   readonly selectedKey = $derived.by<Key>(() => (this.#isRun ? -1 - this.selected : this.selected));
-  /** The spans that the filter of the list found; null if none is followed. */
+  /** The spans that match the filter of the list; null without a filter. */
   marked = $state.raw<Matches | null>(null);
-  /** What is searched for comes before what the filter found. */
+  /** Matches of the search take precedence over matches of the filter. */
   readonly matches = $derived.by(() => this.#search.find(this.#choices.find) ?? this.marked);
 
   readonly #pinned = $derived.by(() => {
@@ -55,11 +55,11 @@ export class Tree {
     void this.#version;
     return new Rows(this.outline, this.#opened);
   });
-  /** The number of spans that are not shown. */
+  /** The number of hidden spans. */
   readonly hidden = $derived.by(() => this.#shown.reduce((sum, mark) => sum - mark, this.spans.count));
-  /** The row of the selected node; the first if it has none. */
+  /** The row of the selected node; the first row if it has no row. */
   readonly activeRow = $derived.by(() => this.#rowOf(this.selectedKey));
-  /** The position of the selected span among the matches, from 1; 0 if it is none. */
+  /** The position of the selected span among the matches, from 1; 0 if it does not match. */
   readonly matchPosition = $derived.by(() => (this.matches?.spans.indexOf(this.selected) ?? -1) + 1);
 
   isOpen(key: Key): boolean {
@@ -77,12 +77,12 @@ export class Tree {
     this.#choices.span = this.spans.ids[spanOf(key)] ?? null;
   }
 
-  /** Selects a row; one beyond an end is that at the end. */
+  /** Selects a row. An index outside the list selects the nearest row. */
   selectRow(row: number): void {
     if (this.rows.count > 0) this.select(this.keyAt(Math.max(0, Math.min(row, this.rows.count - 1))));
   }
 
-  /** Opens what is above the selected span. */
+  /** Opens the ancestors of the selected span. */
   reveal(): void {
     const node = this.outline.find(this.selectedKey);
     if (node !== -1 && this.#opened.reveal(this.outline, node)) this.#version += 1;
@@ -118,7 +118,7 @@ export class Tree {
     return true;
   }
 
-  /** What is selected moves up to the nearest node that has a row. */
+  /** Moves the selection up to the nearest node that has a row. */
   #keepSeen(): void {
     let node = this.outline.find(this.selectedKey);
     if (node === -1 || this.rows.rowOf[node] !== -1) return;

@@ -5,14 +5,14 @@ import { readNode } from '../../../filter/tree';
 
 export const EMPTY: Histogram = { edges: [], counts: [] };
 
-/** Returns the durations of the bins from one to another, both included: from the first on, and below the second. */
+/** Returns the range of durations of a range of bins (both inclusive); its end is exclusive. */
 export function durationsOf({ edges }: Histogram, first: number, last: number): { from: number; to: number } | null {
   const from = edges[Math.max(first, 0)];
   const to = edges[Math.min(last + 1, edges.length - 1)];
   return from === undefined || to === undefined || from >= to ? null : { from, to };
 }
 
-/** Returns a filter for durations within bounds, instead of the bounds that it had. */
+/** Returns a filter with these bounds on the duration, replacing earlier bounds. */
 export function withDurations(
   filter: Expression | null,
   { from, to }: { from: number; to: number },

@@ -1,4 +1,4 @@
-/** The answers that the charts above the list show. */
+/** The data of the charts above the list. */
 import { fetchAggregates, type Aggregates, type Histogram, type Measure } from '../../../api/aggregate';
 import { Loading } from '../../../state/loading.svelte';
 import type { Scope, TracesQuery } from '../query.svelte';
@@ -6,14 +6,14 @@ import { coreOf } from './core';
 import { countsOf, requestOf, seriesOf, TIME_BUCKETS, type TimeSeries } from './series';
 
 const BINS = 24;
-/** How often a chart is asked for again without outliers: each time it spans a fifth of the range less. */
+/** The maximum number of repeated requests to exclude outliers. Each one narrows the range by at least a fifth. */
 const MAX_ROUNDS = 6;
 
 export class ChartsState {
   readonly time = new Loading<TimeSeries>();
   readonly durations = new Loading<Histogram>();
 
-  /** Asks for the chart over time. Without a range it is that of the traces, but for outliers. */
+  /** Requests the chart over time. Without a range it covers the traces except outliers. */
   async loadTime({ scope, charted, chart, by }: TracesQuery): Promise<void> {
     await this.time.load(async (signal) => {
       const ask = (from: string | null, to: string | null): Promise<Aggregates> => {
@@ -35,7 +35,7 @@ export class ChartsState {
     });
   }
 
-  /** Asks for the distribution of durations, but for outliers. */
+  /** Requests the distribution of durations without outliers. */
   async loadDurations(scope: Scope): Promise<void> {
     await this.durations.load(async (signal) => {
       const ask = async (range?: [number, number]): Promise<Histogram> => {

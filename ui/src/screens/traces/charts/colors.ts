@@ -1,4 +1,4 @@
-/** Returns the colour that a variable stands for within an element, as a canvas takes it. */
+/** Returns the canvas colour of a variable within an element. */
 export function colorOf(element: HTMLElement, variable: string): string {
   const probe = element.ownerDocument.createElement('span');
   probe.style.color = `var(${variable})`;

@@ -1,11 +1,11 @@
-/** The buckets worth drawing: a trace of 2001 among those of this month would leave one bar at each end. */
+/** The core of a chart without outliers: one trace from 2001 would leave only a bar at each end. */
 
-/** Outliers are at most this part of everything. */
+/** The maximum share of outliers in the total. */
 const MAX_SHARE = 0.01;
-/** Outliers are this part of all buckets away. */
+/** The minimum distance of outliers, as a share of the buckets. */
 const MIN_GAP = 0.2;
 
-/** The first and the last bucket of what is worth drawing, both included. */
+/** The first and the last bucket to draw, both inclusive. */
 export interface Core {
   first: number;
   last: number;
@@ -19,13 +19,13 @@ export function coreOf(counts: readonly number[]): Core | null {
   const total = counts.reduce((sum, count) => sum + count, 0);
   if (total === 0) return null;
   const gap = Math.max(2, Math.ceil(counts.length * MIN_GAP));
-  const first = cutFrom(counts, total, gap);
-  const last = counts.length - 1 - cutFrom(counts.toReversed(), total, gap);
+  const first = firstInCore(counts, total, gap);
+  const last = counts.length - 1 - firstInCore(counts.toReversed(), total, gap);
   return first <= last && last - first + 1 <= counts.length - gap ? { first, last } : null;
 }
 
-/** Returns where the first bucket stands that has no long gap behind it, or too much before that gap. */
-function cutFrom(counts: readonly number[], total: number, gap: number): number {
+/** Returns the first bucket after leading outliers: no long gap follows it, or too many traces precede that gap. */
+function firstInCore(counts: readonly number[], total: number, gap: number): number {
   let start = counts.findIndex((count) => count > 0);
   let passed = 0;
   let empty = 0;

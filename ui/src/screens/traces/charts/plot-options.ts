@@ -1,11 +1,11 @@
-/** The look that the charts share. */
+/** The common style of the charts. */
 import type uPlot from 'uplot';
 
 export type Color = (variable: string) => string;
 
 const FONT = '11px system-ui, sans-serif';
 
-/** Returns an axis; `values` writes its marks. */
+/** Returns an axis; `values` formats its ticks. */
 export function axis(color: Color, values: uPlot.Axis['values'], isVertical: boolean): uPlot.Axis {
   return {
     stroke: color('--muted'),
@@ -18,12 +18,12 @@ export function axis(color: Color, values: uPlot.Axis['values'], isVertical: boo
   };
 }
 
-/** Returns the options of a cursor: a drag selects along the x axis, and zooms nothing by itself. */
+/** Returns the options of the cursor: dragging selects along the x axis without zooming. */
 export function cursor(points: boolean): uPlot.Cursor {
   return { y: false, drag: { x: true, y: false, setScale: false }, points: { show: points } };
 }
 
-/** Returns hooks that tell of a selection and of the value under the cursor. */
+/** Returns hooks that report the selection and the value under the cursor. */
 export function hooks(
   onselect: (from: number, to: number) => void,
   onhover: (index: number | null) => void,
@@ -45,7 +45,7 @@ export function hooks(
   };
 }
 
-/** Returns a path of bars from zero, each between the two places on the x axis that `extent` gives for its value. */
+/** Returns a path of bars from zero; `extent` returns the two x positions of each bar. */
 export function drawBars(extent: (x: number) => [left: number, right: number]): uPlot.Series.PathBuilder {
   return (plot, index, from, to) => {
     const fill = new Path2D();
@@ -62,7 +62,7 @@ export function drawBars(extent: (x: number) => [left: number, right: number]): 
   };
 }
 
-/** Range of a vertical scale: from 0 to a little above the greatest value. */
+/** The range of a vertical scale: from 0 to slightly above the maximum. */
 export function fromZero(_plot: uPlot, _min: number, max: number): [number, number] {
   return [0, max > 0 ? max * 1.05 : 1];
 }

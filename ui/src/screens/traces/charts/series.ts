@@ -1,10 +1,10 @@
-/** What the charts over time ask for, and the series that the answer holds. */
+/** The requests of the charts over time, and the series in their responses. */
 import type { AggregateRequest, Aggregates, Measure, GroupNumbers } from '../../../api/aggregate';
 
 export const CHARTS = { runs: 'Traces', errors: 'Errors', latency: 'Latency', tokens: 'Tokens' } as const;
 export type Chart = keyof typeof CHARTS;
 
-/** The fields by whose values a chart can be split. */
+/** The fields by which a chart can be split. */
 export const SPLITS = [
   'agent_id',
   'team_id',
@@ -17,7 +17,7 @@ export const SPLITS = [
 ] as const;
 
 const BUCKETS = 60;
-/** Values that have a series of their own; the others are one more. */
+/** The number of values with their own series; all others share one. */
 const MAX_VALUES = 8;
 
 const FAILED = { op: 'EQ', key: 'status', value: 'ERROR' } as const;
@@ -34,20 +34,20 @@ const MEASURES: Record<Chart, Measure[]> = {
   ],
 };
 
-/** Every chart counts traces, to leave out buckets that are far away from nearly all. */
+/** Every chart counts traces, to detect outlying buckets. */
 const ALL: Measure = { name: 'count', op: 'COUNT' };
 
-/** Returns the chart of an address; that of traces for what is none. */
+/** Returns the chart in an address; the chart of traces if it is invalid. */
 export function readChart(text: string | null): Chart {
   return text !== null && Object.hasOwn(CHARTS, text) ? (text as Chart) : 'runs';
 }
 
-/** Returns the split of an address; null for what is none. */
+/** Returns the split in an address; null if it is invalid. */
 export function readSplit(text: string | null): string | null {
   return (SPLITS as readonly (string | null)[]).includes(text) ? text : null;
 }
 
-/** Returns what a chart asks for besides filter, store and range. */
+/** Returns the request of a chart, without filter, store and range. */
 export function requestOf(chart: Chart, by: string | null): Pick<AggregateRequest, 'by' | 'measures'> {
   const measures = [...MEASURES[chart], ALL];
   if (by === null) return { measures };
@@ -66,26 +66,26 @@ export function countsOf({ data: { time, groups, other } }: Aggregates): number[
 
 export interface Series {
   name: string;
-  /** The variable of its colour. */
+  /** Its colour variable. */
   color: string;
-  /** A value a bucket; null where there is none. */
+  /** One value for each bucket; null if it is missing. */
   values: (number | null)[];
   total: number | null;
 }
 
 export interface TimeSeries {
-  /** Where the buckets begin, in milliseconds since 1970. */
+  /** The starts of the buckets, in milliseconds since 1970. */
   starts: number[];
   intervalMs: number;
-  /** Bars that stand on each other, the first at the bottom; or lines. */
+  /** Stacked bars, the first at the bottom; or lines. */
   kind: 'bars' | 'lines';
   unit: 'count' | 'ms';
   series: Series[];
-  /** Traces that are not drawn: they are few, and far away from the others. */
+  /** The number of outlying traces that are not drawn. */
   outside: number;
 }
 
-/** Returns the series of an answer to `requestOf(chart, by)`. */
+/** Returns the series in the response to `requestOf(chart, by)`. */
 export function seriesOf(answer: Aggregates, chart: Chart, by: string | null): TimeSeries {
   const { time, groups, other } = answer.data;
   const shape = {
@@ -131,7 +131,7 @@ function difference(name: string, whole: Series, part: Series): Series {
   return { ...whole, name, values, total: (whole.total ?? 0) - (part.total ?? 0) };
 }
 
-/** One number a bucket for one value of a field. */
+/** One number for each bucket, for one value of a field. */
 function seriesIn(part: GroupNumbers, chart: Chart, name: string, color: string): Series {
   const of = (measure: string) => part.series?.[measure] ?? [];
   const total = (measure: string) => part.total[measure] ?? null;
@@ -144,7 +144,7 @@ function seriesIn(part: GroupNumbers, chart: Chart, name: string, color: string)
   return { name, color, values, total: (total('input') ?? 0) + (total('output') ?? 0) };
 }
 
-/** Returns the heights of bars that stand on each other: each the sum of its own value and those before it. */
+/** Returns the heights of stacked bars: each is the sum of its own value and the values below. */
 export function stack(series: readonly Series[]): number[][] {
   const heights: number[][] = [];
   for (const { values } of series) {

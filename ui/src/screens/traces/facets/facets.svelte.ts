@@ -1,4 +1,4 @@
-/** The values of fields that stand beside the list, with their counts. */
+/** The values of fields beside the list, with their counts. */
 import { fetchFacets, type Counted, type Facet, type Facets } from '../../../api/facets';
 import { Loading } from '../../../state/loading.svelte';
 import type { Scope } from '../query.svelte';
@@ -18,7 +18,7 @@ export const FACETS = [
 ] as const;
 
 const MAX_VALUES = 8;
-/** Values of one field, if more are asked for. */
+/** The values of one field, if the user requests more. */
 const MAX_MORE = 50;
 
 export class FacetsState {
@@ -30,7 +30,7 @@ export class FacetsState {
   }
 }
 
-/** More values of one field: those that begin with a text. */
+/** More values of one field, with a prefix. */
 export class MoreValues {
   readonly loading = new Loading<Facet | null>();
 

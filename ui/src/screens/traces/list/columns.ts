@@ -6,7 +6,7 @@ export interface Column {
   label: string;
   /** The field by which a click on its heading sorts. */
   sort?: SortKey;
-  /** Numbers stand to the right. */
+  /** True if the column is right-aligned. */
   isNumber?: boolean;
   /** Always shown. */
   isFixed?: boolean;
@@ -32,7 +32,7 @@ const SORT_KEYS: readonly string[] = COLUMNS.flatMap((column) => column.sort ?? 
 
 export const DEFAULT_SORT: Sort = { key: 'start_time', ascending: false };
 
-/** Returns the order of an address, as `-start_time`; the default for what is none. */
+/** Returns the order in an address, such as `-start_time`; the default if it is invalid. */
 export function readSort(text: string | null): Sort {
   const ascending = !(text ?? '').startsWith('-');
   const key = (text ?? '').replace(/^-/, '');
@@ -45,7 +45,7 @@ export function writeSort({ key, ascending }: Sort): string | null {
   return text === '-start_time' ? null : text;
 }
 
-/** Returns the order after a click on a heading: the greatest first, then the least. */
+/** Returns the order after a click on a heading: descending first, then ascending. */
 export function nextSort(current: Sort, key: SortKey): Sort {
   return current.key === key ? { key, ascending: !current.ascending } : { key, ascending: false };
 }

@@ -1,4 +1,4 @@
-/** The page of traces that is shown, and what to say where there is none. */
+/** The current page of traces, or the reason why it is empty. */
 import { searchTraces, type PreviewPage, type TracePreview } from '../../../api/traces';
 import type { Expression } from '../../../filter/expression';
 import { formatTotal } from '../../../format/number';
@@ -11,7 +11,7 @@ export const PAGE_SIZE = 50;
 
 export class ListState {
   readonly loading = new Loading<PreviewPage>();
-  /** The newest trace that matches at any time, if none does within the range. */
+  /** The newest matching trace of all time, if the range has no match. */
   readonly newest = new Loading<TracePreview | null>();
 
   get rows(): TracePreview[] {

@@ -14,7 +14,7 @@ export interface Given {
   tokens?: [input: number, output: number][];
 }
 
-/** Returns the spans of a trace of which only what matters is given. */
+/** Returns the spans of a trace with defaults for omitted members. */
 export function spansOf(given: Given): Spans {
   const count = given.parent.length;
   const zeros = new Array<number>(count).fill(0);

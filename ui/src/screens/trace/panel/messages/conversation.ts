@@ -1,13 +1,13 @@
-/** Messages of a call, with the results of tools beside the calls that asked for them. */
+/** The messages of a call, with tool results next to their calls. */
 import type { Conversation, Message, ToolCall } from '../../../../api/trace';
 
 export interface CallWithResult {
   call: ToolCall;
-  /** The message that has the result; null if there is none. */
+  /** The message with the result; null if it is missing. */
   result: Placed | null;
 }
 
-/** A message, and where it is in the span: `/messages/input/2`. */
+/** A message and its path in the span: `/messages/input/2`. */
 export interface Placed {
   message: Message;
   path: string;
@@ -19,8 +19,8 @@ export interface Turn extends Placed {
 }
 
 /**
- * Returns the messages in order, without results of tools that stand with their calls. A result belongs to the call of
- * its id; one without an id to the first call before it that has neither an id nor a result.
+ * Returns the messages in order, without tool results that are shown with their calls. A result belongs to the call
+ * with its id. A result without an id belongs to the first earlier call that has neither an id nor a result.
  */
 export function turnsOf(conversation: Conversation): Turn[] {
   const turns: Turn[] = [];
@@ -46,7 +46,7 @@ function takeCall(waiting: CallWithResult[], id: string | null | undefined): Cal
   return index === -1 ? null : (waiting.splice(index, 1)[0] ?? null);
 }
 
-/** Returns the turns that are open at first: the last of the input, and the output. */
+/** Returns the turns that are open at first: the last turn of the input, and the output. */
 export function openAtFirst(turns: readonly Turn[]): Set<Turn> {
   const lastInput = turns.findLast((turn) => turn.side === 'input' && turn.message.role !== 'system');
   const open = turns.filter((turn) => turn.side === 'output');

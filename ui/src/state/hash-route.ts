@@ -1,28 +1,28 @@
-/** A place in the page, as the hash of its address: `#/trace/4bf9?span=00f0`. */
-export interface Place {
+/** The route in the hash of the address: `#/trace/4bf9?span=00f0`. */
+export interface HashRoute {
   /** The segments of the path, decoded. */
   path: string[];
   params: URLSearchParams;
 }
 
-/** Returns the place that a hash means. A segment that is badly encoded is taken as it is. */
-export function parseRoute(hash: string): Place {
+/** Parses a hash. A segment with an invalid encoding is used unchanged. */
+export function parseRoute(hash: string): HashRoute {
   const [path = '', query = ''] = split(hash.replace(/^#\/?/, ''));
   return { path: path.split('/').filter(Boolean).map(decode), params: new URLSearchParams(query) };
 }
 
-/** Returns the hash of a place. */
+/** Returns the hash of a route. */
 export function formatRoute(path: string[], params: URLSearchParams): string {
   const query = params.toString();
   return `#/${path.map(encodeURIComponent).join('/')}${query === '' ? '' : `?${query}`}`;
 }
 
-/** Returns the hash of a place, to link to. */
+/** Returns the link to a route. */
 export function linkTo(path: string[], params: Record<string, string> = {}): string {
   return formatRoute(path, new URLSearchParams(params));
 }
 
-/** Returns parameters with some changed; null removes one. */
+/** Returns the parameters with changes applied; null removes a parameter. */
 export function merge(params: URLSearchParams, changes: Record<string, string | null>): URLSearchParams {
   const merged = new URLSearchParams(params);
   for (const [name, value] of Object.entries(changes)) {

@@ -4,7 +4,7 @@ import { join, relative, resolve, sep } from 'node:path';
 
 import type { Plugin, ResolvedConfig } from 'vite';
 
-/** What the build is made from, below the root of Vite. `tests/unit/ui/test_dist.py` computes the same hash. */
+/** The sources of the build, relative to the root of Vite. `tests/unit/ui/test_dist.py` computes the same hash. */
 const SOURCES = [
   'build',
   'index.html',

@@ -34,7 +34,7 @@ class AttributeKey(Struct, frozen=True):
 
 
 class AttributesInfo(Struct, frozen=True):
-    """What is said of all keys together."""
+    """Facts about all keys together."""
 
     search_time_ms: Annotated[
         float, Meta(ge=0, description="Time from compiling the filter to the counted keys, in milliseconds.")

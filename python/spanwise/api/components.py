@@ -1,4 +1,4 @@
-"""Hosted components. Those of other frameworks may have further members.
+"""Hosted components. Components of other frameworks may have further members.
 
 Source: `docs/reference/api-runs.md#components`.
 """

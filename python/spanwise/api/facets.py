@@ -69,7 +69,7 @@ class Facet(Struct, frozen=True):
 
 
 class FacetsInfo(Struct, frozen=True):
-    """What is said of all facets together."""
+    """Facts about all facets together."""
 
     search_time_ms: Annotated[
         float, Meta(ge=0, description="Time from compiling the filter to the finished facets, in milliseconds.")

@@ -17,10 +17,10 @@ SessionId: TypeAlias = Annotated[
 ]
 SessionIdOfRun: TypeAlias = Annotated[Id, Meta(description="The session that the run must belong to, if given.")]
 UserId: TypeAlias = Annotated[Id, Meta(description="The user. The `sub` of a verified token takes precedence.")]
-Stream: TypeAlias = Annotated[bool, Meta(description="Whether the response is a stream of server-sent events.")]
+Stream: TypeAlias = Annotated[bool, Meta(description="True for a stream of server-sent events.")]
 Background: TypeAlias = Annotated[
     bool,
-    Meta(description="Whether to respond with 202 at once. No run ends because its client leaves, streamed or not."),
+    Meta(description="True to respond with 202 at once. A run continues when its client disconnects, streamed or not."),
 ]
 FactoryInput: TypeAlias = Annotated[
     str | None,

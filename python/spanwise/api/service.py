@@ -40,7 +40,7 @@ class Overview(Struct, frozen=True):
 
 
 class ToolServer(Struct, frozen=True):
-    """Whether components are available as MCP tools."""
+    """The availability of components as MCP tools."""
 
     enabled: Annotated[bool, Meta(description="Always false: they are not.")] = False
     path: Annotated[str | None, Meta(description="Always null.")] = None

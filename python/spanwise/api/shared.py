@@ -1,4 +1,4 @@
-"""What the requests and responses of several resources have in common.
+"""Types that the requests and responses of several resources share.
 
 Source: `docs/reference/api.md`.
 """

@@ -188,7 +188,7 @@ class Conversation(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class CutValue(Struct, frozen=True):
-    """A value of which only the beginning is shown."""
+    """A truncated value."""
 
     path: Annotated[str, Meta(description="Where it is in the response: a JSON Pointer, RFC 6901.")]
     bytes: Annotated[int, Meta(description="The size of its whole text in UTF-8.")]

@@ -1540,7 +1540,7 @@ export interface components {
         };
         /**
          * AttributesInfo
-         * @description What is said of all keys together.
+         * @description Facts about all keys together.
          */
         AttributesInfo: {
             /** @description Time from compiling the filter to the counted keys, in milliseconds. */
@@ -1661,12 +1661,12 @@ export interface components {
          */
         ContinueForm: {
             /**
-             * @description Whether the response is a stream of server-sent events.
+             * @description True for a stream of server-sent events.
              * @default true
              */
             stream?: boolean;
             /**
-             * @description Whether to respond with 202 at once. No run ends because its client leaves, streamed or not.
+             * @description True to respond with 202 at once. A run continues when its client disconnects, streamed or not.
              * @default false
              */
             background?: boolean;
@@ -1761,12 +1761,12 @@ export interface components {
          */
         CreateForm: {
             /**
-             * @description Whether the response is a stream of server-sent events.
+             * @description True for a stream of server-sent events.
              * @default true
              */
             stream?: boolean;
             /**
-             * @description Whether to respond with 202 at once. No run ends because its client leaves, streamed or not.
+             * @description True to respond with 202 at once. A run continues when its client disconnects, streamed or not.
              * @default false
              */
             background?: boolean;
@@ -1810,7 +1810,7 @@ export interface components {
         };
         /**
          * CutValue
-         * @description A value of which only the beginning is shown.
+         * @description A truncated value.
          */
         CutValue: {
             /** @description Where it is in the response: a JSON Pointer, RFC 6901. */
@@ -1993,7 +1993,7 @@ export interface components {
         };
         /**
          * FacetsInfo
-         * @description What is said of all facets together.
+         * @description Facts about all facets together.
          */
         FacetsInfo: {
             /** @description Time from compiling the filter to the finished facets, in milliseconds. */
@@ -3469,7 +3469,7 @@ export interface components {
         };
         /**
          * ToolServer
-         * @description Whether components are available as MCP tools.
+         * @description The availability of components as MCP tools.
          */
         ToolServer: {
             /**

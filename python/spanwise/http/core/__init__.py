@@ -1,1 +1,1 @@
-"""The type of a route, and what handlers of all routes share: the state of the service and authorization."""
+"""The type of a route, and the parts that all handlers share: the state of the service and authorization."""

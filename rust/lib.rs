@@ -23,6 +23,6 @@ pub mod index;
 pub mod filter;
 pub mod storage;
 pub mod bulk;
-pub mod search;
+pub mod query;
 #[cfg(feature = "python")]
 mod binding;

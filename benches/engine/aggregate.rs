@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use serde_json::{Value, json};
-use spanwise::search::{Aggregation, CancellationToken, aggregate};
+use spanwise::query::{Aggregation, CancellationToken, aggregate};
 use store::{private_memory, shape, stored};
 
 /// The name, and the members of a request except its filter.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use spanwise::filter::Filter;
-use spanwise::search::{self, CancellationToken, Detail, FacetPlan, FacetRequest, PageRequest, Sort};
+use spanwise::query::{self, CancellationToken, Detail, FacetRequest, PageRequest, Sort};
 use store::traces::{Random, Shape, request};
 use store::{SEED, ingest, open, private_memory, shape, stored};
 
@@ -74,7 +74,7 @@ fn searches(criterion: &mut Criterion) {
     group.sample_size(20).measurement_time(Duration::from_secs(2)).warm_up_time(Duration::from_millis(500));
     for (name, source, (min, max)) in QUERIES {
         let filter = Filter::compile(source.as_bytes()).expect("a good filter");
-        let page = search::runs(&snapshot, &filter, FIRST_PAGE, Detail::Full, &token).expect("a page");
+        let page = query::runs(&snapshot, &filter, FIRST_PAGE, Detail::Full, &token).expect("a page");
         let range = shape.traces * min / 1_000..=shape.traces * max / 1_000;
         assert!(range.contains(&page.total_count), "{name}: {}", page.total_count);
         for (page_name, request) in [
@@ -82,20 +82,20 @@ fn searches(criterion: &mut Criterion) {
             ("deep", PageRequest { page: 5_000, limit: 20, sort: Sort::NEWEST_FIRST }),
         ] {
             group.bench_function(format!("{name}/{page_name}"), |bencher| {
-                bencher.iter(|| search::ids(&snapshot, &filter, request, &token).expect("a page"));
+                bencher.iter(|| query::ids(&snapshot, &filter, request, &token).expect("a page"));
             });
         }
     }
     group.bench_function("full_page", |bencher| {
         bencher.iter(|| {
-            search::runs(&snapshot, &Filter::all(), FIRST_PAGE, Detail::Full, &token).expect("a page")
+            query::runs(&snapshot, &Filter::all(), FIRST_PAGE, Detail::Full, &token).expect("a page")
         });
     });
     for name in ["match_all", "status_error", "mix"] {
         let source = QUERIES.iter().find(|query| query.0 == name).expect("a query").1;
         let filter = Filter::compile(source.as_bytes()).expect("a good filter");
         group.bench_function(format!("sessions_{name}"), |bencher| {
-            bencher.iter(|| search::sessions(&snapshot, &filter, FIRST_PAGE, &token).expect("a page"));
+            bencher.iter(|| query::sessions(&snapshot, &filter, FIRST_PAGE, &token).expect("a page"));
         });
     }
     println!("{}", private_memory());
@@ -127,10 +127,9 @@ fn facets(criterion: &mut Criterion) {
         }
         let counted = |fields: &[&str]| {
             let request = FacetRequest::new(fields, 20).expect("fields");
-            let plan = FacetPlan::new(snapshot.clone(), &filter, request).expect("a plan");
-            plan.run(&token).expect("facets")
+            query::facets(&snapshot, &filter, request, &token).expect("facets")
         };
-        let total = search::ids(&snapshot, &filter, FIRST_PAGE, &token).expect("a page").total_count;
+        let total = query::ids(&snapshot, &filter, FIRST_PAGE, &token).expect("a page").total_count;
         assert_eq!(counted(&FIELDS).matched, total, "{name}");
         assert!(total > 0, "{name}");
         group.bench_function(format!("{name}/eight"), |bencher| bencher.iter(|| counted(&FIELDS)));

@@ -15,7 +15,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use spanwise::filter::Filter;
 use spanwise::otlp::{self, SpanId, TraceId, proto};
-use spanwise::search::{self, Detail};
+use spanwise::query::{self, Detail};
 use spanwise::storage::{Options, Snapshot, TraceStore};
 use spanwise::trace::values::ValuePart;
 use traces::{Random, attribute, encoded, number, span};
@@ -116,9 +116,9 @@ fn single_traces(criterion: &mut Criterion) {
     let [large, long] = [LARGE, LONG].map(|id| TraceId::from_bytes(&id).expect("an id"));
     let middle = SpanId::from_bytes(&(SPANS / 2).to_be_bytes()).expect("an id");
     let first = SpanId::from_bytes(&1_u64.to_be_bytes()).expect("an id");
-    let trace = |level| search::trace(snapshot, large, &every, level).expect("readable").expect("a trace");
+    let trace = |level| query::trace(snapshot, large, &every, level).expect("readable").expect("a trace");
     let span = |trace_id, span_id| {
-        search::span(snapshot, trace_id, span_id, &every, Some(65_536)).expect("readable").expect("a span")
+        query::span(snapshot, trace_id, span_id, &every, Some(65_536)).expect("readable").expect("a span")
     };
     let skeleton = trace(Detail::Skeleton);
     let read: serde_json::Value = serde_json::from_slice(&skeleton).expect("JSON");
@@ -137,9 +137,8 @@ fn single_traces(criterion: &mut Criterion) {
     group.bench_function("cut", |bencher| bencher.iter(|| span(long, first)));
     let part = ValuePart { path: "/input", from: LONG_BYTES / 2, max_bytes: Some(65_536) };
     group.bench_function("page", |bencher| {
-        bencher.iter(|| {
-            search::value(snapshot, long, first, &every, &part).expect("readable").expect("a value")
-        });
+        bencher
+            .iter(|| query::value(snapshot, long, first, &every, &part).expect("readable").expect("a value"));
     });
     group.finish();
     store.close().expect("a clean end");

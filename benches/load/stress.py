@@ -27,6 +27,7 @@ from load_generators import TRACES, LoadResult, bomb, search, stream, trace_id, 
 
 from spanwise import Filter, TraceStore
 from spanwise.demo import CONTENT_TYPE, export_requests
+from spanwise.traces import queries
 from support.services.process import RunningService
 
 SECONDS = int(os.environ.get("BENCH_SECONDS", "600"))
@@ -59,7 +60,7 @@ def lost(folder: Path, acknowledged: list[int]) -> int:
     for number in acknowledged:
         ids = (trace_id(number, 0), trace_id(number, TRACES // 2), trace_id(number, TRACES - 1))
         missing += not all(store.trace(each, everything) for each in ids)
-    total = store.search_ids(everything, 1, 1).total_count
+    total = store.query(queries.ids(everything, 1, 1)).total
     assert total >= len(acknowledged) * TRACES + FILLED, total
     store.close()
     return missing

@@ -24,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
 from spanwise import Filter, TraceStore
 from spanwise.demo import CONTENT_TYPE, export_requests
+from spanwise.traces import queries
 from support.clients.tokens import as_admin, jwks_file
 from support.services.process import RunningService
 
@@ -71,10 +72,10 @@ def fill(folder: Path) -> dict[str, EnginePage]:
         processor = time.process_time()
         for _ in range(ROUNDS):
             begun = time.perf_counter()
-            page = store.search_runs(compiled, 1, 20)
+            page = store.query(queries.runs(compiled, 1, 20))
             latencies.append((time.perf_counter() - begun) * 1000)
         processor = (time.process_time() - processor) * 1000 / ROUNDS
-        found[name] = EnginePage(statistics.median(latencies), processor, page.total_count, page.data)
+        found[name] = EnginePage(statistics.median(latencies), processor, page.total, page.data)
     store.close()
     return found
 

@@ -4,26 +4,23 @@ Arguments and results are bytes, numbers and Arrow data. JSON documents are UTF-
 interpreter lock while it works. Errors are raised as the exceptions of `spanwise.errors`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, Self, final
 
 __all__ = [
     "Aggregation",
-    "AttributeKeys",
     "CancellationToken",
     "Download",
-    "FacetPlan",
-    "Facets",
     "Filter",
-    "Gathering",
     "IngestReport",
     "LogIngestReport",
     "MetricDropReport",
-    "Page",
-    "PinnedSearch",
-    "PreparedAggregation",
+    "PinnedLeaf",
     "Progress",
+    "Query",
+    "QueryRoot",
     "RequestSplitter",
+    "Response",
     "SpanFileJoiner",
     "SpanFilter",
     "SplitRequest",
@@ -158,24 +155,6 @@ class Aggregation:
         """
 
 @final
-class PreparedAggregation:
-    """An aggregation with selected traces and known groups."""
-
-    @property
-    def max_bytes(self) -> int:
-        """An upper bound of its memory use, in bytes."""
-
-    def run(self, cancel: CancellationToken | None = None) -> tuple[bytes, int]:
-        """Computes the aggregation.
-
-        Returns:
-            The response's `data` as JSON, and the number of traces that match.
-
-        Raises:
-            CancelledError: `cancel` was cancelled.
-        """
-
-@final
 class CancellationToken:
     """Cancels a running search."""
 
@@ -207,173 +186,116 @@ class Progress:
         """Numbers of finished units and of all units; 0 if the total is unknown."""
 
 @final
-class AttributeKeys:
-    """Attribute keys with their counts."""
+class Query:
+    """A compiled query: immutable and safe to share between threads. `spanwise.traces.queries` makes them."""
+
+    def __new__(cls, request: bytes, filter: Filter, spans: SpanFilter | None = None) -> Query:
+        """Compiles a request for the traces that `filter` matches.
+
+        `request` is a JSON object with one member, the kind of query: `runs`, `ids`, `sessions` and `spans` (pages),
+        `facets`, `attributes`, `trace`, `span` or `value`. Pages of spans need `spans`, the condition on them.
+
+        Raises:
+            ConfigurationError: the request is invalid; the message says why.
+        """
+
+    @staticmethod
+    def of_aggregation(aggregation: Aggregation) -> Query:
+        """Returns the query of an aggregation, which has its own filter."""
+
+    @property
+    def trace_id(self) -> str | None:
+        """The id of the only trace that the query reads; `None` for other queries."""
+
+@final
+class Response:
+    """The response to a query. Members without a meaning for its kind have their defaults."""
 
     @property
     def data(self) -> bytes:
-        """A JSON list of keys in filter syntax, each with its number of traces."""
+        """The JSON of the items of a page, of the numbers, facets or keys, or of the item.
+
+        `null` if the item does not exist, or the filter does not match its trace.
+        """
+
+    @property
+    def total(self) -> int:
+        """The number of items of all pages, of matching traces, or of found items: 0 or 1."""
+
+    @property
+    def is_exact(self) -> bool:
+        """False if `total` is a lower bound."""
+
+    @property
+    def damage(self) -> list[str]:
+        """The damage of the items that are marked as damaged."""
 
     @property
     def distinct(self) -> int:
-        """The number of keys."""
-
-    @property
-    def matched(self) -> int:
-        """The number of traces that the filter matches."""
+        """The number of attribute keys."""
 
     @property
     def uncounted(self) -> int:
         """The number of matching traces that are not counted, because their attributes are not indexed yet."""
 
-@final
-class FacetPlan:
-    """A plan to count facets in one state of a store."""
-
-    @property
-    def bytes(self) -> int:
-        """An upper bound of the memory use of `run`, in bytes."""
-
-    def run(self, cancel: CancellationToken | None = None) -> Facets:
-        """Counts the facets.
-
-        Raises:
-            CancelledError: `cancel` was cancelled.
-        """
-
-@final
-class Facets:
-    """Counted facets."""
-
-    @property
-    def data(self) -> bytes:
-        """A JSON object with one `Facet` per field."""
-
-    @property
-    def matched(self) -> int:
-        """The number of traces that the whole filter matches."""
-
     @property
     def not_excluded(self) -> list[str]:
-        """The fields whose conditions were not excluded, because they are combined with conditions on other fields."""
+        """The fields whose conditions apply to their own facets, because they are combined with other fields."""
 
 @final
-class Gathering:
-    """One search over all shards: its requests to them, and their responses.
+class QueryRoot:
+    """A query over several stores, its leaves: the requests to them, and their merged response.
 
-    Create one for a kind of search. Send requests to the shards until `questions` returns `None`, then take the result.
+    Send `requests` to the leaves and `add` their responses until `requests` returns `None`, then `finish`.
     """
 
-    @staticmethod
-    def runs(
-        shards: int,
-        filter: Filter,
-        page: int,
-        limit: int,
-        detail: str,
-        sort: tuple[str, bool],
-        ends_when_full: bool,
-        matches: bool,
-    ) -> Gathering:
-        """Searches for one page of traces, as `TraceStore.search_runs`. The result is `page`."""
+    def __new__(cls, query: Query, leaves: int) -> QueryRoot:
+        """Starts a query. A query with a `trace_id` has one leaf: the store that may have the trace.
 
-    @staticmethod
-    def sessions(shards: int, filter: Filter, page: int, limit: int) -> Gathering:
-        """Searches for one page of sessions, as `TraceStore.search_sessions`. The result is `page`."""
-
-    @staticmethod
-    def spans(
-        shards: int,
-        filters: tuple[Filter, SpanFilter],
-        page: tuple[int, int],
-        ends_when_full: bool,
-        with_matches: bool,
-    ) -> Gathering:
-        """Searches for one page of spans, as `TraceStore.search_spans`. The result is `page`."""
-
-    @staticmethod
-    def aggregate(shards: int, aggregation: Aggregation) -> Gathering:
-        """Counts and measures, as `TraceStore.prepare`. The result is `numbers`."""
-
-    @staticmethod
-    def facets(
-        shards: int,
-        filter: Filter,
-        keys: list[str],
-        limit: int,
-        prefix: tuple[str, str] | None,
-        exclude_own: bool,
-    ) -> Gathering:
-        """Counts facets, as `TraceStore.plan_facets`. The result is `counted_facets`."""
-
-    @staticmethod
-    def attribute_keys(shards: int, filter: Filter, limit: int, prefix: str) -> Gathering:
-        """Counts attribute keys, as `TraceStore.attribute_keys`. The result is `counted_keys`."""
-
-    @staticmethod
-    def trace(trace_id: str, filter: Filter, detail: str, is_damaged: bool) -> Gathering:
-        """Looks up one trace on one shard, as `TraceStore.trace` or `damaged_trace` do. The result is `json`."""
-
-    @staticmethod
-    def span(trace_id: str, span_id: str, filter: Filter, max_bytes: int | None) -> Gathering:
-        """Looks up one span on one shard, as `TraceStore.span`. The result is `json`."""
-
-    @staticmethod
-    def value(trace_id: str, span_id: str, filter: Filter, part: tuple[str, int, int | None]) -> Gathering:
-        """Looks up a part of a value on one shard, as `TraceStore.value`. The result is `json`."""
+        Raises:
+            ConfigurationError: the request is invalid; the message says why.
+        """
 
     @property
     def query(self) -> bytes:
-        """The search with its restrictions, as a message for `PinnedSearch`."""
+        """The query with its restrictions, as a message for `PinnedLeaf`."""
 
     @property
     def max_bytes(self) -> int | None:
-        """An upper bound of the memory use of all shards from now on, in bytes; None while unknown."""
+        """An upper bound of the memory use of all leaves from now on, in bytes; None while unknown."""
 
-    def questions(self) -> list[bytes | None] | None:
-        """Returns one request per shard, or `None` for shards to skip. Returns `None` once the result is complete.
+    def requests(self) -> list[bytes | None] | None:
+        """Returns one request per leaf, or `None` for leaves to skip. Returns `None` once all responses are known.
 
         Raises:
             UnavailableError: responses contradict each other.
             PayloadTooLargeError: the page exceeds its size limit; the message names a limit that fits.
         """
 
-    def take(self, answers: list[bytes | None]) -> None:
-        """Takes the responses to `questions`, in the same order.
+    def add(self, responses: list[bytes | None]) -> None:
+        """Adds the responses to `requests`, in the same order.
 
         Raises:
             UnavailableError: a response is missing, or belongs to another request.
-            PayloadTooLargeError: all shards together would check too many documents.
+            PayloadTooLargeError: all leaves together would check too many documents.
         """
 
-    def page(self) -> Page:
-        """Returns the page of results."""
-
-    def json(self) -> bytes | None:
-        """Returns the looked-up item as JSON; `None` if it does not exist or the filter does not match its trace."""
-
-    def numbers(self) -> tuple[bytes, int]:
-        """Returns the `data` of an aggregation response as JSON, and the number of matching traces."""
-
-    def counted_facets(self) -> Facets:
-        """Returns the counted facets."""
-
-    def counted_keys(self) -> AttributeKeys:
-        """Returns the counted attribute keys."""
+    def finish(self) -> Response:
+        """Returns the response to the query."""
 
 @final
-class PinnedSearch:
-    """One search in a pinned state of one shard."""
+class PinnedLeaf:
+    """One leaf of a query in a pinned state of a store."""
 
-    def __new__(cls, store: TraceStore, query: bytes) -> PinnedSearch:
-        """Pins the current state of `store` for the search in a message of `Gathering.query`.
+    def __new__(cls, store: TraceStore, query: bytes) -> PinnedLeaf:
+        """Pins the current state of `store` for the query in a message of `QueryRoot.query`.
 
         Raises:
             UnavailableError: the message is malformed.
         """
 
-    def answer(self, question: bytes, cancel: CancellationToken | None = None) -> bytes:
-        """Returns the response to one request of a `Gathering`.
+    def respond(self, request: bytes, cancel: CancellationToken | None = None) -> bytes:
+        """Returns the response to one request of a `QueryRoot`.
 
         Raises:
             UnavailableError: the request is malformed.
@@ -545,26 +467,6 @@ class MetricDropReport:
         """The content type of the response."""
 
 @final
-class Page:
-    """One page of a search."""
-
-    @property
-    def data(self) -> bytes:
-        """The items, as a JSON array."""
-
-    @property
-    def total_count(self) -> int:
-        """The number of items on all pages."""
-
-    @property
-    def is_exact(self) -> bool:
-        """False if `total_count` is a lower bound."""
-
-    @property
-    def damage(self) -> list[str]:
-        """The damage of each item that is marked as damaged."""
-
-@final
 class Tail:
     """A reader of the matching traces of one store."""
 
@@ -691,132 +593,26 @@ class TraceStore:
             SpanwiseError: as `ingest`.
         """
 
-    def search_runs(
-        self,
-        filter: Filter,
-        page: int,
-        limit: int,
-        detail: str = "full",
-        sort: tuple[str, bool] = ...,
-        ends_when_full: bool = False,
-        matches: bool = False,
-        cancel: CancellationToken | None = None,
-    ) -> Page:
-        """Returns one page of traces.
-
-        `detail` is `full` for `TraceDetail`, `summary` for `TraceSummary`, `preview` for `TracePreview` objects. `sort`
-        is the key of a field, and True for ascending order. Equal values are ordered by start time, newest first.
-
-        With `ends_when_full`, a search by newest first that checks documents ends once the page is full. `total_count`
-        is then a lower bound. With `matches`, each trace has a member of that name: the spans and the pieces of text
-        that made the filter match.
-
-        Raises:
-            CancelledError: `cancel` was cancelled.
-            PayloadTooLargeError: the documents of the page exceed the limit of `set_page_memory_limit`.
-        """
-
-    def search_ids(
-        self,
-        filter: Filter,
-        page: int,
-        limit: int,
-        sort: tuple[str, bool] = ...,
-        cancel: CancellationToken | None = None,
-    ) -> Page:
-        """Returns one page of trace ids in the order of `search_runs`, without reading the traces."""
-
-    def search_sessions(self, filter: Filter, page: int, limit: int, cancel: CancellationToken | None = None) -> Page:
-        """Returns one page of sessions. The session with the newest trace comes first."""
-
-    def search_spans(
-        self,
-        filter: Filter,
-        spans: SpanFilter,
-        page: int,
-        limit: int,
-        ends_when_full: bool = False,
-        with_matches: bool = False,
-        cancel: CancellationToken | None = None,
-    ) -> Page:
-        """Returns one page of spans of matching traces: newest trace first, then in tree order.
-
-        With `ends_when_full`, the search ends once the page is full. `total_count` is then a lower bound. With
-        `with_matches`, each span has a member `matches`: the texts, and the spans on axes, that made it match.
-
-        Raises:
-            CancelledError: `cancel` was cancelled.
-            PayloadTooLargeError: the search would check too many documents.
-        """
-
-    def prepare(self, aggregation: Aggregation, cancel: CancellationToken | None = None) -> PreparedAggregation:
-        """Selects the traces of an aggregation in the current state, and finds their groups.
-
-        Raises:
-            CancelledError: `cancel` was cancelled.
-        """
-
-    def plan_facets(
-        self,
-        filter: Filter,
-        keys: list[str],
-        limit: int,
-        prefix: tuple[str, str] | None = None,
-        exclude_own: bool = False,
-    ) -> FacetPlan:
-        """Plans the facets of the fields `keys` in the current state, each with its `limit` most frequent values.
-
-        `prefix` is one of `keys` and a prefix for its values. `exclude_own` ignores the conditions on a field in its
-        own counts.
-
-        Raises:
-            ConfigurationError: a field has no facet or is repeated, or the limit is not in 1 to 1,000.
-        """
-
-    def attribute_keys(
-        self, filter: Filter, limit: int, prefix: str = "", cancel: CancellationToken | None = None
-    ) -> AttributeKeys:
-        """Counts the attribute keys of matching traces, and returns the `limit` most frequent ones.
-
-        `prefix` is a prefix of the keys in filter syntax: `attributes.` or `resource.`, then the key.
-
-        Raises:
-            ConfigurationError: the limit is not in 1 to 1,000.
-            PayloadTooLargeError: the search would check too many documents.
-            CancelledError: `cancel` was cancelled.
-        """
-
     def tail_feed(self) -> TailFeed:
         """Returns the feed of the store for all tail readers."""
 
-    def trace(self, trace_id: str, filter: Filter, detail: str = "full") -> bytes | None:
-        """Returns one trace as JSON; `None` if it does not exist or the filter does not match it.
+    def query(
+        self,
+        query: Query,
+        cancel: CancellationToken | None = None,
+        reserve: Callable[[int], object] | None = None,
+    ) -> Response:
+        """Returns the response to a query.
 
-        `detail` is as in `search_runs`, or `skeleton`: a preview with the columns of all spans.
-
-        Raises:
-            StoreDamagedError: its document is damaged; `damaged_trace` returns the rest.
-        """
-
-    def damaged_trace(self, trace_id: str, filter: Filter, detail: str = "full") -> bytes | None:
-        """Returns a trace with a damaged document as JSON: the contents of its row, marked as damaged."""
-
-    def span(self, trace_id: str, span_id: str, filter: Filter, max_bytes: int | None = None) -> bytes | None:
-        """Returns one span as JSON, without its children; `None` if it does not exist or the filter rejects its trace.
-
-        Values with text longer than `max_bytes` are cut, and listed in `cut`.
+        `reserve` is called with an upper bound of the memory use in bytes, before facets or an aggregation use it. Its
+        exception ends the query. A query that must be repeated on a newer state calls it again.
 
         Raises:
-            StoreDamagedError: the document of its trace is damaged.
-        """
-
-    def value(self, trace_id: str, span_id: str, filter: Filter, part: tuple[str, int, int | None]) -> bytes | None:
-        """Returns a part of a span's value as JSON; `None` if it does not exist or the filter rejects its trace.
-
-        `part` is the JSON Pointer of the value, the first byte of its text to return, and the maximum number of bytes.
-
-        Raises:
-            StoreDamagedError: the document of its trace is damaged.
+            CancelledError: `cancel` was cancelled.
+            PayloadTooLargeError: the documents of the page exceed the limit of `set_page_memory_limit`, or the query
+                would check too many documents.
+            StoreDamagedError: the document of the requested trace is damaged.
+            BaseException: the exception of `reserve`.
         """
 
     def scan(self, filter: Filter) -> Any:

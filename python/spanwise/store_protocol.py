@@ -8,47 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     import pyarrow as pa
 
-    from spanwise._engine import (
-        Aggregation,
-        AttributeKeys,
-        CancellationToken,
-        Facets,
-        Filter,
-        IngestReport,
-        LogIngestReport,
-        Page,
-        SpanFilter,
-    )
-
-
-class PreparedAggregation(Protocol):
-    """An aggregation with a known memory limit."""
-
-    @property
-    def max_bytes(self) -> int:
-        """Returns the maximum memory of the aggregation, in bytes."""
-        ...
-
-    def run(self, cancel: CancellationToken | None = None) -> tuple[bytes, int]:
-        """Returns the response's `data` as JSON, and the number of matching traces."""
-        ...
-
-
-class FacetPlan(Protocol):
-    """Facets with a known memory limit."""
-
-    @property
-    def bytes(self) -> int:
-        """Returns an upper bound of the memory for counting, in bytes."""
-        ...
-
-    def run(self, cancel: CancellationToken | None = None) -> Facets:
-        """Returns the counted facets."""
-        ...
+    from spanwise._engine import CancellationToken, Filter, IngestReport, LogIngestReport, Query, Response
 
 
 class Tail(Protocol):
@@ -116,98 +80,17 @@ class Store(Protocol):
         """Imports the spans of a stream of Arrow record batches; returns a report as JSON. See the engine's."""
         ...
 
-    def search_runs(  # noqa: PLR0913, PLR0917  # the signature of the engine
+    def query(
         self,
-        filter: Filter,  # noqa: A002
-        page: int,
-        limit: int,
-        detail: str = "full",
-        sort: tuple[str, bool] = ("start_time", False),
-        ends_when_full: bool = False,  # noqa: FBT001, FBT002
-        matches: bool = False,  # noqa: FBT001, FBT002
+        query: Query,
         cancel: CancellationToken | None = None,
-    ) -> Page:
-        """Returns one page of traces."""
-        ...
-
-    def search_sessions(
-        self,
-        filter: Filter,  # noqa: A002
-        page: int,
-        limit: int,
-        cancel: CancellationToken | None = None,
-    ) -> Page:
-        """Returns one page of sessions."""
-        ...
-
-    def search_spans(  # noqa: PLR0913, PLR0917  # the signature of the engine
-        self,
-        filter: Filter,  # noqa: A002
-        spans: SpanFilter,
-        page: int,
-        limit: int,
-        ends_when_full: bool = False,  # noqa: FBT001, FBT002
-        with_matches: bool = False,  # noqa: FBT001, FBT002
-        cancel: CancellationToken | None = None,
-    ) -> Page:
-        """Returns one page of spans."""
-        ...
-
-    def prepare(self, aggregation: Aggregation, cancel: CancellationToken | None = None) -> PreparedAggregation:
-        """Selects the traces of an aggregation and determines their groups."""
-        ...
-
-    def plan_facets(
-        self,
-        filter: Filter,  # noqa: A002
-        keys: list[str],
-        limit: int,
-        prefix: tuple[str, str] | None = None,
-        exclude_own: bool = False,  # noqa: FBT001, FBT002
-    ) -> FacetPlan:
-        """Plans the facets of some fields."""
-        ...
-
-    def attribute_keys(
-        self,
-        filter: Filter,  # noqa: A002
-        limit: int,
-        prefix: str = "",
-        cancel: CancellationToken | None = None,
-    ) -> AttributeKeys:
-        """Counts the keys of attributes."""
+        reserve: Callable[[int], object] | None = None,
+    ) -> Response:
+        """Returns the response to a query. `reserve` is called before a large amount of memory is used."""
         ...
 
     def tail_feed(self) -> TailFeed:
         """Returns the feed that follows the store for all readers."""
-        ...
-
-    def trace(self, trace_id: str, filter: Filter, detail: str = "full") -> bytes | None:  # noqa: A002
-        """Returns one trace as JSON; None if it does not exist or does not match the filter."""
-        ...
-
-    def damaged_trace(self, trace_id: str, filter: Filter, detail: str = "full") -> bytes | None:  # noqa: A002
-        """Returns a trace with a damaged document as JSON."""
-        ...
-
-    def span(
-        self,
-        trace_id: str,
-        span_id: str,
-        filter: Filter,  # noqa: A002
-        max_bytes: int | None = None,
-    ) -> bytes | None:
-        """Returns one span as JSON; None if it does not exist or its trace does not match the filter."""
-        ...
-
-    def value(
-        self,
-        trace_id: str,
-        span_id: str,
-        filter: Filter,  # noqa: A002
-        part: tuple[str, int, int | None],
-    ) -> bytes | None:
-        """Returns a part of one value of a span as JSON."""
         ...
 
     def export(self, filter: Filter, format: str) -> Download:  # noqa: A002

@@ -4,14 +4,14 @@ use pyo3::prelude::*;
 
 use super::detach::detached;
 use crate::caller;
-use crate::search;
+use crate::query;
 use crate::trace::{conventions, cost};
 
 /// Sets the process-wide limit on decoded document bytes of concurrent pages.
 #[pyfunction]
 pub(super) fn set_page_memory_limit(py: Python<'_>, bytes: u64) -> PyResult<()> {
     detached(py, || {
-        search::set_page_memory_limit(bytes);
+        query::set_page_memory_limit(bytes);
         Ok(())
     })
 }

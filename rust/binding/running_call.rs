@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 
 use crate::progress::Progress;
-use crate::search::CancellationToken;
+use crate::query::CancellationToken;
 
 /// Cancels a running search.
 #[pyclass(module = "spanwise._engine", name = "CancellationToken", frozen)]

@@ -5,27 +5,19 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3_arrow::PyRecordBatchReader;
 
-use super::aggregate::{PyAggregation, PyPreparedAggregation};
-use super::attributes::PyAttributeKeys;
 use super::bulk::{PyDownload, import_all};
 use super::detach::detached;
-use super::facets::{PyFacetPlan, facet_request};
-use super::filter::{PyFilter, PySpanFilter};
+use super::filter::PyFilter;
 use super::open_store::{OpenStore, as_json};
 use super::otlp::{PyIngestReport, PyLogIngestReport};
-use super::page::PyPage;
-use super::running_call::{PyCancellationToken, PyProgress, progress_of, token_of};
+use super::query::{self, PyQuery, PyResponse};
+use super::running_call::{PyCancellationToken, PyProgress, progress_of};
 use super::tail::PyTailFeed;
 use crate::bulk::{self, Format};
-use crate::error::Result;
-use crate::otlp::{Encoding, SpanId, TraceId};
+use crate::otlp::Encoding;
 use crate::placement::ShardMap;
-use crate::search::{
-    self, CancellationToken, Detail, FacetPlan, Page, PageRequest, PreparedAggregation, RunView, Sort,
-};
+use crate::storage::TraceStore;
 use crate::storage::objects::store_folder::store_at;
-use crate::storage::{Snapshot, TraceStore};
-use crate::trace::values::ValuePart;
 
 /// A durable store of traces with a single writer.
 #[pyclass(module = "spanwise._engine", name = "TraceStore", frozen)]
@@ -36,17 +28,6 @@ pub(super) struct PyTraceStore {
 impl PyTraceStore {
     fn of(opened: OpenStore) -> Self {
         Self { opened: Arc::new(opened) }
-    }
-
-    /// Returns the page that `search` finds in the current state.
-    fn search(
-        &self,
-        py: Python<'_>,
-        cancel: Option<Bound<'_, PyCancellationToken>>,
-        search: impl Fn(&Snapshot, &CancellationToken) -> Result<Page> + Send + Sync,
-    ) -> PyResult<PyPage> {
-        let token = token_of(cancel);
-        detached(py, || self.opened.answer(|snapshot| search(snapshot, &token))).map(PyPage::new)
     }
 }
 
@@ -149,206 +130,23 @@ impl PyTraceStore {
         })
     }
 
-    /// Returns one page of traces, in the order of `sort`. With `matches`, each has the reason why the filter
-    /// matched.
-    #[pyo3(signature = (
-        filter, page, limit, detail = "full", sort = ("start_time", false), ends_when_full = false,
-        matches = false, cancel = None,
-    ))]
-    #[allow(clippy::too_many_arguments, reason = "keyword arguments of Python")]
-    fn search_runs(
-        &self,
-        py: Python<'_>,
-        filter: &PyFilter,
-        page: u64,
-        limit: usize,
-        detail: &str,
-        sort: (&str, bool),
-        ends_when_full: bool,
-        matches: bool,
-        cancel: Option<Bound<'_, PyCancellationToken>>,
-    ) -> PyResult<PyPage> {
-        self.search(py, cancel, |snapshot, token| {
-            let request = PageRequest::new(page, limit)?.sorted(Sort::by(sort.0, sort.1)?);
-            let view = RunView { detail: Detail::from_word(detail)?, with_matches: matches };
-            let search = if ends_when_full { search::newest_runs } else { search::runs };
-            search(snapshot, &filter.filter, request, view, token)
-        })
-    }
-
-    /// Returns one page of trace ids, in the order of `sort`, without reading the traces.
-    #[pyo3(signature = (filter, page, limit, sort = ("start_time", false), cancel = None))]
-    fn search_ids(
-        &self,
-        py: Python<'_>,
-        filter: &PyFilter,
-        page: u64,
-        limit: usize,
-        sort: (&str, bool),
-        cancel: Option<Bound<'_, PyCancellationToken>>,
-    ) -> PyResult<PyPage> {
-        self.search(py, cancel, |snapshot, token| {
-            let request = PageRequest::new(page, limit)?.sorted(Sort::by(sort.0, sort.1)?);
-            search::ids(snapshot, &filter.filter, request, token)
-        })
-    }
-
-    /// Returns one page of sessions, sorted by their newest trace, newest first.
-    #[pyo3(signature = (filter, page, limit, cancel = None))]
-    fn search_sessions(
-        &self,
-        py: Python<'_>,
-        filter: &PyFilter,
-        page: u64,
-        limit: usize,
-        cancel: Option<Bound<'_, PyCancellationToken>>,
-    ) -> PyResult<PyPage> {
-        self.search(py, cancel, |snapshot, token| {
-            search::sessions(snapshot, &filter.filter, PageRequest::new(page, limit)?, token)
-        })
-    }
-
-    /// Returns one page of the matching spans of matching traces: newest trace first, then in tree order.
-    #[pyo3(signature = (filter, spans, page, limit, ends_when_full = false, with_matches = false, cancel = None))]
-    #[allow(clippy::too_many_arguments, reason = "keyword arguments of Python")]
-    fn search_spans(
-        &self,
-        py: Python<'_>,
-        filter: &PyFilter,
-        spans: &PySpanFilter,
-        page: u64,
-        limit: usize,
-        ends_when_full: bool,
-        with_matches: bool,
-        cancel: Option<Bound<'_, PyCancellationToken>>,
-    ) -> PyResult<PyPage> {
-        self.search(py, cancel, |snapshot, token| {
-            let search = if ends_when_full { search::newest_spans } else { search::spans };
-            let filters = (&*filter.filter, &spans.filter);
-            let request = search::SpanPageRequest { page: PageRequest::new(page, limit)?, with_matches };
-            search(snapshot, filters, request, token)
-        })
-    }
-
-    /// Selects the traces of an aggregation in the current state, and finds their groups.
-    #[pyo3(signature = (aggregation, cancel = None))]
-    fn prepare(
-        &self,
-        py: Python<'_>,
-        aggregation: &PyAggregation,
-        cancel: Option<Bound<'_, PyCancellationToken>>,
-    ) -> PyResult<PyPreparedAggregation> {
-        let (token, wanted) = (token_of(cancel), &aggregation.aggregation);
-        let prepare = |snapshot: &Snapshot| PreparedAggregation::new(snapshot, wanted, &token);
-        detached(py, || self.opened.answer(prepare)).map(|prepared| PyPreparedAggregation { prepared })
-    }
-
-    /// Plans the facets of the fields `keys` among the matching traces.
-    #[pyo3(signature = (filter, keys, limit, prefix = None, exclude_own = false))]
-    #[allow(clippy::needless_pass_by_value, reason = "pyo3 extracts owned values")]
-    fn plan_facets(
-        &self,
-        py: Python<'_>,
-        filter: &PyFilter,
-        keys: Vec<String>,
-        limit: usize,
-        prefix: Option<(String, String)>,
-        exclude_own: bool,
-    ) -> PyResult<PyFacetPlan> {
-        detached(py, || {
-            let request = facet_request(&keys, limit, (prefix.as_ref(), exclude_own))?;
-            FacetPlan::new(self.opened.present()?, &filter.filter, request)
-        })
-        .map(|plan| PyFacetPlan { plan })
-    }
-
-    /// Counts the attribute keys among the matching traces.
-    #[pyo3(signature = (filter, limit, prefix = "", cancel = None))]
-    fn attribute_keys(
-        &self,
-        py: Python<'_>,
-        filter: &PyFilter,
-        limit: usize,
-        prefix: &str,
-        cancel: Option<Bound<'_, PyCancellationToken>>,
-    ) -> PyResult<PyAttributeKeys> {
-        let (token, filter) = (token_of(cancel), &filter.filter);
-        let count = |snapshot: &Snapshot| search::attribute_keys(snapshot, filter, (prefix, limit), &token);
-        detached(py, || self.opened.answer(count)).map(PyAttributeKeys)
-    }
-
     /// Returns the feed that follows the store for all readers.
     fn tail_feed(&self) -> PyTailFeed {
         PyTailFeed::new(self.opened.clone())
     }
 
-    /// Returns one trace as JSON; `None` if it does not exist or the filter does not match it.
-    #[pyo3(signature = (trace_id, filter, detail = "full"))]
-    fn trace(
+    /// Returns the response to a query. `reserve` is called with a number of bytes before facets or an aggregation use
+    /// them; its exception ends the query.
+    #[pyo3(signature = (query, cancel = None, reserve = None))]
+    #[allow(clippy::needless_pass_by_value, reason = "pyo3 extracts owned values")]
+    fn query(
         &self,
         py: Python<'_>,
-        trace_id: &str,
-        filter: &PyFilter,
-        detail: &str,
-    ) -> PyResult<Option<Vec<u8>>> {
-        detached(py, || {
-            let Some(trace_id) = TraceId::from_hex(trace_id) else { return Ok(None) };
-            let detail = Detail::from_word(detail)?;
-            self.opened.answer(|snapshot| search::trace(snapshot, trace_id, &filter.filter, detail))
-        })
-    }
-
-    /// Returns a trace with a damaged document as JSON: the fields of its row, marked as damaged.
-    #[pyo3(signature = (trace_id, filter, detail = "full"))]
-    fn damaged_trace(
-        &self,
-        py: Python<'_>,
-        trace_id: &str,
-        filter: &PyFilter,
-        detail: &str,
-    ) -> PyResult<Option<Vec<u8>>> {
-        detached(py, || {
-            let Some(trace_id) = TraceId::from_hex(trace_id) else { return Ok(None) };
-            let detail = Detail::from_word(detail)?;
-            self.opened.answer(|snapshot| search::damaged_trace(snapshot, trace_id, &filter.filter, detail))
-        })
-    }
-
-    /// Returns one span as JSON, without its children; `None` in the same cases as [`Self::trace`]. Values
-    /// longer than `max_bytes` are truncated.
-    #[pyo3(signature = (trace_id, span_id, filter, max_bytes = None))]
-    fn span(
-        &self,
-        py: Python<'_>,
-        trace_id: &str,
-        span_id: &str,
-        filter: &PyFilter,
-        max_bytes: Option<usize>,
-    ) -> PyResult<Option<Vec<u8>>> {
-        detached(py, || {
-            let ids = TraceId::from_hex(trace_id).zip(SpanId::from_hex(span_id));
-            let Some((trace_id, span_id)) = ids else { return Ok(None) };
-            self.opened
-                .answer(|snapshot| search::span(snapshot, trace_id, span_id, &filter.filter, max_bytes))
-        })
-    }
-
-    /// Returns a part of one value of a span as JSON, given by its path, start byte and maximum size in
-    /// bytes.
-    fn value(
-        &self,
-        py: Python<'_>,
-        trace_id: &str,
-        span_id: &str,
-        filter: &PyFilter,
-        part: (&str, usize, Option<usize>),
-    ) -> PyResult<Option<Vec<u8>>> {
-        detached(py, || {
-            let ids = TraceId::from_hex(trace_id).zip(SpanId::from_hex(span_id));
-            let Some((trace_id, span_id)) = ids else { return Ok(None) };
-            let wanted = ValuePart { path: part.0, from: part.1, max_bytes: part.2 };
-            self.opened.answer(|snapshot| search::value(snapshot, trace_id, span_id, &filter.filter, &wanted))
-        })
+        query: &PyQuery,
+        cancel: Option<Bound<'_, PyCancellationToken>>,
+        reserve: Option<Py<PyAny>>,
+    ) -> PyResult<PyResponse> {
+        query::run(py, &self.opened, &query.query, cancel, reserve.as_ref())
     }
 
     /// Returns the rows of the matching traces as a stream of Arrow batches.

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use super::detach::detached;
 use super::filter::PyFilter;
 use super::open_store::OpenStore;
-use crate::search::tail::{self, Polled, Tail};
+use crate::query::tail::{self, Polled, Tail};
 use crate::storage::Changes;
 
 /// A reader of the traces that match a filter.

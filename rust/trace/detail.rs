@@ -7,6 +7,8 @@
 
 use std::sync::Arc;
 
+use serde::Deserialize;
+
 use super::cost::{TraceCost, cost_of_trace};
 use super::extra::write_extra_data;
 use super::json::{JsonWriter, preview};
@@ -24,9 +26,11 @@ use crate::schema::STATUSES;
 use crate::time::format_duration;
 
 /// The level of detail of a trace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
 pub enum Detail {
     /// `TraceDetail`: with input, output, error and the tree.
+    #[default]
     Full,
     /// `TraceSummary`: with the input.
     Summary,
@@ -34,6 +38,14 @@ pub enum Detail {
     Preview,
     /// `TraceSkeleton`: a preview with the columns of all spans.
     Skeleton,
+}
+
+impl TryFrom<String> for Detail {
+    type Error = Error;
+
+    fn try_from(word: String) -> Result<Self> {
+        Self::from_word(&word)
+    }
 }
 
 impl Detail {

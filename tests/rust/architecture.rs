@@ -30,7 +30,7 @@ const LAYERS: [&str; 20] = [
     "filter",
     "storage",
     "bulk",
-    "search",
+    "query",
     "binding",
 ];
 

@@ -7,7 +7,7 @@ mod index;
 mod filter;
 mod storage;
 mod bulk;
-mod search;
+mod query;
 mod fuzz;
 mod support;
 mod time;

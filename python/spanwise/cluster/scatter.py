@@ -12,6 +12,7 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, TypeVar
 
+from spanwise._engine import QueryRoot
 from spanwise.cluster.shards.shard import Ask
 from spanwise.errors import CancelledError, PinLostError, SpanwiseError, StoreClosedError, UnavailableError
 from spanwise.pools.fair_threads import FairThreads
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from concurrent.futures import Future
 
-    from spanwise._engine import CancellationToken, Gathering
+    from spanwise._engine import CancellationToken, Query, Response
     from spanwise.cluster.shards.shard import Call, Outcome, Shard, Waiting
 
     Notify = Callable[[Sequence[int]], None]
@@ -68,15 +69,15 @@ class Scatter:
         """Returns the description of a new search, for every shard."""
         return Ask(self._layout, secrets.randbits(63), query, self._seconds)
 
-    def search(self, begin: Callable[[], Gathering], only: int | None = None) -> Search:
+    def search(self, query: Query, only: int | None = None) -> Search:
         """Returns a search that has not sent a request yet.
 
         Args:
-            begin: starts the search; called again if a shard has lost the state of the search.
+            query: the query.
             only: the number of the only shard to search; None for all shards.
         """
         shards = self._shards if only is None else self._shards[only : only + 1]
-        return Search(self, begin, shards, self._seconds)
+        return Search(self, query, shards, self._seconds)
 
     def each(self, work: Callable[[Shard], Result]) -> list[Future[Result]]:
         """Returns the results of `work` for every shard, after all of them have succeeded or failed."""
@@ -144,26 +145,24 @@ def _submit(threads: ThreadPoolExecutor, work: Callable[..., Result], *args: obj
 
 
 class Search:
-    """One search over shards. It runs once, completely or up to an intermediate result."""
+    """One search over shards."""
 
-    def __init__(
-        self, scatter: Scatter, begin: Callable[[], Gathering], shards: Sequence[Shard], seconds: float
-    ) -> None:
+    def __init__(self, scatter: Scatter, query: Query, shards: Sequence[Shard], seconds: float) -> None:
         """Starts without a request. The deadline runs from now on."""
         self._scatter = scatter
-        self._begin = begin
+        self._query = query
         self._shards = shards
         self._seconds = seconds
         self._deadline = time.monotonic() + seconds
         self._restarts = 0
         self._start()
 
-    def run(self, cancel: CancellationToken | None, until: Callable[[Gathering], bool] = lambda _: False) -> Gathering:
-        """Sends requests to the shards until the result is complete or `until` is satisfied. Returns the result.
+    def run(self, cancel: CancellationToken | None, reserve: Callable[[int], object] | None) -> Response:
+        """Sends requests to the shards until the response is known.
 
         Args:
             cancel: cancels the search from another thread.
-            until: returns True to stop before the next requests; the search can be run again then.
+            reserve: called with the maximum memory on all shards in bytes, once it is known.
 
         Raises:
             CancelledError: `cancel` was used.
@@ -173,45 +172,42 @@ class Search:
         try:
             while True:
                 try:
-                    is_known = self._run(cancel, until)
+                    self._run(cancel, reserve)
+                    return self._root.finish()
                 except PinLostError:
                     self._end()
                     self._restarts += 1
                     if self._restarts > MAX_RESTARTS:
                         raise
                     self._start()
-                    continue
-                if is_known:
-                    self._end()
-                return self._known
-        except BaseException:  # the shards forget the search after any error
+        finally:  # the shards forget the search
             self._end()
-            raise
 
     def _start(self) -> None:
-        self._known = self._begin()
-        self._ask = self._scatter.ask(self._known.query)
+        self._root = QueryRoot(self._query, len(self._shards))
+        self._ask = self._scatter.ask(self._root.query)
         self._asked: set[int] = set()
         # The shards forget the state of a search that is abandoned before its end.
         self._end = weakref.finalize(self, _end, self._scatter, self._shards, self._ask.search, self._asked)
 
-    def _run(self, cancel: CancellationToken | None, until: Callable[[Gathering], bool]) -> bool:
-        """Returns True if the result is complete."""
-        while not until(self._known):
-            if (questions := self._known.questions()) is None:
-                return True
+    def _run(self, cancel: CancellationToken | None, reserve: Callable[[int], object] | None) -> None:
+        is_reserved = reserve is None
+        while True:
+            if not is_reserved and reserve is not None and (needed := self._root.max_bytes) is not None:
+                reserve(needed)
+                is_reserved = True
+            if (requests := self._root.requests()) is None:
+                return
             calls = {}
-            for number, question in enumerate(questions):
-                if question is not None:
+            for number, request in enumerate(requests):
+                if request is not None:
                     is_first = number not in self._asked
                     self._asked.add(number)
                     calls[number] = self._shards[number].begin_answer(
-                        self._ask, question, is_first=is_first, run=self._scatter.ask_shard
+                        self._ask, request, is_first=is_first, run=self._scatter.ask_shard
                     )
             self._await(calls.values(), cancel)
-            answers = [calls[number].result() if number in calls else None for number in range(len(questions))]
-            self._known.take(answers)
-        return False
+            self._root.add([calls[number].result() if number in calls else None for number in range(len(requests))])
 
     def _await(self, calls: Iterable[Call[bytes]], cancel: CancellationToken | None) -> None:
         """Waits for responses; returns early after a failure."""

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from spanwise._engine import Gathering, RequestSplitter, SpanFileJoiner
-from spanwise.cluster.counts import ShardedAggregation, ShardedFacets
+from spanwise._engine import RequestSplitter, SpanFileJoiner
 from spanwise.cluster.failover.guarded import GuardedShard
 from spanwise.cluster.scatter import Scatter
 from spanwise.cluster.shards.local import LocalShard
@@ -25,14 +24,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from spanwise._engine import (
-        Aggregation,
-        AttributeKeys,
         CancellationToken,
         Filter,
         IngestReport,
         LogIngestReport,
-        Page,
-        SpanFilter,
+        Query,
+        Response,
         SplitRequest,
     )
     from spanwise.cluster.failover.guarded import Counters
@@ -88,125 +85,23 @@ class ShardedStore:
         # The number of requests being split.
         self._splitting = 0
 
-    def search_runs(  # noqa: PLR0913, PLR0917  # the signature of the engine
+    def query(
         self,
-        filter: Filter,  # noqa: A002  # the engine's name
-        page: int,
-        limit: int,
-        detail: str = "full",
-        sort: tuple[str, bool] = ("start_time", False),
-        ends_when_full: bool = False,  # noqa: FBT001, FBT002  # the signature of the engine
-        matches: bool = False,  # noqa: FBT001, FBT002
+        query: Query,
         cancel: CancellationToken | None = None,
-    ) -> Page:
-        """See `TraceStore.search_runs`."""
-        count = len(self._shards)
+        reserve: Callable[[int], object] | None = None,
+    ) -> Response:
+        """See `TraceStore.query`. A query of one trace asks only the shard that may have it.
 
-        def begin() -> Gathering:
-            return Gathering.runs(count, filter, page, limit, detail, sort, ends_when_full, matches)
-
-        return self._scatter.search(begin).run(cancel).page()
-
-    def search_sessions(
-        self,
-        filter: Filter,  # noqa: A002
-        page: int,
-        limit: int,
-        cancel: CancellationToken | None = None,
-    ) -> Page:
-        """See `TraceStore.search_sessions`."""
-        count = len(self._shards)
-        return self._scatter.search(lambda: Gathering.sessions(count, filter, page, limit)).run(cancel).page()
-
-    def search_spans(  # noqa: PLR0913, PLR0917  # the signature of the engine
-        self,
-        filter: Filter,  # noqa: A002
-        spans: SpanFilter,
-        page: int,
-        limit: int,
-        ends_when_full: bool = False,  # noqa: FBT001, FBT002
-        with_matches: bool = False,  # noqa: FBT001, FBT002
-        cancel: CancellationToken | None = None,
-    ) -> Page:
-        """See `TraceStore.search_spans`."""
-        count = len(self._shards)
-
-        def begin() -> Gathering:
-            return Gathering.spans(count, (filter, spans), (page, limit), ends_when_full, with_matches)
-
-        return self._scatter.search(begin).run(cancel).page()
-
-    def prepare(self, aggregation: Aggregation, cancel: CancellationToken | None = None) -> ShardedAggregation:
-        """See `TraceStore.prepare`."""
-        count = len(self._shards)
-        return ShardedAggregation(self._scatter.search(lambda: Gathering.aggregate(count, aggregation)), cancel)
-
-    def plan_facets(
-        self,
-        filter: Filter,  # noqa: A002
-        keys: list[str],
-        limit: int,
-        prefix: tuple[str, str] | None = None,
-        exclude_own: bool = False,  # noqa: FBT001, FBT002
-    ) -> ShardedFacets:
-        """See `TraceStore.plan_facets`."""
-        count = len(self._shards)
-
-        def begin() -> Gathering:
-            return Gathering.facets(count, filter, keys, limit, prefix, exclude_own)
-
-        return ShardedFacets(self._scatter.search(begin))
-
-    def attribute_keys(
-        self,
-        filter: Filter,  # noqa: A002
-        limit: int,
-        prefix: str = "",
-        cancel: CancellationToken | None = None,
-    ) -> AttributeKeys:
-        """See `TraceStore.attribute_keys`."""
-        count = len(self._shards)
-
-        def begin() -> Gathering:
-            return Gathering.attribute_keys(count, filter, limit, prefix)
-
-        return self._scatter.search(begin).run(cancel).counted_keys()
+        Raises:
+            UnavailableError: a shard does not respond, or the deadline passed.
+        """
+        shard = None if query.trace_id is None else (self._splitter.shard_of(query.trace_id) or 0)
+        return self._scatter.search(query, shard).run(cancel, reserve)
 
     def tail_feed(self) -> ShardedTailFeed:
         """See `TraceStore.tail_feed`."""
         return ShardedTailFeed(self._scatter, self._shards)
-
-    def trace(self, trace_id: str, filter: Filter, detail: str = "full") -> bytes | None:  # noqa: A002
-        """See `TraceStore.trace`."""
-        return self._look_up(trace_id, lambda: Gathering.trace(trace_id, filter, detail, False))  # noqa: FBT003
-
-    def damaged_trace(self, trace_id: str, filter: Filter, detail: str = "full") -> bytes | None:  # noqa: A002
-        """See `TraceStore.damaged_trace`."""
-        return self._look_up(trace_id, lambda: Gathering.trace(trace_id, filter, detail, True))  # noqa: FBT003
-
-    def span(
-        self,
-        trace_id: str,
-        span_id: str,
-        filter: Filter,  # noqa: A002
-        max_bytes: int | None = None,
-    ) -> bytes | None:
-        """See `TraceStore.span`."""
-        return self._look_up(trace_id, lambda: Gathering.span(trace_id, span_id, filter, max_bytes))
-
-    def value(
-        self,
-        trace_id: str,
-        span_id: str,
-        filter: Filter,  # noqa: A002
-        part: tuple[str, int, int | None],
-    ) -> bytes | None:
-        """See `TraceStore.value`."""
-        return self._look_up(trace_id, lambda: Gathering.value(trace_id, span_id, filter, part))
-
-    def _look_up(self, trace_id: str, begin: Callable[[], Gathering]) -> bytes | None:
-        shard = self._splitter.shard_of(trace_id)
-        return None if shard is None else self._scatter.search(begin, shard).run(None).json()
 
     def export(self, filter: Filter, format: str) -> ShardedDownload:  # noqa: A002
         """See `TraceStore.export`. The file has the traces of one shard after another, each shard in one state."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from spanwise._engine import Filter
+from spanwise.traces import queries
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -42,10 +43,11 @@ def name_and_size(store: Store, since: datetime, cancel: CancellationToken) -> s
     """Returns the name and span count of a trace received since then. Blocks.
 
     Raises:
-        SpanwiseError: see `TraceStore.search_runs`.
+        SpanwiseError: see `TraceStore.query`.
     """
     condition = {"op": "GTE", "key": "created_at", "value": since.isoformat()}
-    page = store.search_runs(Filter.compile(msgspec.json.encode(condition)), 1, 1, "summary", cancel=cancel)
+    compiled = Filter.compile(msgspec.json.encode(condition))
+    page = store.query(queries.runs(compiled, 1, 1, detail="summary"), cancel)
     rows = msgspec.json.decode(page.data, type=list[_Row])
     shown = [f"{row.name}, {row.total_spans} span{'' if row.total_spans == 1 else 's'}" for row in rows]
     return shown[0] if shown else "more of one that is stored"

@@ -11,6 +11,7 @@ from spanwise.cluster.opening import open_shards
 from spanwise.cluster.shards.layout import layout_of
 from spanwise.cluster.shards.local import LocalShard
 from spanwise.engine_globals import set_engine_globals
+from spanwise.traces import queries
 from spanwise.traces.admin import expect_store
 from spanwise.traces.search.page import search_page
 
@@ -59,7 +60,9 @@ def find_trace(settings: Settings, trace_id: str) -> bytes | None:
         ConfigurationError: the store does not exist.
         StoreError: the store or the trace is damaged, or the storage failed.
     """
-    return _open_read_only(settings).trace(trace_id, Filter.compile(b"null"))
+    query = queries.trace(Filter.compile(b"null"), trace_id)
+    found = _open_read_only(settings).query(query)
+    return found.data if found.total else None
 
 
 def _open_read_only(settings: Settings) -> Store:

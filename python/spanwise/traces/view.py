@@ -12,6 +12,7 @@ from msgspec import Raw
 from spanwise._engine import Aggregation, Filter
 from spanwise.api.traces import GroupBy, PageRequest
 from spanwise.errors import NotFoundError, RecordDamagedError, StoreDamagedError
+from spanwise.traces import queries
 from spanwise.traces.search.aggregate import aggregate_body, compile_aggregation
 from spanwise.traces.search.attributes import attributes_body
 from spanwise.traces.search.facets import check_fields, facets_body
@@ -22,7 +23,7 @@ from spanwise.traces.search.spans import compile_spans, spans_body
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
-    from spanwise._engine import CancellationToken
+    from spanwise._engine import CancellationToken, Query, Response
     from spanwise.api.aggregates import AggregateRequest
     from spanwise.api.facets import FacetsRequest
     from spanwise.api.spans import SpanSearchRequest, ValueRange
@@ -197,17 +198,17 @@ class View:
         """
         store, compiled = self._store.opened(), self._compile()
 
-        def read(_cancel: CancellationToken) -> bytes | None:
+        def read(cancel: CancellationToken) -> Response:
             try:
-                return store.trace(trace_id, compiled, detail)
+                return store.query(queries.trace(compiled, trace_id, detail), cancel)
             except StoreDamagedError as error:
                 _log.error("a request for a trace read damaged data: %s", error)
-                return store.damaged_trace(trace_id, compiled, detail)
+                return store.query(queries.trace(compiled, trace_id, detail, is_damaged=True), cancel)
 
         found = await self._searches.run(read)
-        if found is None:
+        if not found.total:
             raise NotFoundError("Trace not found")
-        return found
+        return found.data
 
     async def span(self, trace_id: str, span_id: str, max_bytes: int | None = None) -> bytes:
         """Returns the JSON of one span, without its children. Values longer than `max_bytes` are truncated and listed.
@@ -217,11 +218,10 @@ class View:
             RecordDamagedError: the spans of the trace are damaged, so the span cannot be found or ruled out.
             UnavailableError: see `search`.
         """
-        store = self._store.opened()
-        found = await self._read_span(trace_id, lambda: store.span(trace_id, span_id, self._compile(), max_bytes))
-        if found is None:
+        found = await self._read_span(trace_id, lambda every: queries.span(every, trace_id, span_id, max_bytes))
+        if not found.total:
             raise NotFoundError("Span not found")
-        return found
+        return found.data
 
     async def value(self, trace_id: str, span_id: str, wanted: ValueRange) -> bytes:
         """Returns the JSON of a part of one value of a span.
@@ -231,15 +231,16 @@ class View:
             RecordDamagedError: see `span`.
             UnavailableError: see `search`.
         """
-        store, part = self._store.opened(), (wanted.path, wanted.start, wanted.max_bytes)
-        found = await self._read_span(trace_id, lambda: store.value(trace_id, span_id, self._compile(), part))
-        if found is None:
+        part = (wanted.path, wanted.start, wanted.max_bytes)
+        found = await self._read_span(trace_id, lambda every: queries.value(every, trace_id, span_id, part))
+        if not found.total:
             raise NotFoundError("Value not found")
-        return found
+        return found.data
 
-    async def _read_span(self, trace_id: str, read: Callable[[], bytes | None]) -> bytes | None:
+    async def _read_span(self, trace_id: str, query: Callable[[Filter], Query]) -> Response:
+        store = self._store.opened()
         try:
-            return await self._searches.run(lambda _: read())
+            return await self._searches.run(lambda cancel: store.query(query(self._compile()), cancel))
         except StoreDamagedError as error:
             _log.error("a request for a span read damaged data: %s", error)
             raise RecordDamagedError(f"the stored spans of trace `{trace_id}` are damaged") from error
@@ -292,7 +293,7 @@ class View:
         store = self._store.opened()
 
         def count(cancel: CancellationToken) -> int:
-            return store.search_runs(self._compile(source), 1, 1, "summary", cancel=cancel).total_count
+            return store.query(queries.ids(self._compile(source), 1, 1), cancel).total
 
         matching = await self._searches.run(count)
         if dry_run or not matching:

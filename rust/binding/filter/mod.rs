@@ -16,7 +16,7 @@ use super::arrow_input::{BatchStream, Batches, Check, batches_of, read_batch};
 use super::detach::detached;
 use crate::error::{Error, Result};
 use crate::filter::{Filter, SpanFilter};
-use crate::search::{encode_filter, filter_of};
+use crate::query::{decode_filter, encode_filter};
 use source::json_of;
 
 /// A compiled filter expression: immutable, and shared by threads.
@@ -54,7 +54,7 @@ impl PyFilter {
     /// Returns the filter of a message. Its restrictions are evaluated first.
     #[staticmethod]
     fn of_query(py: Python<'_>, query: &[u8]) -> PyResult<Self> {
-        let filter = detached(py, || filter_of(query))?;
+        let filter = detached(py, || decode_filter(query))?;
         Ok(Self { filter: Arc::new(filter) })
     }
 

@@ -12,6 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from spanwise import Filter, TraceStore
+from spanwise.traces import queries
 
 from .framework import FRAMEWORKS, read_index
 
@@ -52,7 +53,7 @@ def _replayed(name: str, case: str) -> list[dict[str, Any]]:
                     encoding = None if file.content_encoding == "identity" else file.content_encoding
                     ingest = store.ingest if file.signal == "traces" else store.ingest_logs
                     ingest(body, file.content_type, encoding)
-            traces: list[dict[str, Any]] = json.loads(store.search_runs(Filter.compile(b"{}"), 1, 100).data)
+            traces: list[dict[str, Any]] = json.loads(store.query(queries.runs(Filter.compile(b"{}"), 1, 100)).data)
             return traces[::-1]
         finally:
             store.close()

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from spanwise import TraceStore
 from spanwise.cli import commands
 from spanwise.errors import UnavailableError
+from spanwise.traces import queries
 from support.clients.otlp import captures
 from support.in_process.stores import EVERYTHING, found_traces, ingest, request_of_traces
 from support.servers.buckets import BUCKET, S3, Azurite, BucketServer
@@ -39,13 +40,13 @@ def run(*arguments: object) -> str:
 def search_results(url: str, *, received: bool) -> list[Any]:
     """Returns every trace with its tree, and every session."""
     store = TraceStore.open_read_only(f"{url}/traces")
-    total = store.search_runs(EVERYTHING, 1, 1).total_count
-    pages = [store.search_runs(EVERYTHING, page, 100) for page in range(1, total // 100 + 2)]
+    total = store.query(queries.runs(EVERYTHING, 1, 1)).total
+    pages = [store.query(queries.runs(EVERYTHING, page, 100)) for page in range(1, total // 100 + 2)]
     traces = [trace for page in pages for trace in json.loads(page.data)]
     if not received:
         for trace in traces:
             trace.pop("created_at")
-    return [traces, json.loads(store.search_sessions(EVERYTHING, 1, 100).data)]
+    return [traces, json.loads(store.query(queries.sessions(EVERYTHING, 1, 100)).data)]
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ import pytest
 from spanwise import TraceStore
 from spanwise.errors import ConfigurationError
 from spanwise.settings import Settings
+from spanwise.traces import queries
 from spanwise.traces.store_options import follow_store, open_store
 from support.clients.otlp import export_request
 from support.in_process.commands import spanwise
@@ -50,7 +51,7 @@ def test_every_writer_of_a_bucket_has_the_same_shards(settings: Settings, url: s
     open_store(settings.trace_store, settings).close()
     store = open_store(settings.trace_store, Settings(data_dir=url, cache_dir=settings.cache_dir))
     ingest(store, *range(1, 21))
-    assert store.search_runs(EVERYTHING, 1, 100).total_count == 20
+    assert store.query(queries.runs(EVERYTHING, 1, 100)).total == 20
     store.close()
     with pytest.raises(ConfigurationError, match="has format 1000000"):
         TraceStore.open(settings.trace_store)
@@ -60,7 +61,7 @@ def test_a_reader_of_a_bucket_knows_what_all_shards_have(settings: Settings) -> 
     writer = open_store(settings.trace_store, settings)
     ingest(writer, *range(1, 21))
     reader = follow_store(settings.trace_store, settings)
-    assert reader.search_runs(EVERYTHING, 1, 100).total_count == 20
+    assert reader.query(queries.runs(EVERYTHING, 1, 100)).total == 20
     reader.close()
     writer.close()
 

@@ -22,6 +22,7 @@ from spanwise import Filter, TraceStore
 from spanwise.database.records import SessionRecord
 from spanwise.database.sqlite import SqliteDatabase
 from spanwise.demo import CONTENT_TYPE, export_requests
+from spanwise.traces import queries
 from support.in_process.database_2 import EXAMPLE, write_version_2
 from support.in_process.databases import runs_of as stored_runs_of
 from support.programs import start
@@ -69,11 +70,11 @@ def content(folder: Path) -> dict[str, str]:
     """Returns the hash of every trace by id."""
     store = TraceStore.open(str(folder))
     try:
-        total = store.search_ids(EVERYTHING, 1, 1).total_count
-        pages = (store.search_ids(EVERYTHING, page, 100).data for page in range(1, total // 100 + 2))
+        total = store.query(queries.ids(EVERYTHING, 1, 1)).total
+        pages = (store.query(queries.ids(EVERYTHING, page, 100)).data for page in range(1, total // 100 + 2))
         ids = [trace_id for page in pages for trace_id in json.loads(page)]
         assert len(ids) == len(set(ids)) == total
-        return {trace_id: sha256(store.trace(trace_id, EVERYTHING) or b"").hexdigest() for trace_id in ids}
+        return {trace_id: sha256(store.query(queries.trace(EVERYTHING, trace_id)).data).hexdigest() for trace_id in ids}
     finally:
         store.close()
 

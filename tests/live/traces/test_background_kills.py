@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spanwise import Filter, TraceStore
+from spanwise.traces import queries
 from support.programs import busy_store, start
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def found_ids(store: TraceStore) -> list[str]:
     found: list[str] = []
     everything = Filter.compile(b"null")
     for number in itertools.count(1):
-        page = json.loads(store.search_runs(everything, number, 100, detail="summary").data)
+        page = json.loads(store.query(queries.runs(everything, number, 100, detail="summary")).data)
         if not page:
             break
         found += [item["trace_id"] for item in page]

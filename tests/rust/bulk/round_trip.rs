@@ -10,7 +10,7 @@ use spanwise::bulk::{Download, Format, ImportOptions, import, spans};
 use spanwise::error::{Error, Result};
 use spanwise::filter::Filter;
 use spanwise::otlp::{self, proto};
-use spanwise::search::{self, CancellationToken, Detail, PageRequest, Sort};
+use spanwise::query::{self, CancellationToken, Detail, PageRequest, Sort};
 use spanwise::storage::{Snapshot, TraceStore};
 use tempfile::TempDir;
 
@@ -67,8 +67,8 @@ fn all_pages(snapshot: &Snapshot) -> Vec<(Vec<u8>, u64)> {
         let filter = Filter::compile(source.as_bytes()).expect("a good filter");
         for page in 1..4 {
             let window = PageRequest { page, limit: 5, sort: Sort::NEWEST_FIRST };
-            let runs = search::runs(snapshot, &filter, window, Detail::Full, &CancellationToken::default());
-            let sessions = search::sessions(snapshot, &filter, window, &CancellationToken::default());
+            let runs = query::runs(snapshot, &filter, window, Detail::Full, &CancellationToken::default());
+            let sessions = query::sessions(snapshot, &filter, window, &CancellationToken::default());
             all_pages.extend([runs, sessions].map(|page| {
                 let page = page.expect("a page");
                 (page.data, page.total_count)

@@ -10,7 +10,7 @@ use spanwise::error::Error;
 use spanwise::filter::Filter;
 use spanwise::otlp::fragment::{append_fragments, fragments_of};
 use spanwise::otlp::{self, TraceId, proto, wire};
-use spanwise::search::{Aggregation, CancellationToken, FacetPlan, FacetRequest, aggregate};
+use spanwise::query::{Aggregation, CancellationToken, FacetRequest, aggregate};
 use spanwise::storage::{Snapshot, SnapshotPart};
 use spanwise::trace::trace_columns::write_skeleton;
 use spanwise::trace::tree::Forest;
@@ -251,8 +251,8 @@ fn facets() {
             asked = narrowed;
         }
         let asked = asked.excluding_own(body["exclude_own"] == true);
-        let plan = FacetPlan::new(snapshot.clone(), &filter, asked).expect("a plan");
-        let counted = plan.run(&CancellationToken::default()).expect("facets");
+        let counted = spanwise::query::facets(&snapshot, &filter, asked, &CancellationToken::default())
+            .expect("facets");
         let data: serde_json::Value = serde_json::from_slice(&counted.data).expect("JSON");
         assert_eq!(data.as_object().map_or(0, serde_json::Map::len), keys.len());
         assert!(counted.matched <= 3);

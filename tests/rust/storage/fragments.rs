@@ -4,7 +4,7 @@ use spanwise::bulk::{Download, Format, ImportOptions, import, spans};
 use spanwise::filter::Filter;
 use spanwise::otlp::fragment::has_fragments;
 use spanwise::otlp::limits::MAX_EVENTS;
-use spanwise::search::{self, CancellationToken, Detail, PageRequest};
+use spanwise::query::{self, CancellationToken, Detail, PageRequest};
 use spanwise::storage::{Options, Snapshot, TraceStore};
 use spanwise::trace::MAX_FRAGMENTS;
 use tempfile::TempDir;
@@ -20,14 +20,14 @@ use crate::support::wait_until;
 /// Returns the numbers of the traces that a search returns, and asserts that counts, ids and sessions agree.
 fn found(snapshot: &Snapshot) -> Vec<u64> {
     let (window, token) = (PageRequest::new(1, 100).expect("a page"), CancellationToken::default());
-    let page = search::ids(snapshot, &Filter::all(), window, &token).expect("a page");
+    let page = query::ids(snapshot, &Filter::all(), window, &token).expect("a page");
     let ids: Vec<String> = serde_json::from_slice(&page.data).expect("JSON");
     assert_eq!(page.total_count, ids.len() as u64);
     let numbers: Vec<u64> = (1..100).filter(|number| ids.contains(&id_of(*number).to_string())).collect();
     assert_eq!(numbers.len(), ids.len());
     assert!(contents(snapshot).keys().copied().eq(numbers.iter().map(|number| id_of(*number))));
     for number in 1..100 {
-        let detail = search::trace(snapshot, id_of(number), &Filter::all(), Detail::Full).expect("readable");
+        let detail = query::trace(snapshot, id_of(number), &Filter::all(), Detail::Full).expect("readable");
         assert_eq!(detail.is_some(), numbers.contains(&number));
     }
     let rows: usize = spans(std::sync::Arc::new(reopened(snapshot)), Filter::all())
@@ -43,7 +43,7 @@ fn reopened(snapshot: &Snapshot) -> Snapshot {
 
 /// Returns the event names of span 1 of a trace in a search result.
 fn shown(snapshot: &Snapshot, trace: u64) -> Vec<String> {
-    let detail = search::trace(snapshot, id_of(trace), &Filter::all(), Detail::Full)
+    let detail = query::trace(snapshot, id_of(trace), &Filter::all(), Detail::Full)
         .expect("readable")
         .expect("a trace");
     let detail: serde_json::Value = serde_json::from_slice(&detail).expect("JSON");

@@ -12,8 +12,8 @@ use arrow_array::cast::AsArray as _;
 use arrow_array::types::Int64Type;
 use spanwise::filter::Filter;
 use spanwise::otlp::TraceId;
+use spanwise::query::{self, CancellationToken, Detail, PageRequest, Sort};
 use spanwise::schema::Field;
-use spanwise::search::{self, CancellationToken, Detail, PageRequest, Sort};
 use spanwise::storage::{Options, Snapshot, TraceStore};
 use tempfile::TempDir;
 
@@ -120,7 +120,7 @@ fn read(take: impl Fn() -> Arc<Snapshot>, progress: &[Progress]) {
     assert!(present.len() as u64 <= max_traces, "nothing is there that was not sent");
     // A page and its count come from one snapshot.
     let window = PageRequest { page: 1, limit: 20, sort: Sort::NEWEST_FIRST };
-    let page = search::runs(&snapshot, &Filter::all(), window, Detail::Full, &CancellationToken::default())
+    let page = query::runs(&snapshot, &Filter::all(), window, Detail::Full, &CancellationToken::default())
         .expect("a page");
     assert_eq!(page.total_count, present.len() as u64);
     let runs: Vec<serde_json::Value> = serde_json::from_slice(&page.data).expect("JSON");

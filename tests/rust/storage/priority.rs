@@ -2,7 +2,7 @@
 #![cfg(target_os = "linux")]
 
 use spanwise::filter::Filter;
-use spanwise::search::{CancellationToken, PageRequest, ids};
+use spanwise::query::{CancellationToken, PageRequest, ids};
 
 use crate::support::contents::open;
 use crate::support::spans::{request, span};

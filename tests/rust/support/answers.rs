@@ -8,7 +8,7 @@ use spanwise::bulk::{Download, Format};
 use spanwise::error::{Error, Result};
 use spanwise::filter::Filter;
 use spanwise::otlp::{SpanId, TraceId};
-use spanwise::search::{self, CancellationToken, Detail, Page, PageRequest};
+use spanwise::query::{self, CancellationToken, Detail, Page, PageRequest};
 use spanwise::storage::Snapshot;
 
 /// The question, and its answer or error text.
@@ -49,24 +49,24 @@ pub(crate) fn answers(snapshot: &Arc<Snapshot>, traces: &[TraceId]) -> Answers {
             let level = if source == "{}" { Detail::Full } else { Detail::Summary };
             answers.push((
                 format!("runs {page} {source}"),
-                page_of(search::runs(snapshot, &filter, request, level, &token)),
+                page_of(query::runs(snapshot, &filter, request, level, &token)),
             ));
             answers.push((
                 format!("sessions {page} {source}"),
-                page_of(search::sessions(snapshot, &filter, request, &token)),
+                page_of(query::sessions(snapshot, &filter, request, &token)),
             ));
             answers.push((
                 format!("ids {page} {source}"),
-                page_of(search::ids(snapshot, &filter, request, &token)),
+                page_of(query::ids(snapshot, &filter, request, &token)),
             ));
         }
     }
     let every = Filter::all();
     let span_id = SpanId::from_hex("0000000000000001").expect("an id");
     for trace in traces {
-        let alone = search::trace(snapshot, *trace, &every, Detail::Full);
+        let alone = query::trace(snapshot, *trace, &every, Detail::Full);
         answers.push((format!("trace {trace}"), item_of(alone)));
-        let span = search::span(snapshot, *trace, span_id, &every, None);
+        let span = query::span(snapshot, *trace, span_id, &every, None);
         answers.push((format!("span of {trace}"), item_of(span)));
     }
     for (word, format) in Format::WORDS {

@@ -9,6 +9,7 @@ from spanwise import Filter, TraceStore
 from spanwise.cluster.shards.layout import Layout
 from spanwise.cluster.shards.local import LocalShard
 from spanwise.cluster.store import ShardedStore
+from spanwise.traces import queries
 from support.clients.otlp import export_request
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def request_of_traces(traces: dict[int, dict[str, str]]) -> bytes:
 
 def found_traces(store: Store) -> set[int]:
     """Returns the numbers of the traces that a search finds (at most 100)."""
-    page = store.search_runs(EVERYTHING, 1, 100)
+    page = store.query(queries.runs(EVERYTHING, 1, 100))
     found = {int(item["trace_id"], 16) for item in json.loads(page.data)}
-    assert len(found) == page.total_count
+    assert len(found) == page.total
     return found

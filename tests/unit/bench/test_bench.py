@@ -33,6 +33,7 @@ from spanwise.bench.service import load_generator
 from spanwise.bench.stages import aggregate, build, check, engine
 from spanwise.bench.tables import geometric_mean, milliseconds, percentile, ratio
 from spanwise.cli import commands
+from spanwise.traces import queries
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -142,7 +143,7 @@ def test_the_engine_derives_the_rows_that_were_drawn(shape: Shape, tmp_path: Pat
         assert store.ingest(request.body, CONTENT_TYPE).accepted_spans == request.spans
     found: list[dict[str, Any]] = []
     for page in range(1, 9):
-        found += json.loads(store.search_runs(Filter.compile(b"{}"), page, 100, detail="summary").data)
+        found += json.loads(store.query(queries.runs(Filter.compile(b"{}"), page, 100, detail="summary")).data)
     store.close()
     drawn = rows.newest_first([rows.to_table(rows.draw(shape, 0))]).to_pylist()
     for item, row in zip(found, drawn, strict=True):
@@ -284,9 +285,9 @@ def test_rows_without_documents_are_searched_and_have_no_trees(tmp_path: Path, m
     store = TraceStore.open(str(plan.store))
     stats = json.loads(store.stats())
     every = Filter.compile(b"{}")
-    page = json.loads(store.search_runs(every, 1, 20).data)
+    page = json.loads(store.query(queries.runs(every, 1, 20)).data)
     assert {(row["damaged"], len(row["tree"])) for row in page} == {(True, 0)}
-    assert store.search_ids(every, 1, 20).total_count == 1_000
+    assert store.query(queries.ids(every, 1, 20)).total == 1_000
     store.close()
     assert stats["segments"] == 2
 

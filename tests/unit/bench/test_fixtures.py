@@ -29,9 +29,7 @@ def _environment() -> dict[str, str]:
 
 
 def test_the_question_of_the_guide_is_measured_saved_and_compared(tmp_path: Path) -> None:
-    smaller = PRINTED.replace("20_000", "2_000").replace(
-        "600 < page.total_count < 1_400", "60 < page.total_count < 140"
-    )
+    smaller = PRINTED.replace("20_000", "2_000").replace("600 < page.total < 1_400", "60 < page.total < 140")
     assert smaller.count("2_000") == smaller.count("< 140") == 1
     (tmp_path / "test_question.py").write_text(smaller, "utf-8")
     saved = run(tmp_path, "--benchmark-only", "--benchmark-save=before", "--benchmark-max-time=0.1")

@@ -9,7 +9,7 @@ import pytest
 
 from spanwise import Filter, TraceStore
 from spanwise.api.facets import FACET_FIELDS
-from spanwise.traces import Aggregation
+from spanwise.traces import Aggregation, Query, queries
 from support.clients.otlp import captures
 from support.in_process.stores import EVERYTHING, open_sharded
 
@@ -61,19 +61,20 @@ def test_aggregations(one: TraceStore, many: ShardedStore, chosen: int, owner: s
     aggregation = Aggregation.compile(json.dumps(AGGREGATIONS[chosen]).encode())
     if owner is not None:
         aggregation = aggregation.restrict("user_id", owner)
-    prepared = many.prepare(aggregation)
-    assert prepared.max_bytes > 0
-    assert prepared.run() == one.prepare(aggregation).run()
+    query, needed = Query.of_aggregation(aggregation), list[int]()
+    found, expected = many.query(query, reserve=needed.append), one.query(query)
+    assert needed[0] > 0
+    assert (found.data, found.total) == (expected.data, expected.total)
 
 
 @pytest.mark.parametrize("chosen", range(len(FILTERS)))
 def test_facets_and_keys(one: TraceStore, many: ShardedStore, chosen: int) -> None:
     compiled, fields = FILTERS[chosen], list(FACET_FIELDS)
     for prefix, exclude_own in [(None, False), (("name", "W"), True)]:
-        plans = [store.plan_facets(compiled, fields, 5, prefix, exclude_own) for store in (one, many)]
-        expected, found = (plan.run() for plan in plans)
-        assert all(plan.bytes > 0 for plan in plans)
+        query, needed = queries.facets(compiled, fields, 5, prefix, exclude_own=exclude_own), list[int]()
+        expected, found = (store.query(query, reserve=needed.append) for store in (one, many))
+        assert all(size > 0 for size in needed)
         assert found.data == expected.data
-        assert (found.matched, found.not_excluded) == (expected.matched, expected.not_excluded)
-    keys = [store.attribute_keys(compiled, 20, "attributes.") for store in (one, many)]
-    assert len({(own.data, own.distinct, own.matched) for own in keys}) == 1
+        assert (found.total, found.not_excluded) == (expected.total, expected.not_excluded)
+    keys = [store.query(queries.attribute_keys(compiled, 20, "attributes.")) for store in (one, many)]
+    assert len({(own.data, own.distinct, own.total) for own in keys}) == 1

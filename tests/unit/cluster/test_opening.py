@@ -16,6 +16,7 @@ from spanwise.cli import commands
 from spanwise.cluster.store import ShardedStore
 from spanwise.errors import ConfigurationError, StoreError, StoreLockedError
 from spanwise.settings import Settings
+from spanwise.traces import queries
 from spanwise.traces.admin import ExistingStore, backup_store, check_store
 from spanwise.traces.read_only import export_traces, find_trace
 from spanwise.traces.store_options import follow_store, not_ready, open_store
@@ -92,7 +93,7 @@ def test_a_shard_that_does_not_open_leaves_the_others_closed(settings: Settings,
 def test_a_reader_knows_what_all_shards_have(settings: Settings) -> None:
     writer = open_store(settings.trace_store, settings)
     reader = follow_store(settings.trace_store, settings)
-    assert reader.search_runs(EVERYTHING, 1, 100).total_count == 20
+    assert reader.query(queries.runs(EVERYTHING, 1, 100)).total == 20
     assert reader.as_of is not None
     assert writer.as_of is None
     reader.close()
@@ -133,8 +134,8 @@ def test_spans_are_imported_into_the_shards_of_their_traces(settings: Settings, 
         assert done.exit_code == 0, done.output
         assert json.loads(done.stdout)["accepted"] == 20
     store = open_store(copy.trace_store, copy)
-    assert store.search_runs(EVERYTHING, 1, 100).total_count == 20
-    assert all(store.trace(f"{number:032x}", EVERYTHING) is not None for number in range(1, 21))
+    assert store.query(queries.runs(EVERYTHING, 1, 100)).total == 20
+    assert all(store.query(queries.trace(EVERYTHING, f"{number:032x}")).total == 1 for number in range(1, 21))
     store.close()
 
 

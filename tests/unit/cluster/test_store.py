@@ -26,6 +26,7 @@ from spanwise.errors import (
     StaleLayoutError,
     UnavailableError,
 )
+from spanwise.traces import queries
 from support.clients.otlp import captures, export_request
 from support.in_process.stores import ingest, open_sharded
 
@@ -67,16 +68,20 @@ def test_pages_are_those_of_one_store(one: TraceStore, many: ShardedStore, chose
     compiled = FILTERS[chosen]
     for page, limit, detail in [(1, 20, "preview"), (2, 7, "full"), (5, 3, "summary"), (900, 20, "preview")]:
         for sort in [("start_time", False), ("duration_ms", True), ("cost", False), ("total_tokens", False)]:
-            expected, found = (store.search_runs(compiled, page, limit, detail, sort) for store in (one, many))
-            assert (same(found.data), found.total_count) == (same(expected.data), expected.total_count)
+            expected, found = (
+                store.query(queries.runs(compiled, page, limit, detail=detail, sort=sort)) for store in (one, many)
+            )
+            assert (same(found.data), found.total) == (same(expected.data), expected.total)
         for newest in (False, True):
             shown = [
-                store.search_runs(compiled, page, limit, detail, ends_when_full=newest, matches=True)
+                store.query(
+                    queries.runs(compiled, page, limit, detail=detail, ends_when_full=newest, with_matches=True)
+                )
                 for store in (one, many)
             ]
-            assert len({(same(own.data), own.total_count, own.is_exact) for own in shown}) == 1
-        expected, found = (store.search_sessions(compiled, page, limit) for store in (one, many))
-        assert (found.data, found.total_count) == (expected.data, expected.total_count)
+            assert len({(same(own.data), own.total, own.is_exact) for own in shown}) == 1
+        expected, found = (store.query(queries.sessions(compiled, page, limit)) for store in (one, many))
+        assert (found.data, found.total) == (expected.data, expected.total)
 
 
 def test_a_damaged_document_is_marked_and_the_others_are_whole(tmp_path: Path) -> None:
@@ -87,15 +92,15 @@ def test_a_damaged_document_is_marked_and_the_others_are_whole(tmp_path: Path) -
     content = bytearray(documents.read_bytes())
     content[len(content) // 2] ^= 1
     documents.write_bytes(content)
-    page = store.search_runs(EVERYTHING, 1, 20)
-    assert page.total_count == 9
+    page = store.query(queries.runs(EVERYTHING, 1, 20))
+    assert page.total == 9
     assert len(page.damage) == 1
     items = {item["trace_id"]: item for item in json.loads(page.data)}
     assert len(items) == 9
     (damaged,) = (trace_id for trace_id, item in items.items() if "damaged" in item)
     for trace_id, item in items.items():
-        read = store.damaged_trace if trace_id == damaged else store.trace
-        assert json.loads(read(trace_id, EVERYTHING) or b"") == item
+        query = queries.trace(EVERYTHING, trace_id, is_damaged=trace_id == damaged)
+        assert json.loads(store.query(query).data) == item
     store.close()
 
 
@@ -104,24 +109,32 @@ def test_pages_of_spans_are_those_of_one_store(one: TraceStore, many: ShardedSto
     spans = SpanFilter.compile(source)
     for page, limit in [(1, 20), (3, 9), (40, 5), (10**9, 100)]:
         for newest in (True, False):
-            shown = [store.search_spans(EVERYTHING, spans, page, limit, newest, not newest) for store in (one, many)]
-            assert len({(own.data, own.total_count, own.is_exact) for own in shown}) == 1
+            shown = [
+                store.query(
+                    queries.spans(EVERYTHING, spans, page, limit, ends_when_full=newest, with_matches=not newest)
+                )
+                for store in (one, many)
+            ]
+            assert len({(own.data, own.total, own.is_exact) for own in shown}) == 1
 
 
 def test_lookups_are_those_of_one_store(one: TraceStore, many: ShardedStore) -> None:
-    items = json.loads(one.search_runs(EVERYTHING, 1, 100).data)
+    items = json.loads(one.query(queries.runs(EVERYTHING, 1, 100)).data)
     foreign = EVERYTHING.restrict("user_id", "nobody")
     for item in items:
         trace_id, span = item["trace_id"], item["tree"][0]["id"]
         for detail in ("full", "skeleton"):
-            assert same(many.trace(trace_id, EVERYTHING, detail)) == same(one.trace(trace_id, EVERYTHING, detail))
-        assert many.trace(trace_id, foreign) is None
-        assert many.span(trace_id, span, EVERYTHING, 9) == one.span(trace_id, span, EVERYTHING, 9)
-        part = ("/name", 0, 5)
-        assert many.value(trace_id, span, EVERYTHING, part) == one.value(trace_id, span, EVERYTHING, part)
-        assert same(many.damaged_trace(trace_id, EVERYTHING)) == same(one.damaged_trace(trace_id, EVERYTHING))
-    assert many.trace("f" * 32, EVERYTHING) is None
-    assert many.trace("no id", EVERYTHING) is None
+            query = queries.trace(EVERYTHING, trace_id, detail)
+            assert same(many.query(query).data) == same(one.query(query).data)
+        assert many.query(queries.trace(foreign, trace_id)).total == 0
+        for query in (
+            queries.span(EVERYTHING, trace_id, span, 9),
+            queries.value(EVERYTHING, trace_id, span, ("/name", 0, 5)),
+            queries.trace(EVERYTHING, trace_id, is_damaged=True),
+        ):
+            assert same(many.query(query).data) == same(one.query(query).data)
+    assert many.query(queries.trace(EVERYTHING, "f" * 32)).data == b"null"
+    assert many.query(queries.trace(EVERYTHING, "no id")).total == 0
 
 
 def test_files_have_the_traces_of_all_shards(one: TraceStore, many: ShardedStore) -> None:
@@ -166,7 +179,7 @@ def test_what_is_deleted_is_gone_from_all_shards(tmp_path: Path) -> None:
         store.ingest(export_request(f"{number:032x}", "a" * 16), "application/json")
     assert store.delete(EVERYTHING, dry_run=True) == 39
     assert store.delete(EVERYTHING) == 39
-    assert store.search_runs(EVERYTHING, 1, 20).total_count == 0
+    assert store.query(queries.runs(EVERYTHING, 1, 20)).total == 0
     store.compact(purge=True)
 
 
@@ -207,9 +220,9 @@ def test_a_missing_shard_is_an_error_and_never_a_smaller_answer(tmp_path: Path) 
     store.ingest(many_traces(40), "application/json")
     shards[2].error = UnavailableError("away")
     for search in (
-        lambda: store.search_runs(EVERYTHING, 1, 20),
-        lambda: store.search_sessions(EVERYTHING, 1, 20),
-        lambda: store.search_spans(EVERYTHING, SpanFilter.compile(b"null"), 1, 20),
+        lambda: store.query(queries.runs(EVERYTHING, 1, 20)),
+        lambda: store.query(queries.sessions(EVERYTHING, 1, 20)),
+        lambda: store.query(queries.spans(EVERYTHING, SpanFilter.compile(b"null"), 1, 20)),
         lambda: store.delete(EVERYTHING, dry_run=True),
     ):
         with pytest.raises(UnavailableError, match="away"):
@@ -221,7 +234,7 @@ def test_a_missing_shard_is_an_error_and_never_a_smaller_answer(tmp_path: Path) 
     shards[2].error = None
     assert store.ingest(many_traces(40), "application/json").accepted_spans == 39
     assert store.delete(EVERYTHING) == 39
-    assert store.search_runs(EVERYTHING, 1, 20).total_count == 0
+    assert store.query(queries.runs(EVERYTHING, 1, 20)).total == 0
 
 
 def test_a_write_that_no_shard_takes_stored_nothing(tmp_path: Path) -> None:
@@ -288,18 +301,18 @@ def test_a_search_begins_again_when_a_shard_has_lost_its_state(tmp_path: Path) -
     store = ShardedStore(layout, [Forgetful(TraceStore.open(str(tmp_path / "a")), layout.number)])
     store.ingest(many_traces(9), "application/json")
     # A second page takes two requests.
-    assert store.search_runs(EVERYTHING, 2, 4).total_count == 8
+    assert store.query(queries.runs(EVERYTHING, 2, 4)).total == 8
     assert Forgetful.left == 0
     Forgetful.left = 9
     with pytest.raises(PinLostError):
-        store.search_runs(EVERYTHING, 2, 4)
+        store.query(queries.runs(EVERYTHING, 2, 4))
 
 
 def test_a_shard_of_another_layout_answers_nothing(tmp_path: Path) -> None:
     layout = Layout.of(1)
     store = ShardedStore(layout, [LocalShard(TraceStore.open(str(tmp_path / "a")), layout.number + 1)])
     with pytest.raises(StaleLayoutError):
-        store.search_runs(EVERYTHING, 1, 20)
+        store.query(queries.runs(EVERYTHING, 1, 20))
     with pytest.raises(StaleLayoutError):
         store.delete(EVERYTHING)
 
@@ -325,12 +338,12 @@ def test_a_search_that_is_cancelled_or_late_ends_on_every_shard(tmp_path: Path) 
     slow = Slow(TraceStore.open(str(tmp_path / "a")), layout.number)
     store = ShardedStore(layout, [slow], search_seconds=0.3)
     with pytest.raises(UnavailableError, match=r"has not answered for 0\.3 s"):
-        store.search_runs(EVERYTHING, 1, 20)
+        store.query(queries.runs(EVERYTHING, 1, 20))
     assert slow.ended.wait(5)
     slow.ended.clear()
     threading.Timer(0.05, cancel.cancel).start()
     with pytest.raises(CancelledError):
-        store.search_runs(EVERYTHING, 1, 20, cancel=cancel)
+        store.query(queries.runs(EVERYTHING, 1, 20), cancel)
     assert slow.ended.wait(5)
 
 
@@ -345,7 +358,7 @@ def test_a_page_that_is_too_large_names_a_limit_as_one_store_does(tmp_path: Path
         texts = []
         for store in (one, many):
             with pytest.raises(PayloadTooLargeError) as raised:
-                store.search_runs(EVERYTHING, 1, 8)
+                store.query(queries.runs(EVERYTHING, 1, 8))
             texts.append(str(raised.value))
     finally:
         set_page_memory_limit(256 << 20)

@@ -19,6 +19,7 @@ from spanwise.demo.otlp_requests import write_trace
 from spanwise.demo.scene import draw_words, use_tool
 from spanwise.demo.scene import fill as fill_template
 from spanwise.demo.schedule import schedule
+from spanwise.traces import queries
 from support.paths import OTLP
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def store(tmp_path: Path) -> Iterator[TraceStore]:
 
 
 def count(store: TraceStore, **condition: object) -> int:
-    return store.search_runs(Filter.compile(json.dumps(condition).encode()), 1, 1, detail="summary").total_count
+    return store.query(queries.runs(Filter.compile(json.dumps(condition).encode()), 1, 1, detail="summary")).total
 
 
 # The generator
@@ -194,9 +195,9 @@ def test_the_engine_accepts_and_understands_every_made_up_span(store: TraceStore
     assert count(store) == 400
     assert count(store, op="EQ", key="status", value="ERROR") == failed
     everything = Filter.compile(b"null")
-    pages = (json.loads(store.search_runs(everything, page, 100).data) for page in range(1, 5))
+    pages = (json.loads(store.query(queries.runs(everything, page, 100)).data) for page in range(1, 5))
     sessions = {(row["session_id"], row.get("user_id")) for page in pages for row in page}
-    assert store.search_sessions(everything, 1, 1).total_count == len(sessions)
+    assert store.query(queries.sessions(everything, 1, 1)).total == len(sessions)
     assert len({session_id for session_id, _ in sessions}) == 400 // 8
     kinds = Counter(trace.entry.kind for trace in schedule(400, SEED, NOW))
     assert count(store, op="EXISTS", key="team_id") == kinds["team"]

@@ -11,6 +11,7 @@ from spanwise._engine import Filter, TraceStore
 from spanwise.cli import commands
 from spanwise.errors import ConfigurationError, FilterError
 from spanwise.settings import load_settings
+from spanwise.traces import queries
 from spanwise.traces.admin import ExistingStore
 from spanwise.traces.store_options import open_store
 
@@ -48,7 +49,7 @@ def _export(number: int, code: int) -> bytes:
 def _count(data_dir: Path) -> int:
     store = TraceStore.open(str(data_dir / "traces"))
     try:
-        return store.search_runs(EVERYTHING, 1, 10).total_count
+        return store.query(queries.runs(EVERYTHING, 1, 10)).total
     finally:
         store.close()
 
@@ -61,9 +62,9 @@ def test_a_store_deletes_what_a_filter_matches(data_dir: Path) -> None:
     store = TraceStore.open(str(data_dir / "traces"))
     failed = Filter.compile(ERRORS.encode())
     assert store.delete(failed, dry_run=True) == 2
-    assert store.search_runs(EVERYTHING, 1, 10).total_count == 3
+    assert store.query(queries.runs(EVERYTHING, 1, 10)).total == 3
     assert store.delete(failed) == 2
-    assert store.search_runs(EVERYTHING, 1, 10).total_count == 1
+    assert store.query(queries.runs(EVERYTHING, 1, 10)).total == 1
     store.compact(purge=True)
     assert json.loads(store.stats())["segments"] == 1
     store.close()
@@ -93,7 +94,7 @@ def test_a_store_in_use_is_left_alone(data_dir: Path) -> None:
         rejected = _run(*arguments)
         assert rejected.exit_code == 1
         assert "is held by process" in rejected.output
-    assert store.search_runs(EVERYTHING, 1, 10).total_count == 3
+    assert store.query(queries.runs(EVERYTHING, 1, 10)).total == 3
     store.close()
 
 
@@ -113,12 +114,12 @@ def test_a_filter_that_is_none_deletes_nothing(data_dir: Path) -> None:
 
 def test_what_is_too_old_for_the_settings_goes(data_dir: Path) -> None:
     kept = open_store(str(data_dir / "traces"), load_settings(code={"data_dir": str(data_dir)}))
-    assert kept.search_runs(EVERYTHING, 1, 10).total_count == 3
+    assert kept.query(queries.runs(EVERYTHING, 1, 10)).total == 3
     kept.close()
     settings = load_settings(code={"data_dir": str(data_dir), "retain_seconds": 1})
     store = open_store(str(data_dir / "traces"), settings)
     patience = time.monotonic() + 60
-    while store.search_runs(EVERYTHING, 1, 10).total_count > 0:
+    while store.query(queries.runs(EVERYTHING, 1, 10)).total > 0:
         assert time.monotonic() < patience, "what is too old is still there"
         time.sleep(0.01)
     store.close()

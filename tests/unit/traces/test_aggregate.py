@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from spanwise import TraceStore
-from spanwise._engine import Aggregation, CancellationToken, Filter
+from spanwise._engine import Aggregation, CancellationToken, Filter, Query
 from spanwise.api.aggregates import AggregateRequest
 from spanwise.errors import PayloadTooLargeError, UnavailableError
 from spanwise.fair_budget import FairBudget
@@ -66,8 +66,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
 
 
 def asked(store: TraceStore, **body: Any) -> dict[str, Any]:
-    data, _ = store.prepare(Aggregation.compile(json.dumps(body).encode())).run()
-    found: dict[str, Any] = json.loads(data)
+    query = Query.of_aggregation(Aggregation.compile(json.dumps(body).encode()))
+    found: dict[str, Any] = json.loads(store.query(query).data)
     return found
 
 

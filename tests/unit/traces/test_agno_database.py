@@ -23,6 +23,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from spanwise import Filter, TraceStore
 from spanwise.cli import commands
+from spanwise.traces import queries
 from spanwise.traces.bulk_import.agno_database import AgnoDatabase
 from support.paths import AGNO_DATABASES
 
@@ -51,7 +52,7 @@ def newest(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def traces_in(data_dir: Path) -> dict[str, dict[str, Any]]:
-    page = TraceStore.open_read_only(str(data_dir / "traces")).search_runs(Filter.compile(b"null"), 1, 100)
+    page = TraceStore.open_read_only(str(data_dir / "traces")).query(queries.runs(Filter.compile(b"null"), 1, 100))
     return {trace["trace_id"]: trace for trace in json.loads(page.data)}
 
 

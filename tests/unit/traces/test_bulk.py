@@ -21,6 +21,7 @@ from spanwise import Filter, TraceStore
 from spanwise._engine import span_schema, trace_schema
 from spanwise.cli import commands
 from spanwise.errors import BatchError, ConfigurationError
+from spanwise.traces import queries
 from support.clients.otlp import captures
 from support.paths import OTLP
 
@@ -51,10 +52,10 @@ def run(*arguments: object) -> Result:
 def answers(data_dir: Path, *, received: bool = True) -> list[Any]:
     """Returns every trace with its tree, and every session."""
     store = TraceStore.open_read_only(str(data_dir / "traces"))
-    total = store.search_runs(EVERYTHING, 1, 1).total_count
-    pages = [store.search_runs(EVERYTHING, page, 100) for page in range(1, total // 100 + 2)]
+    total = store.query(queries.runs(EVERYTHING, 1, 1)).total
+    pages = [store.query(queries.runs(EVERYTHING, page, 100)) for page in range(1, total // 100 + 2)]
     traces = [trace for page in pages for trace in json.loads(page.data)]
-    sessions = json.loads(store.search_sessions(EVERYTHING, 1, 100).data)
+    sessions = json.loads(store.query(queries.sessions(EVERYTHING, 1, 100)).data)
     if not received:
         for trace in traces:
             trace.pop("created_at")
@@ -201,9 +202,11 @@ def test_a_store_in_use_is_searched_and_exported(data_dir: Path, tmp_path: Path)
 
 def test_a_search_without_a_service_returns_what_the_service_returns(data_dir: Path) -> None:
     answered = json.loads(run("search", data_dir, AGENTS, "--json", "--page", 2, "--limit", 3).output)
-    page = TraceStore.open_read_only(str(data_dir / "traces")).search_runs(Filter.compile(AGENTS.encode()), 2, 3)
+    page = TraceStore.open_read_only(str(data_dir / "traces")).query(
+        queries.runs(Filter.compile(AGENTS.encode()), 2, 3)
+    )
     assert answered["data"] == json.loads(page.data)
-    assert answered["meta"]["total_count"] == page.total_count
+    assert answered["meta"]["total"] == page.total_count
     sessions = run("search", data_dir, "{}", "--sessions").output.splitlines()
     assert sessions[0].split() == ["LAST", "TRACE", "TRACES", "AGENTS", "USER", "SESSION"]
 
@@ -238,7 +241,7 @@ def test_streams_are_arrow_streams(data_dir: Path) -> None:
     store = TraceStore.open_read_only(str(data_dir / "traces"))
     rows = pa.table(store.scan(EVERYTHING))
     assert rows.schema == pa.schema(trace_schema())
-    assert rows.num_rows == store.search_runs(EVERYTHING, 1, 1).total_count
+    assert rows.num_rows == store.query(queries.runs(EVERYTHING, 1, 1)).total
     spans = pa.table(store.export_spans(EVERYTHING))
     assert spans.schema == pa.schema(span_schema())
     assert spans.num_rows == sum(rows["total_spans"].to_pylist())

@@ -20,7 +20,7 @@ from support.in_process.stores import ingest
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spanwise._engine import CancellationToken, Filter, Page
+    from spanwise._engine import CancellationToken, Query, Response
     from spanwise.store_protocol import Store
 
 EVERYTHING = Raw(b"{}")
@@ -45,12 +45,12 @@ class SlowStore:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    def search_runs(self, found: Filter, page: int, limit: int, detail: str, *, cancel: CancellationToken) -> Page:
+    def query(self, query: Query, cancel: CancellationToken) -> Response:
         self.begun.set()
         while not self.may_end.wait(0.001):
             if cancel.is_cancelled:
                 raise CancelledError("the request was cancelled")
-        return self._store.search_runs(found, page, limit, detail, cancel=cancel)
+        return self._store.query(query, cancel)
 
     def delete(self, *arguments: Any) -> int:
         self.deletions += 1

@@ -9,13 +9,14 @@ import duckdb
 import pytest
 
 from spanwise import ConfigurationError, Filter, TraceStore
-from spanwise._engine import CancellationToken, filter_schema
+from spanwise._engine import Aggregation, CancellationToken, Query, filter_schema
 from spanwise.api.facets import FACET_FIELDS
 from spanwise.bench import results
 from spanwise.bench.data import row_segments
 from spanwise.bench.data.shape import Shape
 from spanwise.bench.plan import Effort, Plan
 from spanwise.errors import CancelledError, PayloadTooLargeError
+from spanwise.traces import queries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -87,10 +88,10 @@ def test_facets_are_those_of_duckdb(
     if user is not None:
         compiled, chosen = compiled.restrict("user_id", user), f"{chosen} AND user_id = '{user}'"
     for limit in (3, 1000):
-        facets = store.plan_facets(compiled, list(FACET_FIELDS), limit).run()
+        facets = store.query(queries.facets(compiled, list(FACET_FIELDS), limit))
         found = json.loads(facets.data)
         assert found == {field: counted(database, field, chosen, limit) for field in FACET_FIELDS}
-        assert (facets.matched,) == database.execute(f"SELECT count(*) FROM traces WHERE {chosen}").fetchone()  # noqa: S608
+        assert (facets.total,) == database.execute(f"SELECT count(*) FROM traces WHERE {chosen}").fetchone()  # noqa: S608
 
 
 @pytest.mark.parametrize("name", CONDITIONS)
@@ -102,7 +103,7 @@ def test_a_prefix_narrows_the_values(
 ) -> None:
     condition, chosen = CONDITIONS[name]
     compiled = Filter.compile(json.dumps(condition).encode())
-    facets = store.plan_facets(compiled, [field], 20, (field, prefix)).run()
+    facets = store.query(queries.facets(compiled, [field], 20, (field, prefix)))
     assert json.loads(facets.data) == {field: counted(database, field, chosen, 20, prefix)}
 
 
@@ -110,20 +111,36 @@ def test_the_engine_counts_the_fields_that_the_service_accepts_and_no_other(stor
     everything = Filter.compile(b"{}")
     for field in json.loads(filter_schema())["fields"]:
         if field["key"] in FACET_FIELDS:
-            assert json.loads(store.plan_facets(everything, [field["key"]], 1).run().data)[field["key"]]["distinct"] > 0
+            counted = json.loads(store.query(queries.facets(everything, [field["key"]], 1)).data)
+            assert counted[field["key"]]["distinct"] > 0
         else:
             with pytest.raises(ConfigurationError, match=f"got `{field['key']}`"):
-                store.plan_facets(everything, [field["key"]], 1)
+                queries.facets(everything, [field["key"]], 1)
 
 
 def test_a_count_can_be_cancelled_and_says_before_what_it_needs(store: TraceStore) -> None:
-    plan = store.plan_facets(Filter.compile(b"{}"), ["name"], 1)
-    more = store.plan_facets(Filter.compile(b"{}"), list(FACET_FIELDS), 1000)
-    assert 0 < plan.bytes < more.bytes
+    one = queries.facets(Filter.compile(b"{}"), ["name"], 1)
+    more = queries.facets(Filter.compile(b"{}"), list(FACET_FIELDS), 1000)
+    needed: list[int] = []
+    store.query(one, reserve=needed.append)
+    store.query(more, reserve=needed.append)
+    assert 0 < needed[0] < needed[1]
     cancel = CancellationToken()
     cancel.cancel()
     with pytest.raises(CancelledError):
-        plan.run(cancel)
+        store.query(one, cancel)
+
+
+def test_an_exception_while_memory_is_reserved_ends_the_count(store: TraceStore) -> None:
+    def reject(needed: int) -> None:
+        raise PayloadTooLargeError(f"{needed} bytes")
+
+    for query in (
+        queries.facets(Filter.compile(b"{}"), ["name"], 1),
+        Query.of_aggregation(Aggregation.compile(b'{"measures": [{"name": "n", "op": "COUNT"}]}')),
+    ):
+        with pytest.raises(PayloadTooLargeError, match="bytes"):
+            store.query(query, reserve=reject)
 
 
 def test_values_that_are_too_long_together_are_rejected(tmp_path: Path) -> None:
@@ -134,7 +151,7 @@ def test_values_that_are_too_long_together_are_rejected(tmp_path: Path) -> None:
         body = {"resourceSpans": [{"scopeSpans": [{"spans": [span | times]}]}]}
         store.ingest(json.dumps(body).encode(), "application/json")
     everything = Filter.compile(b"{}")
-    assert json.loads(store.plan_facets(everything, ["name"], 30).run().data)["name"]["distinct"] == 40
+    assert json.loads(store.query(queries.facets(everything, ["name"], 30)).data)["name"]["distinct"] == 40
     with pytest.raises(PayloadTooLargeError, match="exceed 512 KiB, expected a smaller limit or fewer fields"):
-        store.plan_facets(everything, ["name"], 40).run()
+        store.query(queries.facets(everything, ["name"], 40))
     store.close()

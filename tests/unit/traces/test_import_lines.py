@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from spanwise import Filter, TraceStore
 from spanwise._engine import split_json
 from spanwise.cli import commands
+from spanwise.traces import queries
 from spanwise.traces.bulk_import import messages as module
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def form(request: pytest.FixtureRequest) -> Callable[[int], Any]:
 def numbers(folder: Path) -> list[int]:
     """Returns the numbers of the traces in a data folder."""
     store = TraceStore.open_read_only(str(folder / "traces"))
-    page = store.search_runs(EVERYTHING, 1, 100)
+    page = store.query(queries.runs(EVERYTHING, 1, 100))
     return sorted(int(trace["trace_id"], 16) - 1 for trace in json.loads(page.data))
 
 

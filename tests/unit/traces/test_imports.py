@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 
 from spanwise import Filter, TraceStore
 from spanwise.cli import commands
+from spanwise.traces import queries
 from support.paths import IMPORTS, OTLP
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def imported(source: Path, tmp_path: Path, spans: int) -> list[Any]:
     assert f"Imported {spans:,} spans into" in done.output
     assert "rejected" not in done.output
     store = TraceStore.open_read_only(str(tmp_path / "data" / "traces"))
-    traces: list[Any] = json.loads(store.search_runs(EVERYTHING, 1, 100).data)
+    traces: list[Any] = json.loads(store.query(queries.runs(EVERYTHING, 1, 100)).data)
     assert sum(trace["total_spans"] for trace in traces) == spans
     return sorted(traces, key=lambda trace: trace["start_time"])
 
@@ -120,7 +121,7 @@ def test_traces_of_jaeger_equal_what_it_received(tmp_path: Path) -> None:
     found = imported(JAEGER, tmp_path, 30)
     store = TraceStore.open(str(tmp_path / "sent" / "traces"))
     store.ingest((OTLP / "collector-json-01.json").read_bytes(), "application/json")
-    sent = json.loads(store.search_runs(EVERYTHING, 1, 100).data)
+    sent = json.loads(store.query(queries.runs(EVERYTHING, 1, 100)).data)
     store.close()
     by_id = {trace["trace_id"]: trace for trace in sent}
     assert by_id.keys() == {trace["trace_id"] for trace in found}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from spanwise import Filter, TraceStore
 from spanwise.demo import CONTENT_TYPE, export_requests
+from spanwise.traces import queries
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,8 +49,8 @@ def test_indexes_made_in_parts_answer_as_the_documents_do(tmp_path: Path) -> Non
     assert without_index(plain) == [1, 1, 1]
     for question in QUESTIONS:
         compiled = Filter.compile(question)
-        found, expected = (store.search_ids(compiled, 1, 100) for store in (indexed, plain))
-        assert found.total_count == expected.total_count > 0, question
+        found, expected = (store.query(queries.ids(compiled, 1, 100)) for store in (indexed, plain))
+        assert found.total == expected.total > 0, question
         assert found.data == expected.data, question
     indexed.close()
     plain.close()

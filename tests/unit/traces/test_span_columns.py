@@ -16,6 +16,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from spanwise import Filter, TraceStore
 from spanwise.cli import commands
+from spanwise.traces import queries
 from support.clients.otlp import captures
 
 if TYPE_CHECKING:
@@ -34,8 +35,8 @@ def run(*arguments: object) -> Result:
 def traces(data_dir: Path) -> list[Any]:
     """Returns every trace with its tree, without the time it was received."""
     store = TraceStore.open_read_only(str(data_dir / "traces"))
-    total = store.search_runs(EVERYTHING, 1, 1).total_count
-    pages = [store.search_runs(EVERYTHING, page, 100) for page in range(1, total // 100 + 2)]
+    total = store.query(queries.runs(EVERYTHING, 1, 1)).total
+    pages = [store.query(queries.runs(EVERYTHING, page, 100)) for page in range(1, total // 100 + 2)]
     return [{**trace, "created_at": None} for page in pages for trace in json.loads(page.data)]
 
 
@@ -178,7 +179,7 @@ def test_non_finite_numbers_survive(tmp_path: Path) -> None:
     column = pa.array([{"a": float("nan"), "b": float("inf"), "c": 2**63 - 1, "d": [1.5, None]}])
     assert imported(tmp_path, pa.table({**spans(name=["one"]), "attributes": column})).exit_code == 0
     store = TraceStore.open_read_only(str(tmp_path / "data" / "traces"))
-    found = json.loads(store.search_runs(EVERYTHING, 1, 1).data)[0]["tree"][0]["extra_data"]["attributes"]
+    found = json.loads(store.query(queries.runs(EVERYTHING, 1, 1)).data)[0]["tree"][0]["extra_data"]["attributes"]
     assert (found["a"], found["b"], found["c"]) == ("NaN", "Infinity", 2**63 - 1)
 
 
@@ -187,7 +188,7 @@ def test_ids_may_be_bytes_and_the_time_of_receipt_is_kept(tmp_path: Path) -> Non
     table = pa.table(spans(trace_id=[trace_id], span_id=[b"12345678"], created_at=[received]))
     assert imported(tmp_path, table).exit_code == 0
     store = TraceStore.open_read_only(str(tmp_path / "data" / "traces"))
-    (trace,) = json.loads(store.search_runs(EVERYTHING, 1, 1).data)
+    (trace,) = json.loads(store.query(queries.runs(EVERYTHING, 1, 1)).data)
     assert trace["trace_id"] == trace_id.hex()
     assert trace["created_at"] == "2025-05-05T00:00:00Z"
 

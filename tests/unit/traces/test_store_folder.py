@@ -12,6 +12,7 @@ from spanwise import Filter, Service, TraceStore
 from spanwise.cli import commands
 from spanwise.errors import ConfigurationError
 from spanwise.settings import load_settings
+from spanwise.traces import queries
 from spanwise.traces.store_options import open_store
 from support.clients.otlp import captures
 
@@ -65,7 +66,7 @@ def listing(folder: Path) -> list[Path]:
 def count(url: object) -> int:
     store = TraceStore.open_read_only(str(url))
     try:
-        return store.search_runs(EVERYTHING, 1, 1).total_count
+        return store.query(queries.runs(EVERYTHING, 1, 1)).total
     finally:
         store.close()
 

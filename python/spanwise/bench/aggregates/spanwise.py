@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from spanwise.bench.aggregates import AGENTS, END, INTERVAL, OTHERS, QUANTILE, START, Cell
-from spanwise.traces import Aggregation, TraceStore
+from spanwise.traces import Aggregation, Query, TraceStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,8 +66,7 @@ class SpanwiseEngine:
             compiled = Aggregation.compile(source)
             if question.user is not None:
                 compiled = compiled.restrict("user_id", question.user)
-            data, _ = self._store.prepare(compiled).run()
-            found = _decoder.decode(data)
+            found = _decoder.decode(self._store.query(Query.of_aggregation(compiled)).data)
             first = int(found.time.starts[0].timestamp() * 1_000) // found.time.interval_ms
             groups = dict(enumerate(found.groups))
             if found.other:

@@ -8,7 +8,7 @@ import msgspec
 
 from spanwise.bench.contents import LIMIT
 from spanwise.bench.peers import QueryResult
-from spanwise.traces import Filter, TraceStore
+from spanwise.traces import Filter, TraceStore, queries
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,8 +30,8 @@ class SpanwiseEngine:
         source = msgspec.json.encode(question.filter)
 
         def find() -> QueryResult:
-            found = self._store.search_ids(Filter.compile(source), page, LIMIT)
-            return QueryResult(_ids.decode(found.data), found.total_count)
+            found = self._store.query(queries.ids(Filter.compile(source), page, LIMIT))
+            return QueryResult(_ids.decode(found.data), found.total)
 
         return find
 

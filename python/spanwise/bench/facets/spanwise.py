@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from spanwise.bench.facets import FIELDS, LIMIT, Counts
-from spanwise.traces import Filter, TraceStore
+from spanwise.traces import Filter, TraceStore, queries
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +45,7 @@ class SpanwiseEngine:
             compiled = Filter.compile(source)
             if question.user is not None:
                 compiled = compiled.restrict("user_id", question.user)
-            found = _decoder.decode(self._store.plan_facets(compiled, list(fields), LIMIT).run().data)
+            found = _decoder.decode(self._store.query(queries.facets(compiled, list(fields), LIMIT)).data)
             return {
                 field: Counts([(each.value, each.count) for each in facet.values], facet.distinct, facet.missing)
                 for field, facet in found.items()

@@ -13,7 +13,7 @@ import msgspec
 
 from spanwise.bench import machine
 from spanwise.bench.peers import QueryResult
-from spanwise.traces import Filter, TraceStore
+from spanwise.traces import Filter, TraceStore, queries
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,12 +58,12 @@ class SpanwiseEngine:
             return asked if query.user is None else asked.restrict("user_id", query.user)
 
         def find_runs() -> QueryResult:
-            found = self.store.search_ids(compiled(), page, limit, (query.sort.key, query.sort.ascending))
-            return QueryResult(_ids.decode(found.data), found.total_count)
+            found = self.store.query(queries.ids(compiled(), page, limit, (query.sort.key, query.sort.ascending)))
+            return QueryResult(_ids.decode(found.data), found.total)
 
         def find_sessions() -> QueryResult:
-            found = self.store.search_sessions(compiled(), page, limit)
-            return QueryResult([session.session_id for session in _sessions.decode(found.data)], found.total_count)
+            found = self.store.query(queries.sessions(compiled(), page, limit))
+            return QueryResult([session.session_id for session in _sessions.decode(found.data)], found.total)
 
         return find_sessions if query.group_by == "session" else find_runs
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from spanwise._engine import CancellationToken, Filter, PinnedSearch, ingest_part
+from spanwise._engine import CancellationToken, Filter, PinnedLeaf, ingest_part
 from spanwise.errors import CancelledError, PinLostError, StaleLayoutError, UnavailableError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _MAX_ENDED = 4096
 
 
 class _Pin(Struct, frozen=True):
-    search: PinnedSearch
+    leaf: PinnedLeaf
     cancel: CancellationToken
     expires_at: float
 
@@ -64,7 +64,7 @@ class LocalShard:
         """Returns the eventual result of `begin_answer`."""
         self._expect(ask.layout)
         pin = self._pin(ask) if is_first else self._pinned(ask.search)
-        return pin.search.answer(question, pin.cancel)
+        return pin.leaf.respond(question, pin.cancel)
 
     def end(self, searches: Sequence[int]) -> None:
         """See `Shard.end`."""
@@ -159,7 +159,7 @@ class LocalShard:
 
     def _pin(self, ask: Ask) -> _Pin:
         self.expire()
-        pin = _Pin(PinnedSearch(self._current(), ask.query), CancellationToken(), time.monotonic() + ask.seconds)
+        pin = _Pin(PinnedLeaf(self._current(), ask.query), CancellationToken(), time.monotonic() + ask.seconds)
         with self._lock:
             if ask.search in self._ended:
                 raise CancelledError("the search has ended")

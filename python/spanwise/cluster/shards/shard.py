@@ -23,7 +23,7 @@ class Ask(Struct, frozen=True):
     Attributes:
         layout: the number of the layout that determines the shard's traces.
         search: the number of the search, unique among the searches of the caller.
-        query: the query with the owner that it is restricted to, as `Gathering.query` returns it.
+        query: the query with the owner that it is restricted to, as `QueryRoot.query` returns it.
         seconds: how long the shard keeps the state of its first response.
     """
 
@@ -96,7 +96,7 @@ class Shard(Protocol):
     """
 
     def begin_answer(self, ask: Ask, question: bytes, *, is_first: bool, run: Run) -> Call[bytes]:
-        """Starts the response to a request of a `Gathering`. All requests of a search see one state.
+        """Starts the response to a request of a `QueryRoot`. All requests of a search see one state.
 
         Args:
             ask: the search.

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Raw, Struct
 
-from spanwise._engine import Aggregation
+from spanwise._engine import Aggregation, Query
 from spanwise.api.aggregates import AggregateMeta
-from spanwise.errors import PayloadTooLargeError
+from spanwise.traces.search.memory import reserve_in
 from spanwise.traces.search.page import expect_object_or_null
 
 if TYPE_CHECKING:
@@ -60,14 +60,11 @@ def aggregate_body(
         UnavailableError: the memory is in use.
         CancelledError: `cancel` was used.
     """
-    prepared = store.prepare(compiled, cancel)
-    if prepared.max_bytes > memory.capacity:
-        raise PayloadTooLargeError(
-            "the aggregation needs more memory than `counting_buffer_bytes`; narrow the filter or time range, "
-            "or use fewer groups, buckets or measures"
-        )
+    too_large = (
+        "the aggregation needs more memory than `counting_buffer_bytes`; narrow the filter or time range, "
+        "or use fewer groups, buckets or measures"
+    )
     with memory:
-        memory.add(prepared.max_bytes)
-        data, matched = prepared.run(cancel)
-    meta = AggregateMeta(round((time.perf_counter() - started) * 1000, 3), matched)
-    return _encoder.encode(_Body(Raw(data), meta))
+        result = store.query(Query.of_aggregation(compiled), cancel, reserve_in(memory, too_large))
+    meta = AggregateMeta(round((time.perf_counter() - started) * 1000, 3), result.total)
+    return _encoder.encode(_Body(Raw(result.data), meta))

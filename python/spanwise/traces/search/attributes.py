@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from spanwise.api.attributes import AttributesInfo
+from spanwise.traces import queries
 
 if TYPE_CHECKING:
     from spanwise._engine import CancellationToken, Filter
@@ -44,10 +45,10 @@ def attributes_body(
         CancelledError: `cancel` was used.
     """
     prefix, limit = wanted
-    keys = store.attribute_keys(compiled, limit, prefix, cancel)
+    keys = store.query(queries.attribute_keys(compiled, limit, prefix), cancel)
     meta = AttributesInfo(
         search_time_ms=round((time.perf_counter() - started) * 1000, 3),
-        matched=keys.matched,
+        matched=keys.total,
         distinct=keys.distinct,
         uncounted=keys.uncounted,
     )

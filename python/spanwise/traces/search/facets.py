@@ -14,7 +14,9 @@ import msgspec
 from msgspec import Raw, Struct, UnsetType
 
 from spanwise.api.facets import FACET_FIELDS, FacetsInfo
-from spanwise.errors import PayloadTooLargeError, ValidationError
+from spanwise.errors import ValidationError
+from spanwise.traces import queries
+from spanwise.traces.search.memory import reserve_in
 
 if TYPE_CHECKING:
     from spanwise._engine import CancellationToken, Filter
@@ -73,15 +75,13 @@ def facets_body(
     """
     started = time.perf_counter()
     prefix = None if isinstance(request.prefix, UnsetType) else (request.prefix.field, request.prefix.text)
-    plan = store.plan_facets(compiled, request.fields, request.limit, prefix, request.exclude_own)
-    if plan.bytes > lease.capacity:
-        raise PayloadTooLargeError("these facets need more memory than `counting_buffer_bytes`; request fewer fields")
+    query = queries.facets(compiled, request.fields, request.limit, prefix, exclude_own=request.exclude_own)
+    too_large = "these facets need more memory than `counting_buffer_bytes`; request fewer fields"
     with lease:
-        lease.add(plan.bytes)
-        facets = plan.run(cancel)
+        facets = store.query(query, cancel, reserve_in(lease, too_large))
     meta = FacetsInfo(
         search_time_ms=round((time.perf_counter() - started) * 1000, 3),
-        matched=facets.matched,
+        matched=facets.total,
         exclude_own_ignored=facets.not_excluded,
     )
     return _encoder.encode(_Body(Raw(facets.data), meta))

@@ -19,9 +19,10 @@ from spanwise.api.shared import Paginated, PaginationInfo, Total
 from spanwise.api.traces import GroupBy
 from spanwise.errors import FilterError, ValidationError
 from spanwise.strict_json import quote_hint
+from spanwise.traces import queries
 
 if TYPE_CHECKING:
-    from spanwise._engine import CancellationToken, Page
+    from spanwise._engine import CancellationToken, Query, Response
     from spanwise.api.traces import PageRequest
     from spanwise.store_protocol import Store
 
@@ -81,31 +82,34 @@ def search_page(
         PayloadTooLargeError: the page exceeds its size limit; the message names a limit that fits.
         CancelledError: `cancel` was used.
     """
+    page = store.query(_query(compiled, request), cancel)
+    total_is = UNSET if request.total is Total.EXACT else total_of(page)
+    return encoded_page(page, (request.page, request.limit), total_is, started)
+
+
+def _query(compiled: Filter, request: PageRequest) -> Query:
     number = min(request.page, MAX_PAGE)
     match request.group_by:
         case GroupBy.RUN:
-            page = store.search_runs(
+            return queries.runs(
                 compiled,
                 number,
                 request.limit,
                 detail=request.detail,
                 sort=request.sort,
                 ends_when_full=request.total is Total.AT_LEAST,
-                matches=request.matches,
-                cancel=cancel,
+                with_matches=request.matches,
             )
         case GroupBy.SESSION:
-            page = store.search_sessions(compiled, number, request.limit, cancel=cancel)
-    total_is = UNSET if request.total is Total.EXACT else total_of(page)
-    return encoded_page(page, (request.page, request.limit), total_is, started)
+            return queries.sessions(compiled, number, request.limit)
 
 
-def total_of(page: Page) -> Total:
+def total_of(page: Response) -> Total:
     """Returns the accuracy of a page's total."""
     return Total.EXACT if page.is_exact else Total.AT_LEAST
 
 
-def encoded_page(page: Page, place: tuple[int, int], total_is: Total | UnsetType, started: float) -> bytes:
+def encoded_page(page: Response, place: tuple[int, int], total_is: Total | UnsetType, started: float) -> bytes:
     """Returns the JSON body of one page, and logs any damage that the search found.
 
     Args:
@@ -120,8 +124,8 @@ def encoded_page(page: Page, place: tuple[int, int], total_is: Total | UnsetType
     meta = PaginationInfo(
         page=number,
         limit=limit,
-        total_pages=-(-page.total_count // limit),
-        total_count=page.total_count,
+        total_pages=-(-page.total // limit),
+        total_count=page.total,
         search_time_ms=round((time.perf_counter() - started) * 1000, 3),
         total_is=total_is,
     )

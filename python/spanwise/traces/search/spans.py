@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from spanwise._engine import SpanFilter
 from spanwise.api.shared import Total
 from spanwise.errors import FilterError
+from spanwise.traces import queries
 from spanwise.traces.search.page import MAX_PAGE, compile_filter, encoded_page, expect_object_or_null, total_of
 
 if TYPE_CHECKING:
@@ -57,12 +58,12 @@ def spans_body(
         PayloadTooLargeError: too many document checks are needed.
         CancelledError: `cancel` was used.
     """
-    page = store.search_spans(
+    query = queries.spans(
         *compiled,
         min(request.page, MAX_PAGE),
         request.limit,
         ends_when_full=request.total is Total.AT_LEAST,
         with_matches=request.matches,
-        cancel=cancel,
     )
+    page = store.query(query, cancel)
     return encoded_page(page, (request.page, request.limit), total_of(page), started)

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use spanwise::filter::Filter;
-use spanwise::search::{AttributeKeys, CancellationToken, attribute_keys};
+use spanwise::query::{AttributeKeys, CancellationToken, attribute_keys};
 use spanwise::storage::{Options, Snapshot, SnapshotPart, TraceStore};
 use spanwise::trace::Trace;
 

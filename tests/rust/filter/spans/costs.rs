@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use spanwise::filter::Filter;
-use spanwise::search::{self, Aggregation, CancellationToken, PageRequest, Sort, aggregate};
+use spanwise::query::{self, Aggregation, CancellationToken, PageRequest, Sort, aggregate};
 use spanwise::storage::Snapshot;
 
 use super::conditions::of_trace;
@@ -89,7 +89,7 @@ proptest! {
             let mut found: Vec<String> = Vec::new();
             for page in 1..=9 {
                 let request = PageRequest { page, limit, sort: Sort::by(key, ascending).expect("a key") };
-                let page = search::ids(&snapshot, &Filter::all(), request, &CancellationToken::default()).expect("a page");
+                let page = query::ids(&snapshot, &Filter::all(), request, &CancellationToken::default()).expect("a page");
                 found.extend(serde_json::from_slice::<Vec<String>>(&page.data).expect("ids"));
             }
             prop_assert_eq!(found, expected);

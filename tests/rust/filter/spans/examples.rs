@@ -5,7 +5,7 @@ use std::thread;
 
 use serde_json::{Value, json};
 use spanwise::error::Error;
-use spanwise::search::{self, Aggregation, CancellationToken, PageRequest, Sort, aggregate};
+use spanwise::query::{self, Aggregation, CancellationToken, PageRequest, Sort, aggregate};
 use spanwise::storage::{Options, TraceStore};
 use spanwise::trace::row::to_batch;
 use spanwise::trace::{Trace, TraceRow};
@@ -55,7 +55,7 @@ fn searches_that_ask_the_same_at_once_look_at_documents_once() {
         let search = || {
             begin.wait();
             let request = PageRequest { page: 1, limit: 1, sort: Sort::NEWEST_FIRST };
-            search::ids(&snapshot, &refund, request, &CancellationToken::default())
+            query::ids(&snapshot, &refund, request, &CancellationToken::default())
                 .expect("a page")
                 .total_count
         };
@@ -133,8 +133,8 @@ fn a_search_that_ends_once_its_page_is_full_looks_at_the_newest_traces() {
         assert_newest(&snapshot, &filter, &source);
         let request = PageRequest { page, limit: 5, sort: Sort::NEWEST_FIRST };
         let token = CancellationToken::default();
-        let page = search::newest_runs(&snapshot, &filter, request, search::Detail::Summary, &token)
-            .expect("a page");
+        let page =
+            query::newest_runs(&snapshot, &filter, request, query::Detail::Summary, &token).expect("a page");
         (page.total_count, page.is_exact)
     };
     let refund = json!({"op": "CONTAINS", "key": "input", "value": "refund me"});

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use spanwise::filter::Filter;
-use spanwise::search::{self, CancellationToken, Detail, PageRequest, RunView, Sort};
+use spanwise::query::{self, CancellationToken, Detail, PageRequest, RunView, Sort};
 use spanwise::storage::{Options, Snapshot, TraceStore};
 
 use super::conditions::of_trace;
@@ -71,9 +71,9 @@ fn named() -> impl Strategy<Value = Value> {
 fn found(snapshot: &Snapshot, filter: &Filter, detail: Detail) -> BTreeMap<String, Value> {
     let view = RunView { detail, with_matches: true };
     let token = CancellationToken::default();
-    let page = search::runs(snapshot, filter, NEWEST, view, &token).expect("a page");
-    assert_eq!(search::newest_runs(snapshot, filter, NEWEST, view, &token).expect("a page").data, page.data);
-    let plain = search::runs(snapshot, filter, NEWEST, detail, &token).expect("a page");
+    let page = query::runs(snapshot, filter, NEWEST, view, &token).expect("a page");
+    assert_eq!(query::newest_runs(snapshot, filter, NEWEST, view, &token).expect("a page").data, page.data);
+    let plain = query::runs(snapshot, filter, NEWEST, detail, &token).expect("a page");
     let mut items: Vec<Value> = serde_json::from_slice(&page.data).expect("items");
     let matches = items.iter_mut().map(|item| {
         let matches = item.as_object_mut().expect("an object").remove("matches").expect("matches");

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use spanwise::bitmap::RowBlock;
 use spanwise::filter::Filter;
 use spanwise::otlp::TraceId;
-use spanwise::search::{self, CancellationToken, PageRequest, Sort};
+use spanwise::query::{self, CancellationToken, PageRequest, Sort};
 use spanwise::storage::{Snapshot, TraceStore};
 use spanwise::trace::Trace;
 
@@ -33,7 +33,7 @@ fn traces(snapshot: &Snapshot) -> Vec<Trace> {
 
 fn found(snapshot: &Snapshot, filter: &Filter) -> Vec<String> {
     let request = PageRequest { page: 1, limit: 100, sort: Sort::NEWEST_FIRST };
-    let page = search::ids(snapshot, filter, request, &CancellationToken::default()).expect("a page");
+    let page = query::ids(snapshot, filter, request, &CancellationToken::default()).expect("a page");
     let mut ids: Vec<String> = serde_json::from_slice(&page.data).expect("ids");
     assert_eq!(ids.len() as u64, page.total_count);
     ids.sort_unstable();
@@ -42,11 +42,11 @@ fn found(snapshot: &Snapshot, filter: &Filter) -> Vec<String> {
 
 /// Asserts that pages of a search that stops when they are full equal the pages of the whole search.
 fn assert_newest(snapshot: &Snapshot, filter: &Filter, source: &Value) {
-    let (level, token) = (search::Detail::Summary, CancellationToken::default());
+    let (level, token) = (query::Detail::Summary, CancellationToken::default());
     for page in 1..4 {
         let request = PageRequest { page, limit: 2, sort: Sort::NEWEST_FIRST };
-        let whole = search::runs(snapshot, filter, request, level, &token).expect("a page");
-        let newest = search::newest_runs(snapshot, filter, request, level, &token).expect("a page");
+        let whole = query::runs(snapshot, filter, request, level, &token).expect("a page");
+        let newest = query::newest_runs(snapshot, filter, request, level, &token).expect("a page");
         assert_eq!(newest.data, whole.data, "page {page} of {source}");
         assert!(newest.total_count <= whole.total_count, "page {page} of {source}");
         if newest.is_exact {
@@ -122,8 +122,7 @@ fn assert_found(store: &TraceStore, filters: &[Value]) -> Result<(), TestCaseErr
             // Evaluating single traces gives the same result.
             for (id, _) in &seen {
                 let trace_id = TraceId::from_hex(id).expect("an id");
-                let shown =
-                    search::trace(&snapshot, trace_id, &filter, search::Detail::Summary).expect("read");
+                let shown = query::trace(&snapshot, trace_id, &filter, query::Detail::Summary).expect("read");
                 prop_assert_eq!(shown.is_some(), expected.contains(&id), "{} of {}", source, id);
             }
         }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use spanwise::filter::{Filter, SpanFilter};
-use spanwise::search::{self, CancellationToken, Page, PageRequest, Sort, SpanPageRequest};
+use spanwise::query::{self, CancellationToken, Page, PageRequest, Sort};
 use spanwise::storage::{Options, Snapshot, TraceStore};
 
 use super::conditions::{of_span, of_trace};
@@ -27,7 +27,7 @@ fn asked() -> impl Strategy<Value = (Value, Value)> {
 /// Returns the ids of the matching traces and spans, in row order.
 fn expected(snapshot: &Snapshot, of_traces: &Value, of_spans: &Value) -> Vec<[String; 2]> {
     let all = PageRequest { page: 1, limit: 100, sort: Sort::NEWEST_FIRST };
-    let newest = search::ids(snapshot, &Filter::all(), all, &CancellationToken::default()).expect("a page");
+    let newest = query::ids(snapshot, &Filter::all(), all, &CancellationToken::default()).expect("a page");
     let newest: Vec<String> = serde_json::from_slice(&newest.data).expect("ids");
     let mut rows = Vec::new();
     for id in newest {
@@ -52,12 +52,13 @@ fn assert_pages(snapshot: &Snapshot, of_traces: &Value, of_spans: &Value) -> Res
     let token = CancellationToken::default();
     for page in 1..=expected.len() as u64 / 3 + 2 {
         let request = PageRequest { page, limit: LIMIT, sort: Sort::NEWEST_FIRST };
-        let whole = search::spans(snapshot, (&filter, &spans), request, &token).expect("a page");
+        let whole = query::spans(snapshot, (&filter, &spans), (request, false), &token).expect("a page");
         let on_page = expected.iter().skip((usize::try_from(page).expect("small") - 1) * LIMIT).take(LIMIT);
         let on_page: Vec<_> = on_page.cloned().collect();
         prop_assert_eq!(rows(&whole), on_page, "page {} of {} in {}", page, of_spans, of_traces);
         prop_assert_eq!((whole.total_count, whole.is_exact), (expected.len() as u64, true));
-        let newest = search::newest_spans(snapshot, (&filter, &spans), request, &token).expect("a page");
+        let newest =
+            query::newest_spans(snapshot, (&filter, &spans), (request, false), &token).expect("a page");
         prop_assert_eq!(&newest.data, &whole.data);
         if newest.is_exact {
             prop_assert_eq!(newest.total_count, whole.total_count);
@@ -74,9 +75,9 @@ fn assert_matches(snapshot: &Snapshot, of_spans: &Value) -> Result<(), TestCaseE
         traces(snapshot).iter().map(|trace| (trace.trace_id.to_string(), SeenTrace::of(trace))).collect();
     let (spans, token) = (span_filter(of_spans), CancellationToken::default());
     let page = PageRequest { page: 1, limit: 100, sort: Sort::NEWEST_FIRST };
-    let request = SpanPageRequest { page, with_matches: true };
-    let whole = search::spans(snapshot, (&Filter::all(), &spans), request, &token).expect("a page");
-    let newest = search::newest_spans(snapshot, (&Filter::all(), &spans), request, &token).expect("a page");
+    let request = (page, true);
+    let whole = query::spans(snapshot, (&Filter::all(), &spans), request, &token).expect("a page");
+    let newest = query::newest_spans(snapshot, (&Filter::all(), &spans), request, &token).expect("a page");
     prop_assert_eq!(&newest.data, &whole.data);
     let mut items: Vec<Value> = serde_json::from_slice(&whole.data).expect("items");
     for item in &mut items {
@@ -86,7 +87,7 @@ fn assert_matches(snapshot: &Snapshot, of_spans: &Value) -> Result<(), TestCaseE
         prop_assert_eq!(&matches["spans"], &shown(&expected), "{} of {}", of_spans, item);
         assert_texts(matches["texts"].as_array().expect("texts"), &expected.texts);
     }
-    let plain = search::spans(snapshot, (&Filter::all(), &spans), page, &token).expect("a page");
+    let plain = query::spans(snapshot, (&Filter::all(), &spans), (page, false), &token).expect("a page");
     prop_assert_eq!(items, serde_json::from_slice::<Vec<Value>>(&plain.data).expect("items"));
     Ok(())
 }
@@ -130,7 +131,12 @@ fn spans_are_counted_without_the_documents_that_tables_answer_for() {
     let request = PageRequest { page: 2, limit: 100, sort: Sort::NEWEST_FIRST };
     let token = CancellationToken::default();
     let count = |source: Value| {
-        let page = search::spans(&store.snapshot(), (&Filter::all(), &span_filter(&source)), request, &token);
+        let page = query::spans(
+            &store.snapshot(),
+            (&Filter::all(), &span_filter(&source)),
+            (request, false),
+            &token,
+        );
         page.expect("a page").total_count
     };
     assert_eq!(count(json!({"op": "EQ", "key": "name", "value": "span-2"})), 50);
@@ -163,12 +169,12 @@ fn a_page_of_the_newest_spans_does_not_count_the_others() {
     let token = CancellationToken::default();
     for source in [Value::Null, json!({"op": "CONTAINS", "key": "input", "value": "refund"})] {
         let of_spans = (&Filter::all(), &span_filter(&source));
-        let newest = search::newest_spans(&snapshot, of_spans, request, &token).expect("a page");
+        let newest = query::newest_spans(&snapshot, of_spans, (request, false), &token).expect("a page");
         assert!(!newest.is_exact && (11..800).contains(&newest.total_count), "{}", newest.total_count);
-        let whole = search::spans(&snapshot, of_spans, request, &token).expect("a page");
+        let whole = query::spans(&snapshot, of_spans, (request, false), &token).expect("a page");
         assert_eq!((whole.total_count, &whole.data), (800, &newest.data));
     }
     token.cancel();
     let every = (&Filter::all(), &span_filter(&json!({"op": "EXISTS", "key": "input"})));
-    assert!(search::spans(&snapshot, every, request, &token).is_err(), "cancelled");
+    assert!(query::spans(&snapshot, every, (request, false), &token).is_err(), "cancelled");
 }

@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 use spanwise::otlp::TraceId;
 use spanwise::otlp::proto::{self, any_value};
 use spanwise::otlp::span_ref::SourceRef;
-use spanwise::search::{self, CancellationToken, PageRequest, Sort};
+use spanwise::query::{self, CancellationToken, PageRequest, Sort};
 use spanwise::storage::{Options, Snapshot, TraceStore};
 use spanwise::trace::Trace;
 use spanwise::trace::view::{Channel, StoredTrace, TextProbe, TraceView};
@@ -199,7 +199,7 @@ fn truth(spans: &Spans, channel: usize, wanted: &Regex) -> Option<bool> {
 
 fn found(snapshot: &Snapshot, filter: &Json) -> BTreeSet<String> {
     let request = PageRequest { page: 1, limit: 100, sort: Sort::NEWEST_FIRST };
-    let page = search::ids(snapshot, &compiled(&filter.to_string()), request, &CancellationToken::default());
+    let page = query::ids(snapshot, &compiled(&filter.to_string()), request, &CancellationToken::default());
     serde_json::from_slice(&page.expect("a page").data).expect("ids")
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use spanwise::bulk::{ImportOptions, import};
 use spanwise::filter::Filter;
 use spanwise::otlp::proto;
-use spanwise::search::{self, CancellationToken, Detail, PageRequest, Sort};
+use spanwise::query::{self, CancellationToken, Detail, PageRequest, Sort};
 use spanwise::storage::{Follower, Options, Snapshot, TraceStore};
 use spanwise::time::{now_micros, write_instant};
 use tempfile::TempDir;
@@ -142,15 +142,15 @@ fn answers(snapshot: &Snapshot, filters: &[Filter]) -> Vec<(Vec<u8>, u64)> {
         for sort in [Sort::NEWEST_FIRST, Sort::by("duration_ms", true).expect("a sort")] {
             for page in 1..=2 {
                 let request = PageRequest::new(page, 4).expect("a page").sorted(sort);
-                answers.push(search::runs(snapshot, filter, request, Detail::Full, &token).expect("a page"));
+                answers.push(query::runs(snapshot, filter, request, Detail::Full, &token).expect("a page"));
             }
         }
         let request = PageRequest::new(1, 100).expect("a page");
-        answers.push(search::sessions(snapshot, filter, request, &token).expect("a page"));
-        answers.push(search::ids(snapshot, filter, request, &token).expect("a page"));
+        answers.push(query::sessions(snapshot, filter, request, &token).expect("a page"));
+        answers.push(query::ids(snapshot, filter, request, &token).expect("a page"));
     }
     let alone = (1..TRACES).map(|trace| {
-        let found = search::trace(snapshot, id_of(trace), &Filter::all(), Detail::Full).expect("readable");
+        let found = query::trace(snapshot, id_of(trace), &Filter::all(), Detail::Full).expect("readable");
         (found.unwrap_or_default(), 0)
     });
     let pages = answers.into_iter().map(|page| (page.data, page.total_count));

@@ -18,6 +18,7 @@ from spanwise.cluster.shards.local import LocalShard
 from spanwise.cluster.shards.shard import Ask, ShardLostError
 from spanwise.cluster.store import ShardedStore
 from spanwise.errors import CancelledError, PartialWriteError, PayloadTooLargeError, StoreDamagedError, UnavailableError
+from spanwise.traces import queries
 from support.in_process.stores import EVERYTHING, found_traces, ingest, request_of_traces
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def test_a_follower_answers_for_a_shard_that_is_lost(pair: Opening) -> None:
     assert guards[0].counters.followed >= 10
     assert guards[1].counters.followed == 0
     writers[0].is_lost = True
-    assert store.trace(f"{7:032x}", EVERYTHING) is not None
+    assert store.query(queries.trace(EVERYTHING, f"{7:032x}")).total == 1
     assert len(b"".join(store.export(EVERYTHING, "ndjson")).splitlines()) == 20
     assert b'"traces":20' in store.stats()
     assert store.stats_of_shards()["0"] is None
@@ -175,12 +176,12 @@ def test_a_shard_that_hangs_is_an_error_before_the_deadline(pair: Opening, monke
     writers[0].hangs = True
     began = time.monotonic()
     with pytest.raises(UnavailableError, match="shard `0` does not answer"):
-        store.search_runs(EVERYTHING, 1, 20)
+        store.query(queries.runs(EVERYTHING, 1, 20))
     assert time.monotonic() - began < 5
     asked = writers[0].asked
     for _ in range(5):
         with pytest.raises(UnavailableError, match="shard `0` does not answer"):
-            store.search_runs(EVERYTHING, 1, 20)
+            store.query(queries.runs(EVERYTHING, 1, 20))
     # The shard gets no more requests.
     assert writers[0].asked == asked
     assert guards[0].counters.breaks == 1
@@ -196,7 +197,7 @@ def test_a_shard_that_fails_several_times_is_left_alone(pair: Opening) -> None:
     for failed in range(1, MAX_FAILURES + 1):
         assert not guards[1].counters.is_broken, failed
         with pytest.raises(UnavailableError):
-            store.search_runs(EVERYTHING, 1, 20)
+            store.query(queries.runs(EVERYTHING, 1, 20))
     assert guards[1].counters.is_broken
     # A write waits for the shard, and is stored once it is back.
     threading.Timer(0.2, writers[1].resume).start()
@@ -213,7 +214,7 @@ def test_what_is_wrong_with_a_search_is_no_failure_of_the_shard(pair: Opening) -
     writers[0].answer = wrong  # type: ignore[method-assign, assignment]
     for _ in range(2 * MAX_FAILURES):
         with pytest.raises(PayloadTooLargeError):
-            store.search_runs(EVERYTHING, 1, 20)
+            store.query(queries.runs(EVERYTHING, 1, 20))
     assert guards[0].counters.followed == guards[0].counters.breaks == 0
 
 

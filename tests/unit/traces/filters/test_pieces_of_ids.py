@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spanwise import Filter, TraceStore
+from spanwise.traces import queries
 from support.clients.otlp import export_request
 
 if TYPE_CHECKING:
@@ -35,6 +36,6 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceStore]:
 def test_a_piece_is_found_in_the_ids_that_have_it(store: TraceStore, piece: str) -> None:
     condition = {"op": "CONTAINS", "key": "trace_id", "value": piece}
     expected = sum(piece.lower() in trace_id for trace_id in IDS)
-    assert store.search_runs(Filter.compile(condition), 1, 1).total_count == expected
+    assert store.query(queries.runs(Filter.compile(condition), 1, 1)).total == expected
     negated = {"op": "NOT", "condition": condition}
-    assert store.search_runs(Filter.compile(negated), 1, 1).total_count == len(IDS) - expected
+    assert store.query(queries.runs(Filter.compile(negated), 1, 1)).total == len(IDS) - expected

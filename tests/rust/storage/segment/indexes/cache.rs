@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use spanwise::filter::Filter;
-use spanwise::search::{self, CancellationToken, Detail, PageRequest, Sort};
+use spanwise::query::{self, CancellationToken, Detail, PageRequest, Sort};
 use spanwise::storage::{Options, TraceStore};
 use tempfile::TempDir;
 
@@ -48,7 +48,7 @@ pub(super) fn results(store: &TraceStore) -> Vec<(Vec<u8>, u64)> {
     let found = filters.map(|source| {
         let filter = Filter::compile(source.as_bytes()).expect("a good filter");
         let page =
-            search::runs(&store.snapshot(), &filter, window, Detail::Full, &CancellationToken::default());
+            query::runs(&store.snapshot(), &filter, window, Detail::Full, &CancellationToken::default());
         let page = page.expect("a page");
         (page.data, page.total_count)
     });

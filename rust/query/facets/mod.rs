@@ -1,0 +1,135 @@
+//! Counts the values of text fields among the traces that a filter matches (`docs/reference/api-counts.md#facets`).
+//!
+//! Every part counts by its own codes, in parallel. If all rows of a segment are selected, its index has the number of
+//! rows of each code. Otherwise the rows are counted by code, or the codes by their rows, whichever takes fewer steps.
+//! The counts of values that several parts have are added by their ordinals ([`crate::storage::SharedValues`]), so only
+//! the returned values are compared as texts. A single leaf returns its most frequent values; several leaves return
+//! all values in order.
+
+mod column;
+mod finish;
+mod head;
+mod leaf;
+mod merge;
+mod plan;
+mod request;
+mod segment;
+mod tally;
+mod top;
+
+use prost::Message;
+use serde::Serialize;
+
+pub(super) use merge::FacetsMerge;
+pub use request::{FacetRequest, MAX_FACET_VALUES};
+pub(super) use top::Top;
+
+/// The counted facets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Facets {
+    /// A JSON object: by field, the most frequent values with their counts, how many values there are, how many traces
+    /// have none, and whether there are more values.
+    pub data: Vec<u8>,
+    /// The number of traces that the filter matches.
+    pub matched: u64,
+    /// The fields whose conditions still apply to their own counts, because they are combined with other fields.
+    pub not_excluded: Vec<&'static str>,
+}
+
+/// Requests the facets of one store.
+#[derive(Clone, PartialEq, Message)]
+pub(in crate::query) struct CountFacetsRequest {
+    /// The keys of the fields.
+    #[prost(string, repeated, tag = "1")]
+    pub(in crate::query) fields: Vec<String>,
+    /// The maximum number of values per field.
+    #[prost(uint64, tag = "2")]
+    pub(in crate::query) limit: u64,
+    /// The key of a field whose values are restricted to a prefix.
+    #[prost(string, optional, tag = "3")]
+    pub(in crate::query) prefix_field: Option<String>,
+    #[prost(string, tag = "4")]
+    pub(in crate::query) prefix: String,
+    #[prost(bool, tag = "5")]
+    pub(in crate::query) exclude_own: bool,
+    /// True to return only the memory that counting takes.
+    #[prost(bool, tag = "6")]
+    pub(in crate::query) is_estimate: bool,
+}
+
+/// The facets of one store.
+#[derive(Clone, PartialEq, Message)]
+pub(in crate::query) struct CountFacetsResponse {
+    /// An upper bound of the memory that counting takes, in bytes.
+    #[prost(uint64, tag = "1")]
+    pub(in crate::query) bytes: u64,
+    /// The number of traces that the whole filter matches.
+    #[prost(uint64, tag = "2")]
+    pub(in crate::query) matched: u64,
+    #[prost(message, repeated, tag = "3")]
+    pub(in crate::query) facets: Vec<Facet>,
+}
+
+/// The counted values of one field.
+#[derive(Clone, PartialEq, Message, Serialize)]
+pub(in crate::query) struct Facet {
+    /// The key of the field.
+    #[serde(skip)]
+    #[prost(string, tag = "1")]
+    pub(in crate::query) field: String,
+    /// The most frequent values; equally frequent values ascend.
+    #[prost(message, repeated, tag = "2")]
+    pub(in crate::query) values: Vec<ValueCount>,
+    /// The number of distinct values.
+    #[prost(uint64, tag = "3")]
+    pub(in crate::query) distinct: u64,
+    /// The number of traces without a value.
+    #[prost(uint64, tag = "4")]
+    pub(in crate::query) missing: u64,
+    /// True if there are more values.
+    #[prost(bool, tag = "5")]
+    pub(in crate::query) truncated: bool,
+}
+
+/// A value with the number of traces that have it.
+#[derive(Clone, PartialEq, Message, Serialize)]
+pub(in crate::query) struct ValueCount {
+    #[prost(string, tag = "1")]
+    pub(in crate::query) value: String,
+    #[prost(uint64, tag = "2")]
+    pub(in crate::query) count: u64,
+}
+
+impl Facet {
+    fn new<'v>(
+        field: &str,
+        values: impl Iterator<Item = (u64, &'v [u8])>,
+        distinct: u64,
+        missing: u64,
+    ) -> Self {
+        let value = |(count, value): (u64, &[u8])| ValueCount {
+            value: String::from_utf8_lossy(value).into_owned(),
+            count,
+        };
+        let values: Vec<ValueCount> = values.map(value).collect();
+        let truncated = distinct > values.len() as u64;
+        Self { field: field.to_owned(), values, distinct, missing, truncated }
+    }
+}
+
+/// Requests the memory that counting the values of fields takes.
+#[derive(Clone, PartialEq, Message)]
+pub(in crate::query) struct FacetMemoryRequest {
+    /// The keys of the fields.
+    #[prost(string, repeated, tag = "1")]
+    pub(in crate::query) fields: Vec<String>,
+}
+
+/// The memory in bytes, and the number of traces that the whole filter matches.
+#[derive(Clone, PartialEq, Message)]
+pub(in crate::query) struct FacetMemoryResponse {
+    #[prost(uint64, tag = "1")]
+    pub(in crate::query) bytes: u64,
+    #[prost(uint64, tag = "2")]
+    pub(in crate::query) matched: u64,
+}

@@ -1,0 +1,150 @@
+//! Writes traces as the items of a page, within the memory that pages may take together.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use arrow_array::RecordBatch;
+
+use crate::error::{Error, Result};
+use crate::filter::{Filter, Matcher};
+use crate::query::cancellation::CancellationToken;
+use crate::query::matches::append_matches;
+use crate::query::page::RunView;
+use crate::query::pool::in_rounds;
+use crate::semaphore::Semaphore;
+use crate::storage::SnapshotPart;
+use crate::trace::detail::{self, Detail};
+use crate::trace::{Trace, trace_columns, write_damaged};
+
+/// The decoded document bytes that concurrent pages may hold together.
+pub(in crate::query) static PAGE_MEMORY: Semaphore = Semaphore::new(256 << 20);
+
+/// Documents per thread that are read in one round.
+const DOCUMENTS_PER_THREAD: usize = 16;
+
+/// Writing documents of at most so many bytes together takes less time than waking other threads takes from all.
+const MAX_INLINE_BYTES: u64 = 16 << 10;
+
+/// Sets the process-wide limit on decoded document bytes held by concurrent pages; 256 MiB by default.
+pub fn set_page_memory_limit(bytes: u64) {
+    PAGE_MEMORY.set_limit(bytes);
+}
+
+/// Writes the items of a page.
+pub(in crate::query) struct ItemWriter {
+    level: Detail,
+    /// Finds the matches of each item, if they are wanted.
+    matcher: Option<Matcher>,
+}
+
+/// The items of a page.
+#[derive(Debug, Default)]
+pub(in crate::query) struct Items {
+    /// Each a JSON object.
+    pub(in crate::query) items: Vec<Vec<u8>>,
+    /// What is wrong with those that are marked as damaged.
+    pub(in crate::query) damage: Vec<String>,
+}
+
+impl ItemWriter {
+    pub(in crate::query) fn new(filter: &Filter, view: RunView) -> Result<Self> {
+        let matcher = view.with_matches.then(|| filter.matcher()).transpose()?;
+        Ok(Self { level: view.detail, matcher })
+    }
+
+    /// Returns the items of rows, each of which is a part and a row of it. A trace whose document is damaged is marked as
+    /// such.
+    ///
+    /// # Errors
+    /// As [`super::runs`].
+    pub(in crate::query) fn items(
+        &self,
+        parts: &[SnapshotPart],
+        rows: &[(usize, usize)],
+        cancel: &CancellationToken,
+    ) -> Result<Items> {
+        let bytes = total_bytes(rows.iter().map(|(part, row)| parts[*part].document_bytes(*row)))?;
+        let _permit = PAGE_MEMORY.acquire(bytes, || cancel.check())?;
+        let build = |(_, (part, row)): (usize, &(usize, usize))| {
+            cancel.check()?;
+            match parts[*part].trace(*row) {
+                Ok(trace) => self.item(&trace).map(Ok),
+                // The other traces of the page are whole.
+                Err(error @ Error::Damage { .. }) => Ok(Err(error)),
+                Err(error) => Err(error),
+            }
+        };
+        let documents: Vec<Result<Vec<u8>>> = if bytes <= MAX_INLINE_BYTES {
+            rows.iter().enumerate().map(build).collect::<Result<_>>()?
+        } else {
+            in_rounds(rows, DOCUMENTS_PER_THREAD, build)?
+        };
+        // The rows of a segment are read once for all of its damaged traces.
+        let mut batches: HashMap<usize, RecordBatch> = HashMap::new();
+        let mut written = Items::default();
+        for ((part, row), built) in rows.iter().zip(documents) {
+            written.items.push(match built {
+                Ok(item) => item,
+                Err(error) => {
+                    cancel.check()?;
+                    let batch = match batches.entry(*part) {
+                        Entry::Occupied(known) => known.into_mut(),
+                        Entry::Vacant(unread) => unread.insert(parts[*part].batch()?),
+                    };
+                    written.damage.push(error.to_string());
+                    damaged_item(batch, *row, self.level).ok_or(error)?
+                }
+            });
+        }
+        Ok(written)
+    }
+
+    fn item(&self, trace: &Trace) -> Result<Vec<u8>> {
+        let mut item = item(trace, self.level)?;
+        if let Some(matcher) = &self.matcher {
+            append_matches(&mut item, &matcher.matches(trace)?);
+        }
+        Ok(item)
+    }
+}
+
+/// Returns a trace as JSON.
+pub(in crate::query) fn item(trace: &Trace, level: Detail) -> Result<Vec<u8>> {
+    let mut item = Vec::new();
+    match level {
+        Detail::Full => {
+            // As JSON a trace is about twice as long as its spans are.
+            item.reserve(2 * trace.spans().iter().map(|span| span.wire.bytes.len()).sum::<usize>());
+            detail::write_trace(&mut item, trace)?;
+        }
+        Detail::Summary => detail::write_summary(&mut item, trace)?,
+        Detail::Preview => detail::write_preview(&mut item, trace)?,
+        Detail::Skeleton => trace_columns::write_skeleton(&mut item, trace)?,
+    }
+    Ok(item)
+}
+
+/// Returns a trace whose document is damaged, as its row shows it.
+pub(in crate::query) fn damaged_item(batch: &RecordBatch, row: usize, level: Detail) -> Option<Vec<u8>> {
+    let mut item = Vec::new();
+    write_damaged(&mut item, batch, row, level).then_some(item)
+}
+
+/// Returns the size of the documents of a page, in bytes, from that of each of them.
+///
+/// # Errors
+/// [`Error::TooLarge`] if they exceed [`set_page_memory_limit`], naming a limit that fits.
+pub(in crate::query) fn total_bytes(documents: impl Iterator<Item = u64>) -> Result<u64> {
+    let (mut bytes, max) = (0_u64, PAGE_MEMORY.limit());
+    for (fitting, document) in documents.enumerate() {
+        bytes = bytes.saturating_add(document);
+        // A single document always fits: the limits on spans bound it, and no smaller page could be requested.
+        if bytes > max && fitting > 0 {
+            return Err(Error::TooLarge(format!(
+                "the traces of this page exceed {} MiB; a limit of {fitting} fits",
+                max >> 20
+            )));
+        }
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,12 @@
+//! The member `matches` of an item (`docs/reference/api-search.md#matches`).
+
+use crate::filter::Matches;
+
+/// Appends the matches of a trace to its JSON object.
+pub(in crate::query) fn append_matches(item: &mut Vec<u8>, matches: &Matches) {
+    let end = item.pop();
+    debug_assert_eq!(end, Some(b'}'), "an item is an object that is not empty");
+    item.extend_from_slice(br#","matches":"#);
+    serde_json::to_writer(&mut *item, matches).expect("numbers and texts are JSON, and a buffer takes them");
+    item.push(b'}');
+}

@@ -1,0 +1,259 @@
+//! The rows of one part that a filter selects, with rank and select over them.
+
+use std::cmp::Ordering;
+
+use crate::bitmap::{LiveRows, RowSet};
+use crate::error::Result;
+use crate::filter::{Filter, INLINE_ROW_BUDGET};
+use crate::index::columns::Projection;
+use crate::query::cancellation::CancellationToken;
+use crate::query::pool::{as_look_threads_come_free, as_threads_come_free, in_rounds, threads};
+use crate::storage::{ColumnMatch, PartColumns, Snapshot, SnapshotPart};
+
+/// The sort key of results: newest start first, then trace id ascending.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::query) struct SortKey<'a> {
+    start_time: i64,
+    trace_id: &'a [u8],
+}
+
+impl SortKey<'_> {
+    /// Returns the start time in microseconds since 1970.
+    pub(in crate::query) fn start_time(&self) -> i64 {
+        self.start_time
+    }
+}
+
+/// The length of [`SortKey::to_bytes`].
+pub(in crate::query) const SORT_KEY_BYTES: usize = 24;
+
+impl SortKey<'_> {
+    /// Returns bytes that are less for what comes before: the start time, then the trace id.
+    pub(in crate::query) fn to_bytes(self) -> [u8; SORT_KEY_BYTES] {
+        let mut bytes = [0; SORT_KEY_BYTES];
+        bytes[..8].copy_from_slice(&descending(self.start_time));
+        bytes[8..].copy_from_slice(self.trace_id);
+        bytes
+    }
+}
+
+/// Returns bytes that are less for a greater number.
+pub(in crate::query) fn descending(number: i64) -> [u8; 8] {
+    (!(number.cast_unsigned() ^ 1 << 63)).to_be_bytes()
+}
+
+impl Ord for SortKey<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.start_time.cmp(&self.start_time).then_with(|| self.trace_id.cmp(other.trace_id))
+    }
+}
+
+impl PartialOrd for SortKey<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// The selected rows of one part. The rows of a part are in result order.
+pub(in crate::query) struct Selection<'a> {
+    /// The part the rows belong to.
+    pub(in crate::query) part: &'a SnapshotPart,
+    /// The index of the part in the snapshot.
+    pub(in crate::query) index: usize,
+    /// The selected rows.
+    pub(in crate::query) rows: LiveRows,
+    /// Number of selected rows.
+    pub(in crate::query) count: usize,
+    /// The values of the part's rows.
+    pub(in crate::query) view: PartColumns,
+}
+
+impl<'a> Selection<'a> {
+    fn new(
+        (index, part): (usize, &'a SnapshotPart),
+        query: (&Filter, Projection),
+        cancel: &CancellationToken,
+    ) -> Result<Self> {
+        let (filter, projection) = query;
+        let rows = part.rows(filter, &|| cancel.is_cancelled())?;
+        Self::of((index, part), rows, projection)
+    }
+
+    /// Returns the selection of `rows`.
+    ///
+    /// # Errors
+    /// Damage found while an index is rebuilt.
+    pub(in crate::query) fn of(
+        (index, part): (usize, &'a SnapshotPart),
+        rows: LiveRows,
+        projection: Projection,
+    ) -> Result<Self> {
+        Ok(Self { part, index, count: rows.count(), rows, view: part.columns(projection)? })
+    }
+
+    /// Whether all rows of the part are selected.
+    pub(in crate::query) fn is_whole(&self) -> bool {
+        self.count == self.view.count()
+    }
+
+    /// Returns a selection of these rows of the same part, none of which is deleted.
+    pub(in crate::query) fn only(&self, rows: RowSet) -> Self {
+        let rows: LiveRows = rows.into();
+        Self { part: self.part, index: self.index, count: rows.count(), rows, view: self.view.clone() }
+    }
+
+    /// Returns those of the selected rows that are in `rows`.
+    pub(in crate::query) fn among(&self, rows: RowSet) -> Self {
+        let rows = self.rows.among(rows);
+        Self { part: self.part, index: self.index, count: rows.count(), rows, view: self.view.clone() }
+    }
+
+    /// Returns the sort key of `row`.
+    pub(in crate::query) fn key(&self, row: usize) -> SortKey<'_> {
+        SortKey { start_time: self.view.start_time(row), trace_id: self.view.trace_id(row) }
+    }
+
+    /// Returns the number of selected rows before `row`.
+    pub(in crate::query) fn rank(&self, row: usize) -> usize {
+        self.rows.rank(u32::try_from(row).unwrap_or(u32::MAX))
+    }
+
+    /// Returns the selected row with `rank` selected rows before it, if there is one.
+    pub(in crate::query) fn select(&self, rank: usize) -> Option<usize> {
+        self.rows.select(rank).map(|row| row as usize)
+    }
+}
+
+/// Parts per thread that are evaluated in one round.
+pub(in crate::query) const PARTS_PER_THREAD: usize = 2;
+
+/// Documents that one thread looks at before it takes others: about a millisecond.
+const VERIFIED_AT_ONCE: usize = 64;
+
+/// Returns the rows that `filter` selects in every part, evaluated in parallel if that is worthwhile; parts without
+/// a match are left out. Only the columns of `projection` may be read from the result.
+pub(in crate::query) fn select<'a>(
+    snapshot: &'a Snapshot,
+    filter: &Filter,
+    projection: Projection,
+    cancel: &CancellationToken,
+) -> Result<Vec<Selection<'a>>> {
+    let parts = snapshot.parts();
+    let selections = if filter.reads_spans() {
+        verified(parts, (filter, projection), cancel)?
+    } else {
+        let mut selections = soon_selected(parts, (filter, projection), cancel)?;
+        let done = selections.len();
+        selections.extend(in_rounds(&parts[done..], PARTS_PER_THREAD, |(index, part)| {
+            cancel.check()?;
+            Selection::new((done + index, part), (filter, projection), cancel)
+        })?);
+        selections
+    };
+    Ok(selections.into_iter().filter(|selection| selection.count > 0).collect())
+}
+
+/// Returns the rows that a filter selects in the first parts, up to one in which finding them may take longer than waking another
+/// thread.
+fn soon_selected<'a>(
+    parts: &'a [SnapshotPart],
+    (filter, projection): (&Filter, Projection),
+    cancel: &CancellationToken,
+) -> Result<Vec<Selection<'a>>> {
+    let mut selections = Vec::with_capacity(parts.len());
+    let mut left = INLINE_ROW_BUDGET;
+    for part in parts.iter().enumerate() {
+        cancel.check()?;
+        let Some((rows, read)) = part.1.try_cheap_rows(filter, left)? else { break };
+        selections.push(Selection::of(part, rows, projection)?);
+        left -= read;
+    }
+    Ok(selections)
+}
+
+/// Returns the rows that a filter selects in every part, of which the columns decide only some.
+fn verified<'a>(
+    parts: &'a [SnapshotPart],
+    (filter, projection): (&Filter, Projection),
+    cancel: &CancellationToken,
+) -> Result<Vec<Selection<'a>>> {
+    let candidates = candidates_of(parts, filter, cancel)?;
+    cancel.expect_few(candidates.iter().map(|candidates| candidates.unverified.len()).sum())?;
+    let mut selections = Vec::with_capacity(parts.len());
+    for (part, ColumnMatch { certain, unverified }) in parts.iter().enumerate().zip(candidates) {
+        let rows = if unverified.is_empty() {
+            certain
+        } else {
+            let find = || Ok(certain.with(look_at(part.1, filter, &unverified, cancel)?, part.1.count()));
+            part.1.rows_once(filter, &|| cancel.is_cancelled(), find)?
+        };
+        selections.push(Selection::of(part, LiveRows::new(rows, part.1.invisible()), projection)?);
+    }
+    Ok(selections)
+}
+
+/// Returns what the columns of every part say of a filter.
+///
+/// # Errors
+/// [`crate::error::Error::Cancelled`]; damage found while an index is rebuilt.
+pub(in crate::query) fn candidates_of(
+    parts: &[SnapshotPart],
+    filter: &Filter,
+    cancel: &CancellationToken,
+) -> Result<Vec<ColumnMatch>> {
+    as_threads_come_free(parts, |part| {
+        cancel.check()?;
+        part.candidates(filter, &|| cancel.is_cancelled())
+    })
+}
+
+/// Returns, of rows of parts, those that a filter selects too. The documents of these rows alone are looked at.
+///
+/// # Errors
+/// [`crate::error::Error::TooLarge`] if there are too many; [`crate::error::Error::Cancelled`]; damage found while an index is rebuilt.
+pub(in crate::query) fn narrowed(
+    rows: &[(&SnapshotPart, &LiveRows)],
+    filter: &Filter,
+    cancel: &CancellationToken,
+) -> Result<Vec<LiveRows>> {
+    let candidates =
+        in_rounds(rows, PARTS_PER_THREAD, |(_, (part, rows)): (usize, &(&SnapshotPart, &LiveRows))| {
+            cancel.check()?;
+            let mut candidates = part.candidates(filter, &|| cancel.is_cancelled())?;
+            candidates.unverified.retain(|row| rows.contains(*row));
+            Ok(candidates)
+        })?;
+    cancel.expect_few(candidates.iter().map(|candidates| candidates.unverified.len()).sum())?;
+    let found = rows.iter().zip(candidates).map(|((part, rows), ColumnMatch { certain, unverified })| {
+        let found = look_at(part, filter, &unverified, cancel)?;
+        Ok(rows.intersected(certain.with(found, part.count())))
+    });
+    found.collect()
+}
+
+/// Returns which of a part's rows a filter matches, by a look at their documents on all threads: where the part awaits an index, on
+/// those of the lowest priority.
+///
+/// # Errors
+/// [`crate::error::Error::Cancelled`]; damage found while an index is rebuilt.
+pub(in crate::query) fn look_at(
+    part: &SnapshotPart,
+    filter: &Filter,
+    rows: &[u32],
+    cancel: &CancellationToken,
+) -> Result<Vec<u32>> {
+    if rows.is_empty() {
+        return Ok(Vec::new());
+    }
+    let indexes = part.indexes(filter)?;
+    let verifier = indexes.as_ref().map(|indexes| filter.verifier(indexes.of_filters()));
+    let share = rows.len().div_ceil(threads()).min(VERIFIED_AT_ONCE);
+    let chunks: Vec<&[u32]> = rows.chunks(share).collect();
+    let look = |rows: &&[u32]| part.verified((filter, verifier.as_ref()), rows, &|| cancel.is_cancelled());
+    let found = if part.awaits_indexes() {
+        as_look_threads_come_free(&chunks, look)?
+    } else {
+        as_threads_come_free(&chunks, look)?
+    };
+    Ok(found.concat())
+}

@@ -1,0 +1,31 @@
+//! Pages of runs: the traces that a filter matches, in the order of a request.
+
+mod leaf;
+mod merge;
+
+use prost::Message;
+
+pub(super) use merge::{Documents, RunsMerge};
+
+/// Requests traces as items of a page.
+#[derive(Clone, PartialEq, Message)]
+pub(in crate::query) struct DocumentsRequest {
+    /// Their ids, 16 bytes each.
+    #[prost(bytes = "vec", tag = "1")]
+    pub(in crate::query) trace_ids: Vec<u8>,
+    /// The level of detail.
+    #[prost(string, tag = "2")]
+    pub(in crate::query) detail: String,
+    #[prost(bool, tag = "3")]
+    pub(in crate::query) with_matches: bool,
+}
+
+/// Items in the order of the request. Of a request for traces, each item is a JSON object. Of a request for
+/// spans, each item has the spans of one trace, joined with commas; it is empty for a damaged trace.
+#[derive(Clone, PartialEq, Message)]
+pub(in crate::query) struct ItemList {
+    #[prost(bytes = "vec", repeated, tag = "1")]
+    pub(in crate::query) items: Vec<Vec<u8>>,
+    #[prost(string, repeated, tag = "2")]
+    pub(in crate::query) damage: Vec<String>,
+}

@@ -1,0 +1,48 @@
+//! The sessions of few selected rows: each row is read, so nothing is known of the other sessions of the store.
+//!
+//! Numbers of all sessions ([`super::numbers`]) are computed anew once segments have changed. A search of few rows, such as the
+//! sessions of a user, does not wait for them.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use ahash::RandomState;
+
+use crate::index::columns::split_session_key;
+use crate::query::rows::page_rows::PageRow;
+use crate::query::rows::selection::{Selection, SortKey};
+
+/// A session with its selected rows.
+pub(in crate::query) struct Session<'s> {
+    /// What [`split_session_key`] splits.
+    pub(in crate::query) key: &'s [u8],
+    /// When its newest selected trace starts, in microseconds since 1970.
+    pub(in crate::query) start: i64,
+    /// Its selected rows, newest first.
+    pub(in crate::query) rows: Vec<PageRow>,
+}
+
+/// Returns the sessions of selected rows, in the order of results.
+pub(in crate::query) fn sessions_of<'s>(selections: &'s [Selection<'_>]) -> Vec<Session<'s>> {
+    let mut rows: Vec<(SortKey<'s>, PageRow, &'s [u8])> = Vec::new();
+    for (part, selection) in selections.iter().enumerate() {
+        selection.rows.for_each(|row| {
+            let row = row as usize;
+            if let Some(code) = selection.view.session_code(row) {
+                rows.push((selection.key(row), (part, row), selection.view.session(code)));
+            }
+        });
+    }
+    rows.sort_unstable();
+    let mut places: HashMap<&[u8], usize, RandomState> = HashMap::default();
+    let mut sessions: Vec<Session<'s>> = Vec::new();
+    for (trace, row, key) in rows {
+        let place = *places.entry(key).or_insert(sessions.len());
+        match sessions.get_mut(place) {
+            Some(session) => session.rows.push(row),
+            None => sessions.push(Session { key, start: trace.start_time(), rows: vec![row] }),
+        }
+    }
+    sessions.sort_by_key(|session| (Reverse(session.start), split_session_key(session.key)));
+    sessions
+}

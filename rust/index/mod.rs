@@ -6,6 +6,7 @@
 //! | [`spans`] | conditions on fields of spans |
 //! | [`texts`] | which rows may contain a text |
 //! | [`attributes`] | conditions on attributes of spans and resources |
+//! | [`ordinals`] | which values of two segments are equal |
 //!
 //! An index is one byte buffer, mapped from a cache file or held in memory, with the layout of [`layout`].
 
@@ -17,6 +18,7 @@ mod fence_keys;
 mod interpolation;
 pub(crate) mod layout;
 mod merged_rows;
+pub mod ordinals;
 mod packed;
 pub mod spans;
 pub mod texts;

@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use crate::index::columns::Texts;
+use crate::index::ordinals::{SharedCodes, SharedValues};
 use crate::query::facets::head::HeadCounts;
 use crate::query::facets::segment::{Counted, SegmentCounts};
 use crate::query::facets::top::Top;
-use crate::storage::{SharedCodes, SharedValues};
 
 /// The counts of one field.
 #[derive(Debug)]

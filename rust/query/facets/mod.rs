@@ -2,7 +2,7 @@
 //!
 //! Every part counts by its own codes, in parallel. If all rows of a segment are selected, its index has the number of
 //! rows of each code. Otherwise the rows are counted by code, or the codes by their rows, whichever takes fewer steps.
-//! The counts of values that several parts have are added by their ordinals ([`crate::storage::SharedValues`]), so only
+//! The counts of values that several parts have are added by their ordinals ([`crate::index::ordinals::SharedValues`]), so only
 //! the returned values are compared as texts. A single leaf returns its most frequent values; several leaves return
 //! all values in order.
 

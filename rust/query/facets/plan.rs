@@ -11,11 +11,12 @@ use super::segment::{SegmentCounts, SelectedRows, count};
 use crate::error::Result;
 use crate::filter::Filter;
 use crate::index::columns::Projection;
+use crate::index::ordinals::SharedValues;
 use crate::query::cancellation::CancellationToken;
 use crate::query::pool::{in_rounds, threads};
 use crate::query::rows::selection::{PARTS_PER_THREAD, Selection, select};
 use crate::schema::Field;
-use crate::storage::{SharedValues, Snapshot};
+use crate::storage::Snapshot;
 
 /// Fields per thread that are merged in one round.
 const FIELDS_PER_THREAD: usize = 2;

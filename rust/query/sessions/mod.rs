@@ -1,7 +1,7 @@
 //! Pages of sessions: the filter selects traces, which are then grouped by session, an id with its owner.
 //!
 //! If few rows are selected, each row is read ([`few`]). Otherwise sessions are identified by ordinals across segments
-//! ([`crate::storage::GlobalOrdinals`]) and counted in bitmaps ([`count`]). A session has the position of its newest
+//! ([`crate::index::ordinals::GlobalOrdinals`]) and counted in bitmaps ([`count`]). A session has the position of its newest
 //! row. A page near the start is found by reading rows newest first across all parts; for a deep page, the newest row of
 //! every session is found first ([`page`]). Only the sessions of the page are read completely.
 

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use crate::bitmap::{is_set, set};
 use crate::error::Result;
+use crate::index::ordinals::{GlobalOrdinals, KnownSessions};
 use crate::query::rows::selection::Selection;
-use crate::storage::{GlobalOrdinals, KnownSessions, Snapshot};
+use crate::storage::Snapshot;
 
 /// For each selection, the number of every session code. Equal sessions have equal numbers.
 pub(in crate::query) struct SessionNumbers<'a> {

@@ -12,10 +12,10 @@ use roaring::RoaringBitmap;
 
 use crate::error::Result;
 use crate::index::columns::{CodedTexts, RowSessions, order_of};
+use crate::index::ordinals::{GlobalOrdinals, KnownSessions};
 use crate::index::spans::CostColumn;
 use crate::otlp::TraceId;
 use crate::schema::{FIELDS, Field};
-use crate::storage::global_ordinals::{GlobalOrdinals, KnownSessions};
 use crate::storage::segment::PartIndexes;
 use crate::trace::row::to_batch;
 use crate::trace::view::TraceView;

@@ -18,11 +18,10 @@ pub(crate) use self::part::RowKind;
 pub use self::part::SnapshotPart;
 use crate::error::Result;
 use crate::index::columns::Projection;
+use crate::index::ordinals::{GlobalOrdinals, PreviousOrdinals, SharedValues};
 use crate::otlp::TraceId;
 use crate::schema::{FIELDS, Field};
-use crate::storage::global_ordinals::{GlobalOrdinals, PreviousOrdinals};
 use crate::storage::segment::Segment;
-use crate::storage::shared_values::SharedValues;
 
 /// One state of the store. Every trace has exactly one undeleted row in it. The row is visible if the trace
 /// has a span.

@@ -3,7 +3,8 @@ import type { FilterField } from '../../api/traces';
 import { problemOf } from '../attributes/attribute';
 import { editableDraft, emptyDraft, fieldOf, readDraft, type Draft, type Read } from '../draft';
 import type { Expression } from '../expression';
-import { AXES, partsOf, readAxis, readSpan, type Axis, type AxisNode, type SpanNode } from './node';
+import { partsOf, readAxis, readSpan, type AxisNode, type SpanNode } from './node';
+import { AXES, type Axis } from './options';
 import { takesOrder, takesSame, writeOptions } from './options';
 
 /** The required number of spans. */

@@ -1,11 +1,7 @@
 /** Conditions on spans, as filters have them: `SPAN` and the axes inside of it (docs/reference/filter.md#spans). */
 import type { Expression } from '../expression';
 import { readNode } from '../tree';
-import { OPTIONS, readOptions, type AxisOptions } from './options';
-
-/** The relations between spans, in the order of the menu. */
-export const AXES = ['FOLLOWED_BY', 'PRECEDED_BY', 'PARENT', 'ANCESTOR', 'CHILD', 'DESCENDANT', 'SIBLING'] as const;
-export type Axis = (typeof AXES)[number];
+import { AXES, OPTIONS, readOptions, type Axis, type AxisOptions } from './options';
 
 /** `SPAN`: `least` to `most` spans of a trace match `where`; no upper limit without `most`. */
 export interface SpanNode {

@@ -1,6 +1,9 @@
-/** The options of an axis: docs/reference/filter.md#options-of-axes. */
+/** The axes and their options: docs/reference/filter.md#options-of-axes. */
 import type { Expression } from '../expression';
-import type { Axis } from './node';
+
+/** The relations between spans, in the order of the menu. */
+export const AXES = ['FOLLOWED_BY', 'PRECEDED_BY', 'PARENT', 'ANCESTOR', 'CHILD', 'DESCENDANT', 'SIBLING'] as const;
+export type Axis = (typeof AXES)[number];
 
 export interface AxisOptions {
   /** True if spans are compared by their start times, so that they may overlap. */

@@ -5,7 +5,7 @@ import { choicesOf, emptyDraft, fieldOf, newDraft, withOperator, withType, type 
 import type { Expression } from '../../expression';
 import { operatorsOf, takesCase } from '../../words';
 import { withCount, type Count, type Relation, type SpanDraft } from '../draft';
-import { AXES } from '../node';
+import { AXES } from '../options';
 import { takesOrder, takesSame } from '../options';
 
 type Draw = (below: number) => number;

@@ -157,7 +157,7 @@ type PyJsonSplit = (Vec<(&'static str, usize, usize, usize, String)>, usize, usi
 #[pyfunction]
 pub(super) fn split_json(py: Python<'_>, text: &[u8], is_whole: bool) -> PyResult<PyJsonSplit> {
     let split = detached(py, || Ok(records::split_json(text, is_whole)))?;
-    let parts = split.parts.into_iter().map(|JsonPart { kind, place, line }| {
+    let parts = split.parts.into_iter().map(|JsonPart { kind, range, line }| {
         let (kind, detail) = match kind {
             PartKind::Otlp => ("otlp", String::new()),
             PartKind::OtherSignal(signal) => ("other_signal", signal.to_owned()),
@@ -165,7 +165,7 @@ pub(super) fn split_json(py: Python<'_>, text: &[u8], is_whole: bool) -> PyResul
             PartKind::Document => ("document", String::new()),
             PartKind::Rejected(reason) => ("rejected", reason),
         };
-        (kind, place.start, place.end, line, detail)
+        (kind, range.start, range.end, line, detail)
     });
     Ok((parts.collect(), split.used, split.lines, split.unlisted))
 }

@@ -45,7 +45,7 @@ struct ValuePage<'a> {
 /// Appends `span`, the JSON of a span, with every longer value truncated to at most `max_bytes` bytes of
 /// whole characters. A member `cut` lists the truncated values, if there are any. A value is a text, or the
 /// whole content of an attribute. Values other than text are truncated as JSON text.
-pub fn write_cut(out: &mut Vec<u8>, span: &[u8], max_bytes: usize) {
+pub fn write_truncated(out: &mut Vec<u8>, span: &[u8], max_bytes: usize) {
     let span = raw_of(span);
     let mut truncation = Truncation { max_bytes, path: Vec::new(), truncated: Vec::new() };
     let mut json = JsonWriter::new(out);

@@ -59,7 +59,7 @@ class ExportLog:
     def __init__(self) -> None:
         """Starts with no trace received."""
         self._has_received = False
-        self._said: set[str] = set()
+        self._logged: set[str] = set()
         self._refused: dict[str, tuple[float, int]] = {}
 
     def received(self, report: IngestReport) -> bool:
@@ -77,8 +77,8 @@ class ExportLog:
         if report.accepted_spans and not self._has_received:
             self._has_received = True
             return True
-        if not report.accepted_spans and not report.rejected_spans and "empty" not in self._said:
-            self._said.add("empty")
+        if not report.accepted_spans and not report.rejected_spans and "empty" not in self._logged:
+            self._logged.add("empty")
             _log.warning("an export contained no spans: the program ended none or sampled them away (logged once)")
         return False
 
@@ -88,8 +88,8 @@ class ExportLog:
 
     def dropped(self, what: str) -> None:
         """Logs once that data of a kind is accepted and dropped."""
-        if what not in self._said:
-            self._said.add(what)
+        if what not in self._logged:
+            self._logged.add(what)
             _log.warning("%s are accepted and dropped (logged once)", what)
 
     def refused(self, error: SpanwiseError, sender: str) -> None:

@@ -72,4 +72,4 @@ def _open_read_only(settings: Settings) -> Store:
     if (layout := layout_of(url)) is None:
         return TraceStore.open_read_only(url)
     number = layout.number
-    return open_shards(url, layout, lambda place: LocalShard(TraceStore.open_read_only(place), number))
+    return open_shards(url, layout, lambda location: LocalShard(TraceStore.open_read_only(location), number))

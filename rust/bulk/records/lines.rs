@@ -29,7 +29,7 @@ pub struct JsonPart {
     /// Its content.
     pub kind: PartKind,
     /// The range of its bytes within the text.
-    pub place: Range<usize>,
+    pub range: Range<usize>,
     /// The number of lines before it.
     pub line: usize,
 }
@@ -130,14 +130,14 @@ impl Splitter<'_> {
     }
 
     /// Adds a value on a line that ends at `end`, and continues after it.
-    fn value(&mut self, kind: PartKind, place: Range<usize>, end: usize) {
-        let value = &self.text[place.clone()];
+    fn value(&mut self, kind: PartKind, range: Range<usize>, end: usize) {
+        let value = &self.text[range.clone()];
         let is_line = !value.contains(&b'\n') && self.text[self.line_start..end].trim_ascii() == value;
         let kind = match simdutf8::basic::from_utf8(value) {
             Ok(_) => kind,
             Err(_) => PartKind::Rejected("expected JSON in UTF-8".to_owned()),
         };
-        let rest = self.text[place.end..end].trim_ascii_start();
+        let rest = self.text[range.end..end].trim_ascii_start();
         // Elements of an incomplete list are separated by commas.
         let rest = rest.strip_prefix(b",").unwrap_or(rest);
         match self.split.parts.last_mut() {
@@ -147,11 +147,11 @@ impl Splitter<'_> {
                     && last.kind == PartKind::Lines
                     && self.values < MAX_LINES =>
             {
-                last.place.end = place.end;
+                last.range.end = range.end;
                 self.values += 1;
             }
-            _ if is_line && kind == PartKind::Document => self.push(PartKind::Lines, place.clone()),
-            _ => self.push(kind, place.clone()),
+            _ if is_line && kind == PartKind::Document => self.push(PartKind::Lines, range.clone()),
+            _ => self.push(kind, range.clone()),
         }
         if rest.trim_ascii_start().is_empty() {
             self.end_line(end);
@@ -166,10 +166,10 @@ impl Splitter<'_> {
         let rest = &self.text[start..];
         let found = (self.unbounded_bytes > 0).then(|| value_of(rest));
         if let Some(ValueExtent::Value(kind, length)) = found {
-            let place = start..start + length;
-            let within = memchr::memchr_iter(b'\n', &self.text[place.clone()]).count();
-            let last = memchr::memchr(b'\n', &self.text[place.end..]);
-            self.value(kind, place.clone(), last.map_or(self.text.len(), |length| place.end + length));
+            let range = start..start + length;
+            let within = memchr::memchr_iter(b'\n', &self.text[range.clone()]).count();
+            let last = memchr::memchr(b'\n', &self.text[range.end..]);
+            self.value(kind, range.clone(), last.map_or(self.text.len(), |length| range.end + length));
             // `value` counts the line that it ends.
             self.split.lines += within;
             return true;
@@ -210,14 +210,14 @@ impl Splitter<'_> {
         }
     }
 
-    fn reject_line(&mut self, reason: impl FnOnce() -> String, place: Range<usize>) {
-        let end = place.end;
+    fn reject_line(&mut self, reason: impl FnOnce() -> String, range: Range<usize>) {
+        let end = range.end;
         let is_listed = self.listed < MAX_LISTED_REJECTIONS;
-        self.push(PartKind::Rejected(if is_listed { reason() } else { String::new() }), place);
+        self.push(PartKind::Rejected(if is_listed { reason() } else { String::new() }), range);
         self.end_line(end);
     }
 
-    fn push(&mut self, kind: PartKind, place: Range<usize>) {
+    fn push(&mut self, kind: PartKind, range: Range<usize>) {
         if matches!(kind, PartKind::Rejected(_)) {
             if self.listed == MAX_LISTED_REJECTIONS {
                 self.split.unlisted += 1;
@@ -226,7 +226,7 @@ impl Splitter<'_> {
             self.listed += 1;
         }
         self.values = 1;
-        self.split.parts.push(JsonPart { kind, place, line: self.split.lines });
+        self.split.parts.push(JsonPart { kind, range, line: self.split.lines });
     }
 
     fn end_line(&mut self, end: usize) {

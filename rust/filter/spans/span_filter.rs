@@ -56,11 +56,11 @@ impl SpanFilter {
         self.0.is_none()
     }
 
-    /// Returns the places of matching spans, in tree order.
+    /// Returns the ordinals of matching spans, in tree order.
     ///
     /// # Errors
     /// [`crate::error::Error::Decode`] if a stored span cannot be decoded.
-    pub fn places(&self, view: &TraceView<'_>) -> Result<Vec<usize>> {
+    pub fn ordinals(&self, view: &TraceView<'_>) -> Result<Vec<usize>> {
         let Some(bound) = &self.0 else { return Ok((0..view.len()).collect()) };
         let found = true_of(&bound.predicate, view, &vec![true; view.len()])?;
         Ok((0..view.len()).filter(|ordinal| found[*ordinal]).collect())

@@ -72,7 +72,7 @@ impl Part {
     /// # Errors
     /// As [`Part::span_table`].
     pub(super) fn documents_of_calls(&self) -> Result<usize> {
-        let is_read = self.source.is_sealed() && self.span_table()?.is_none();
+        let is_read = self.source.is_segment() && self.span_table()?.is_none();
         Ok(if is_read { self.rows.count() } else { 0 })
     }
 

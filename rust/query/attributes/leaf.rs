@@ -49,7 +49,7 @@ impl SnapshotLeaf<'_> {
 }
 
 fn of_part(selection: &Selection<'_>, prefix: &str, cancel: &CancellationToken) -> Result<PartKeys> {
-    if !selection.part.is_sealed() {
+    if !selection.part.is_segment() {
         return of_traces(selection, prefix, cancel);
     }
     match selection.part.attributes() {

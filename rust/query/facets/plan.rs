@@ -60,7 +60,7 @@ impl<'s> FacetPlan<'s> {
             let shared = self.snapshot.shared_values(*field)?;
             bytes += 8 * shared.end() as usize + self.snapshot.head_rows() * BYTES_PER_HEAD_VALUE;
             bytes += (parts.len() + 1) * self.request.limit * BYTES_PER_TOP_VALUE;
-            for (segment, part) in parts.iter().filter(|part| part.is_sealed()).enumerate() {
+            for (segment, part) in parts.iter().filter(|part| part.is_segment()).enumerate() {
                 bytes += 8 * shared.of_segment(segment).codes.len();
                 let columns = part.columns(Projection::SORT_KEY.and(*field))?;
                 most_values =
@@ -115,7 +115,7 @@ impl Counting<'_> {
         value_bytes: &mut usize,
     ) -> Result<Vec<Facet>> {
         let (segments, head): (Vec<_>, Vec<_>) =
-            selections.iter().partition(|selection| selection.part.is_sealed());
+            selections.iter().partition(|selection| selection.part.is_segment());
         let head: Vec<(RecordBatch, &Selection<'_>)> =
             head.into_iter().map(|part| Ok((part.part.batch()?, part))).collect::<Result<_>>()?;
         let column = |(_, field): (usize, &Field)| {

@@ -12,7 +12,7 @@ use crate::query::messages::{size, unexpected};
 use crate::query::pool::on_threads;
 use crate::storage::{Snapshot, SnapshotPart};
 use crate::trace::detail::{self, Detail};
-use crate::trace::values::{ValuePart, write_cut, write_value_page};
+use crate::trace::values::{ValuePart, write_truncated, write_value_page};
 
 impl SnapshotLeaf<'_> {
     /// Returns the requested part of a trace; absent if it does not exist or the filter does not match the trace.
@@ -61,7 +61,7 @@ fn read_span(
     }
     let Some(max_bytes) = max_bytes else { return Ok(Some(item)) };
     let mut truncated = Vec::new();
-    write_cut(&mut truncated, &item, max_bytes);
+    write_truncated(&mut truncated, &item, max_bytes);
     Ok(Some(truncated))
 }
 
@@ -88,9 +88,9 @@ fn find_matching<'a>(
     for part in parts {
         found = part.find(trace_id).map(|row| (part, row)).or(found);
     }
-    let other = parts.last().filter(|last| last.is_sealed() != parts[0].is_sealed());
+    let other = parts.last().filter(|last| last.is_segment() != parts[0].is_segment());
     for part in parts.first().into_iter().chain(other).filter(|part| part.count() > 0) {
-        if found.is_none_or(|(at, _)| at.is_sealed() != part.is_sealed()) {
+        if found.is_none_or(|(at, _)| at.is_segment() != part.is_segment()) {
             let _unused = black_box(part.is_match(filter, 0));
         }
     }

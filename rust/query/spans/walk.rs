@@ -224,18 +224,18 @@ impl<'s, 'a> SpanWalk<'s, 'a> {
 
     /// Returns the number of matching spans of a trace, from its document.
     fn check(&self, row: PageRow) -> Result<Result<usize>> {
-        self.of_trace(row, |view| Ok(self.spans.places(view)?.len()))
+        self.of_trace(row, |view| Ok(self.spans.ordinals(view)?.len()))
     }
 
     /// Returns the spans of a trace that are on the page.
     fn write_of(&self, (row, from, to): &PageTrace) -> Result<Result<Vec<Vec<u8>>>> {
         self.of_trace(*row, |view| {
-            let places = self.spans.places(view)?;
-            let on_page = places.into_iter().take(*to).skip(*from).map(|place| {
+            let ordinals = self.spans.ordinals(view)?;
+            let on_page = ordinals.into_iter().take(*to).skip(*from).map(|ordinal| {
                 let mut item = Vec::new();
-                write_span_preview(&mut item, view, place)?;
+                write_span_preview(&mut item, view, ordinal)?;
                 if let Some(matcher) = &self.matcher {
-                    append_matches(&mut item, &matcher.matches(view, place)?);
+                    append_matches(&mut item, &matcher.matches(view, ordinal)?);
                 }
                 Ok(item)
             });

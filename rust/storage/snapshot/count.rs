@@ -34,6 +34,6 @@ pub(crate) fn count(snapshot: &Snapshot, filter: &Filter, progress: &Progress) -
 /// # Errors
 /// The errors of [`count`].
 pub(crate) fn is_in_head(snapshot: &Snapshot, kind: RowKind, filter: &Filter) -> Result<bool> {
-    let mut head = snapshot.parts().iter().filter(|part| !part.is_sealed());
+    let mut head = snapshot.parts().iter().filter(|part| !part.is_segment());
     head.try_fold(false, |found, part| Ok(found || !part.rows_of(kind, filter)?.is_empty()))
 }

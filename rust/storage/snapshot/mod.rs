@@ -130,12 +130,12 @@ impl Snapshot {
 
     /// Returns the number of rows in the head.
     pub fn head_rows(&self) -> usize {
-        self.parts.iter().filter(|part| !part.is_sealed()).map(SnapshotPart::count).sum()
+        self.parts.iter().filter(|part| !part.is_segment()).map(SnapshotPart::count).sum()
     }
 
     /// Returns the number of segments among the first `index` parts.
     pub fn segments_before(&self, index: usize) -> usize {
-        self.parts[..index].iter().filter(|part| part.is_sealed()).count()
+        self.parts[..index].iter().filter(|part| part.is_segment()).count()
     }
 
     /// Returns the segments and the head batches.

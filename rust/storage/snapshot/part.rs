@@ -64,7 +64,7 @@ impl SnapshotPart {
     }
 
     /// Returns `true` for a segment and `false` for a head batch.
-    pub fn is_sealed(&self) -> bool {
+    pub fn is_segment(&self) -> bool {
         self.segment().is_some()
     }
 

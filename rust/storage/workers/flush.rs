@@ -55,5 +55,5 @@ pub(crate) fn start(
             }
         }
     };
-    std::thread::Builder::new().name("spanwise-seal".into()).spawn(run)
+    std::thread::Builder::new().name("spanwise-flush".into()).spawn(run)
 }

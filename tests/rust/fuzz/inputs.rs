@@ -14,7 +14,7 @@ use spanwise::query::{Aggregation, CancellationToken, FacetRequest, aggregate};
 use spanwise::storage::{Snapshot, SnapshotPart};
 use spanwise::trace::trace_columns::write_skeleton;
 use spanwise::trace::tree::Forest;
-use spanwise::trace::values::{ValuePart, write_cut, write_value_page};
+use spanwise::trace::values::{ValuePart, write_truncated, write_value_page};
 use spanwise::trace::{Span, Trace, detail};
 
 use super::{contents_of, fuzz};
@@ -97,7 +97,7 @@ fn assert_rendered(trace: &Trace) {
     for span in trace.spans() {
         let (mut whole, mut cut) = (Vec::new(), Vec::new());
         assert!(detail::write_span(&mut whole, trace, span.span_id).expect("a rendered span"));
-        write_cut(&mut cut, &whole, 64);
+        write_truncated(&mut cut, &whole, 64);
         serde_json::from_slice::<IgnoredAny>(&cut).expect("JSON");
     }
     let document = Trace::from_document(trace.trace_id, 0, trace.document().into()).expect("a document");

@@ -16,7 +16,7 @@ fn rows_of_head(store: &TraceStore) -> [u64; 2] {
     let snapshot = store.snapshot();
     let rows = |is_indexed| {
         let parts = snapshot.parts().iter();
-        let parts = parts.filter(|part| !part.is_sealed() && part.has_indexes() == is_indexed);
+        let parts = parts.filter(|part| !part.is_segment() && part.has_indexes() == is_indexed);
         parts.map(|part: &SnapshotPart| part.count() as u64 - part.invisible().len()).sum()
     };
     [rows(true), rows(false)]

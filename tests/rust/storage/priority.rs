@@ -14,7 +14,7 @@ fn background_threads_have_a_lower_priority() {
     let store = open(&folder);
     store.ingest(request(&[span(1, 1, 0)])).expect("ingested");
     store.flush().expect("flushed");
-    for name in ["spanwise-seal", "spanwise-merge", "spanwise-lowpri"] {
+    for name in ["spanwise-flush", "spanwise-merge", "spanwise-lowpri"] {
         wait_until(|| niceness_of(name).is_some_and(|nice| nice >= 10));
     }
     let process = std::fs::read_to_string("/proc/self/stat").expect("a file");

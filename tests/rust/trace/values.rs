@@ -4,13 +4,13 @@ use proptest::prelude::*;
 use serde_json::{Map, Value as Json, json};
 use spanwise::otlp::proto;
 use spanwise::trace::detail;
-use spanwise::trace::values::{ValuePart, write_cut, write_value_page};
+use spanwise::trace::values::{ValuePart, write_truncated, write_value_page};
 
 use super::made::{message, otlp_value, span_id, text, trace};
 
 fn cut(span: &Json, max_bytes: usize) -> Json {
     let mut out = Vec::new();
-    write_cut(&mut out, span.to_string().as_bytes(), max_bytes);
+    write_truncated(&mut out, span.to_string().as_bytes(), max_bytes);
     serde_json::from_slice(&out).expect("JSON")
 }
 
@@ -176,7 +176,7 @@ fn deep_values_are_cut_without_recursion() {
         "]".repeat(100_000)
     );
     let mut out = Vec::new();
-    write_cut(&mut out, deep.as_bytes(), 64);
+    write_truncated(&mut out, deep.as_bytes(), 64);
     let shown: Json = serde_json::from_slice(&out).expect("JSON");
     assert_eq!(shown["extra_data"]["attributes"]["deep"], "[".repeat(64));
     assert_eq!(shown["cut"], json!([{"path": "/extra_data/attributes/deep", "bytes": 200_000}]));

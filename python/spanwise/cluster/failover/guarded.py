@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
 
-from spanwise.cluster.failover.answers import HedgedCall, WatchedCall
 from spanwise.cluster.failover.breaker import Breaker
+from spanwise.cluster.failover.hedged_call import HedgedCall, WatchedCall
 from spanwise.cluster.shards.shard import Shard, ShardLostError
 from spanwise.errors import PinLostError
 

@@ -39,10 +39,10 @@ def check_fields(request: FacetsRequest) -> None:
     Raises:
         ValidationError: a check failed; the message has the field and its location.
     """
-    for place, key in enumerate(request.fields):
-        _check(key, f"$.fields[{place}]")
-        if key in request.fields[:place]:
-            raise ValidationError(f"Expected every field once, got `{key}` twice - at `$.fields[{place}]`")
+    for index, key in enumerate(request.fields):
+        _check(key, f"$.fields[{index}]")
+        if key in request.fields[:index]:
+            raise ValidationError(f"Expected every field once, got `{key}` twice - at `$.fields[{index}]`")
     if isinstance(request.prefix, UnsetType):
         return
     key = request.prefix.field
@@ -51,9 +51,9 @@ def check_fields(request: FacetsRequest) -> None:
         raise ValidationError(f"Expected one of `fields`, got `{key}` - at `$.prefix.field`")
 
 
-def _check(key: str, place: str) -> None:
+def _check(key: str, path: str) -> None:
     if key not in FACET_FIELDS:
-        raise ValidationError(f"Expected one of {_KNOWN}, got `{key}` - at `{place}`")
+        raise ValidationError(f"Expected one of {_KNOWN}, got `{key}` - at `{path}`")
 
 
 def facets_body(

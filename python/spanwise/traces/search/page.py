@@ -54,16 +54,16 @@ def compile_filter(source: Raw) -> Filter:
         raise
 
 
-def expect_object_or_null(source: Raw, place: str) -> None:
+def expect_object_or_null(source: Raw, path: str) -> None:
     """Checks that the JSON of a filter is an object or null.
 
     Raises:
-        ValidationError: it is neither; the message ends with `place`.
+        ValidationError: it is neither; the message ends with `path`.
     """
     text = bytes(source)
     if text != b"null" and not text.startswith(b"{"):
         found = _JSON_TYPES.get(text[:1], "number")
-        raise ValidationError(f"Expected `object | null`, got `{found}` - at `{place}`")
+        raise ValidationError(f"Expected `object | null`, got `{found}` - at `{path}`")
 
 
 def search_page(
@@ -109,18 +109,18 @@ def total_of(page: Response) -> Total:
     return Total.EXACT if page.is_exact else Total.AT_LEAST
 
 
-def encoded_page(page: Response, place: tuple[int, int], total_is: Total | UnsetType, started: float) -> bytes:
+def encoded_page(page: Response, position: tuple[int, int], total_is: Total | UnsetType, started: float) -> bytes:
     """Returns the JSON body of one page, and logs any damage that the search found.
 
     Args:
         page: the items, and their total.
-        place: the number of the page, from 1, and its limit.
+        position: the number of the page, from 1, and its limit.
         total_is: the accuracy of the total.
         started: the start of the search, by `time.perf_counter`.
     """
     for damage in page.damage:
         _log.error("a search read damaged data: %s", damage)
-    number, limit = place
+    number, limit = position
     meta = PaginationInfo(
         page=number,
         limit=limit,

@@ -52,7 +52,7 @@ proptest! {
             if seen.truth(&source) == Some(true) {
                 matched += 1;
                 // A segment that awaits its compression is not indexed.
-                if part.is_sealed() && part.attributes().is_none() {
+                if part.is_segment() && part.attributes().is_none() {
                     uncounted += 1;
                     continue;
                 }

@@ -23,7 +23,7 @@ fn found_rows_are_kept_for_the_caller_that_asked() {
     }
     store.flush().expect("sealed");
     let snapshot = store.snapshot();
-    let part = snapshot.parts().iter().find(|part| part.is_sealed()).expect("a segment");
+    let part = snapshot.parts().iter().find(|part| part.is_segment()).expect("a segment");
     let said = Filter::compile(br#"{"op":"CONTAINS","key":"input","value":"a refund"}"#).expect("a filter");
     let (ann, bob) = (said.for_tenant("ann"), said.for_tenant("bob"));
     assert_eq!(part.rows(&ann, &|| false).expect("rows").count(), 3);

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spanwise import Filter, TraceStore
-from spanwise.cluster.failover import answers as answers_module
+from spanwise.cluster.failover import hedged_call
 from spanwise.cluster.failover.breaker import MAX_FAILURES, Breaker
 from spanwise.cluster.failover.guarded import GuardedShard
 from spanwise.cluster.shards.layout import Layout
@@ -158,7 +158,7 @@ def test_a_question_that_takes_long_is_asked_of_the_follower_too(pair: Opening) 
 
 
 def test_a_shard_that_is_slow_is_not_lost(pair: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answers_module, "SUSPECT_SECONDS", 0.1)
+    monkeypatch.setattr(hedged_call, "SUSPECT_SECONDS", 0.1)
     store, writers, guards = pair(followed=False)
     ingest(store, *range(1, 21))
     slow = writers[0]
@@ -170,7 +170,7 @@ def test_a_shard_that_is_slow_is_not_lost(pair: Opening, monkeypatch: pytest.Mon
 
 
 def test_a_shard_that_hangs_is_an_error_before_the_deadline(pair: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answers_module, "SUSPECT_SECONDS", 0.1)
+    monkeypatch.setattr(hedged_call, "SUSPECT_SECONDS", 0.1)
     store, writers, guards = pair(followed=False)
     ingest(store, *range(1, 21))
     writers[0].hangs = True

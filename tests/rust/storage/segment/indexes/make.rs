@@ -21,7 +21,7 @@ const SAID: &str = r#"{"op":"CONTAINS","key":"input","value":"refund"}"#;
 fn matching(snapshot: &Snapshot, filter: &str) -> (usize, bool) {
     let filter = Filter::compile(filter.as_bytes()).expect("a good filter");
     let (mut count, mut is_decided) = (0, true);
-    for part in snapshot.parts().iter().filter(|part| part.is_sealed()) {
+    for part in snapshot.parts().iter().filter(|part| part.is_segment()) {
         is_decided &= part.candidates(&filter, &|| false).expect("candidates").unverified.is_empty();
         count += part.rows(&filter, &|| false).expect("rows").count();
     }

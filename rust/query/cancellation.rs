@@ -1,26 +1,26 @@
-//! Ends a running search: its caller cancelled it, or it would check too many documents.
+//! Ends a running search if its caller cancels it or if it would check too many documents.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::{Error, Result};
 
-/// The maximum number of documents that one search checks: 12 to 40 seconds of one core.
-pub(in crate::query) const MAX_CHECKS: usize = 1_000_000;
+/// The maximum number of documents that one search checks. This many checks take 12 to 40 seconds of one core.
+pub(in crate::query) const MAX_DOCUMENT_CHECKS: usize = 1_000_000;
 
 /// Cancels a running search from another thread.
 #[derive(Debug, Default)]
 pub struct CancellationToken {
     is_cancelled: Arc<AtomicBool>,
-    /// `None` for a search of one store, which may check [`MAX_CHECKS`] documents.
-    share: Option<CheckShare>,
+    /// `None` for a search of one store, which may check [`MAX_DOCUMENT_CHECKS`] documents.
+    quota: Option<CheckQuota>,
 }
 
-/// The checks that a search of one of several stores may do, and the checks that it needed, in order.
+/// The limit on the document checks of one leaf of several, and the number of documents in each check so far.
 #[derive(Debug)]
-struct CheckShare {
+struct CheckQuota {
     max: usize,
-    needed: Mutex<Vec<usize>>,
+    counts: Mutex<Vec<usize>>,
 }
 
 impl CancellationToken {
@@ -29,10 +29,10 @@ impl CancellationToken {
         self.is_cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Returns a token that is cancelled with this one, for a search that may check at most `max` documents at a time.
-    pub(in crate::query) fn with_max_checks(&self, max: usize) -> Self {
-        let share = CheckShare { max, needed: Mutex::default() };
-        Self { is_cancelled: self.is_cancelled.clone(), share: Some(share) }
+    /// Returns a token that is cancelled with this one and allows at most `max` documents per check.
+    pub(in crate::query) fn with_max_document_checks(&self, max: usize) -> Self {
+        let quota = CheckQuota { max, counts: Mutex::default() };
+        Self { is_cancelled: self.is_cancelled.clone(), quota: Some(quota) }
     }
 
     /// Returns `true` if the search was cancelled.
@@ -46,35 +46,35 @@ impl CancellationToken {
     }
 
     /// Returns the maximum number of documents per check.
-    pub(in crate::query) fn max_checks(&self) -> usize {
-        self.share.as_ref().map_or(MAX_CHECKS, |share| share.max)
+    pub(in crate::query) fn max_document_checks(&self) -> usize {
+        self.quota.as_ref().map_or(MAX_DOCUMENT_CHECKS, |quota| quota.max)
     }
 
-    /// Checks that a search does not need too many documents.
+    /// Records a check of `documents` documents before it starts.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] if it would.
-    pub(in crate::query) fn expect_few(&self, documents: usize) -> Result<()> {
-        if let Some(share) = &self.share {
-            share.needed.lock().unwrap_or_else(PoisonError::into_inner).push(documents);
+    /// [`Error::TooLarge`] if it exceeds [`Self::max_document_checks`].
+    pub(in crate::query) fn admit_checks(&self, documents: usize) -> Result<()> {
+        if let Some(quota) = &self.quota {
+            quota.counts.lock().unwrap_or_else(PoisonError::into_inner).push(documents);
         }
-        if documents <= self.max_checks() { Ok(()) } else { Err(too_many_checks(documents)) }
+        if documents <= self.max_document_checks() { Ok(()) } else { Err(too_many_checks(documents)) }
     }
 
-    /// Returns the number of documents of each check, and `true` if one exceeded the maximum.
+    /// Returns the number of documents of each check, and whether one of them exceeded the limit.
     pub(in crate::query) fn checks(&self) -> (Vec<usize>, bool) {
-        let Some(share) = &self.share else { return (Vec::new(), false) };
-        let needed = share.needed.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let is_too_many = needed.iter().any(|documents| *documents > share.max);
-        (needed, is_too_many)
+        let Some(quota) = &self.quota else { return (Vec::new(), false) };
+        let counts = quota.counts.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let exceeds_limit = counts.iter().any(|documents| *documents > quota.max);
+        (counts, exceeds_limit)
     }
 }
 
 /// Returns the error of a search that would check too many documents.
 pub(in crate::query) fn too_many_checks(documents: usize) -> Error {
     Error::TooLarge(format!(
-        "the filter asks for a look at the documents of {documents} traces, expected at most {MAX_CHECKS}; a range of \
-         times, or a condition on another field, narrows it"
+        "the filter must check the documents of {documents} traces, more than the limit of {MAX_DOCUMENT_CHECKS}; narrow the \
+         time range or add a condition on another field"
     ))
 }
 
@@ -83,10 +83,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn too_many_documents_are_named_with_what_helps() {
+    fn the_error_names_the_number_of_documents() {
         let token = CancellationToken::default();
-        token.expect_few(MAX_CHECKS).expect("as many as allowed");
-        let error = token.expect_few(MAX_CHECKS + 1).expect_err("rejected");
+        token.admit_checks(MAX_DOCUMENT_CHECKS).expect("as many as allowed");
+        let error = token.admit_checks(MAX_DOCUMENT_CHECKS + 1).expect_err("rejected");
         assert!(
             matches!(&error, Error::TooLarge(message) if message.contains("1000001 traces")),
             "{error:?}"
@@ -94,14 +94,14 @@ mod tests {
     }
 
     #[test]
-    fn a_share_counts_what_was_asked_for_and_ends_with_its_search() {
+    fn a_quota_records_checks_and_is_cancelled_with_its_search() {
         let token = CancellationToken::default();
-        let share = token.with_max_checks(2);
-        share.expect_few(2).expect("as many as allowed");
-        assert_eq!(share.checks(), (vec![2], false));
-        share.expect_few(3).expect_err("too many");
-        assert_eq!(share.checks(), (vec![2, 3], true));
+        let quota = token.with_max_document_checks(2);
+        quota.admit_checks(2).expect("as many as allowed");
+        assert_eq!(quota.checks(), (vec![2], false));
+        quota.admit_checks(3).expect_err("too many");
+        assert_eq!(quota.checks(), (vec![2, 3], true));
         token.cancel();
-        assert!(share.is_cancelled());
+        assert!(quota.is_cancelled());
     }
 }

@@ -1,4 +1,4 @@
-//! Writes traces as the items of a page, within the memory that pages may take together.
+//! Writes traces as the items of a page, within the memory limit that all concurrent pages share.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -10,19 +10,19 @@ use crate::filter::{Filter, Matcher};
 use crate::query::cancellation::CancellationToken;
 use crate::query::matches::append_matches;
 use crate::query::page::RunView;
-use crate::query::pool::in_rounds;
+use crate::query::pool::par_map_chunked;
 use crate::semaphore::Semaphore;
 use crate::storage::SnapshotPart;
 use crate::trace::detail::{self, Detail};
 use crate::trace::{Trace, trace_columns, write_damaged};
 
-/// The decoded document bytes that concurrent pages may hold together.
+/// Limits the decoded document bytes of all concurrent pages.
 pub(in crate::query) static PAGE_MEMORY: Semaphore = Semaphore::new(256 << 20);
 
 /// Documents per thread that are read in one round.
 const DOCUMENTS_PER_THREAD: usize = 16;
 
-/// Writing documents of at most so many bytes together takes less time than waking other threads takes from all.
+/// Up to this total size, writing the documents on one thread is faster than waking other threads.
 const MAX_INLINE_BYTES: u64 = 16 << 10;
 
 /// Sets the process-wide limit on decoded document bytes held by concurrent pages; 256 MiB by default.
@@ -33,16 +33,16 @@ pub fn set_page_memory_limit(bytes: u64) {
 /// Writes the items of a page.
 pub(in crate::query) struct ItemWriter {
     level: Detail,
-    /// Finds the matches of each item, if they are wanted.
+    /// Finds the matches of each item, if they were requested.
     matcher: Option<Matcher>,
 }
 
 /// The items of a page.
 #[derive(Debug, Default)]
 pub(in crate::query) struct Items {
-    /// Each a JSON object.
+    /// Each item is a JSON object.
     pub(in crate::query) items: Vec<Vec<u8>>,
-    /// What is wrong with those that are marked as damaged.
+    /// The damage of the items that are marked as damaged.
     pub(in crate::query) damage: Vec<String>,
 }
 
@@ -52,11 +52,11 @@ impl ItemWriter {
         Ok(Self { level: view.detail, matcher })
     }
 
-    /// Returns the items of rows, each of which is a part and a row of it. A trace whose document is damaged is marked as
-    /// such.
+    /// Returns the items of rows, each given by its part and its row there. A trace with a damaged document is marked
+    /// as damaged.
     ///
     /// # Errors
-    /// As [`super::runs`].
+    /// The errors of [`super::runs`].
     pub(in crate::query) fn items(
         &self,
         parts: &[SnapshotPart],
@@ -69,7 +69,7 @@ impl ItemWriter {
             cancel.check()?;
             match parts[*part].trace(*row) {
                 Ok(trace) => self.item(&trace).map(Ok),
-                // The other traces of the page are whole.
+                // Damage of one document does not affect the other traces of the page.
                 Err(error @ Error::Damage { .. }) => Ok(Err(error)),
                 Err(error) => Err(error),
             }
@@ -77,9 +77,9 @@ impl ItemWriter {
         let documents: Vec<Result<Vec<u8>>> = if bytes <= MAX_INLINE_BYTES {
             rows.iter().enumerate().map(build).collect::<Result<_>>()?
         } else {
-            in_rounds(rows, DOCUMENTS_PER_THREAD, build)?
+            par_map_chunked(rows, DOCUMENTS_PER_THREAD, build)?
         };
-        // The rows of a segment are read once for all of its damaged traces.
+        // The batch of a segment is read once for all of its damaged traces.
         let mut batches: HashMap<usize, RecordBatch> = HashMap::new();
         let mut written = Items::default();
         for ((part, row), built) in rows.iter().zip(documents) {
@@ -113,7 +113,7 @@ pub(in crate::query) fn item(trace: &Trace, level: Detail) -> Result<Vec<u8>> {
     let mut item = Vec::new();
     match level {
         Detail::Full => {
-            // As JSON a trace is about twice as long as its spans are.
+            // The JSON of a trace is about twice as long as its spans.
             item.reserve(2 * trace.spans().iter().map(|span| span.wire.bytes.len()).sum::<usize>());
             detail::write_trace(&mut item, trace)?;
         }
@@ -124,16 +124,16 @@ pub(in crate::query) fn item(trace: &Trace, level: Detail) -> Result<Vec<u8>> {
     Ok(item)
 }
 
-/// Returns a trace whose document is damaged, as its row shows it.
+/// Returns a trace with a damaged document as JSON, from its row.
 pub(in crate::query) fn damaged_item(batch: &RecordBatch, row: usize, level: Detail) -> Option<Vec<u8>> {
     let mut item = Vec::new();
     write_damaged(&mut item, batch, row, level).then_some(item)
 }
 
-/// Returns the size of the documents of a page, in bytes, from that of each of them.
+/// Returns the total size of the documents of a page, in bytes.
 ///
 /// # Errors
-/// [`Error::TooLarge`] if they exceed [`set_page_memory_limit`], naming a limit that fits.
+/// [`Error::TooLarge`] if they exceed [`set_page_memory_limit`]. The message names a limit that fits.
 pub(in crate::query) fn total_bytes(documents: impl Iterator<Item = u64>) -> Result<u64> {
     let (mut bytes, max) = (0_u64, PAGE_MEMORY.limit());
     for (fitting, document) in documents.enumerate() {

@@ -1,4 +1,4 @@
-//! A leaf: the part of a query that one store answers, from one snapshot.
+//! A leaf: the part of a query that runs on one snapshot of one store.
 //!
 //! Each kind of query adds its own responses in its `leaf.rs`. The root exchanges [`LeafRequest`]s and
 //! [`LeafResponse`]s with its leaves: as values in one process, and through [`super::wire`] across processes.
@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::filter::{Filter, SpanFilter};
 use crate::index::columns::Projection;
 use crate::otlp::TraceId;
-use crate::query::aggregate::{AggregateLeaf, Aggregation, PreparedAggregation, ValueCounts};
+use crate::query::aggregate::{Aggregation, PartialAggregation, PreparedAggregation, ValueCounts};
 use crate::query::cancellation::CancellationToken;
 use crate::query::messages::{LeafRequest, LeafResponse, unexpected};
 use crate::query::rows::selection::{Selection, select};
@@ -21,14 +21,14 @@ use crate::query::spans::SpanCounts;
 use crate::schema::Field;
 use crate::storage::Snapshot;
 
-/// The part of a query that every leaf knows.
+/// The part of a query that every leaf needs.
 #[derive(Debug, Clone)]
 pub(in crate::query) struct LeafQuery {
     /// The filter of the traces, without the condition on spans.
     pub(in crate::query) filter: Filter,
-    /// The filter that selects rows: with `spans`, only traces that have such a span.
+    /// The filter that selects rows. If `spans` is set, it also requires a matching span.
     pub(in crate::query) selecting: Filter,
-    /// The condition on spans, of a query whose rows are spans.
+    /// The condition on spans, if the rows of the query are spans.
     pub(in crate::query) spans: Option<SpanFilter>,
     pub(in crate::query) aggregation: Option<Aggregation>,
 }
@@ -60,7 +60,7 @@ pub(in crate::query) struct LeafCache {
     positions: Mutex<HashMap<TraceId, Position, RandomState>>,
     pub(in crate::query) spans: Mutex<Option<Arc<SpanCounts>>>,
     pub(in crate::query) values: Mutex<HashMap<Field, Arc<ValueCounts>>>,
-    pub(in crate::query) aggregate: Mutex<Option<Arc<AggregateLeaf>>>,
+    pub(in crate::query) partial: Mutex<Option<Arc<PartialAggregation>>>,
     pub(in crate::query) prepared: Mutex<Option<Arc<PreparedAggregation>>>,
 }
 
@@ -122,14 +122,14 @@ impl<'a> SnapshotLeaf<'a> {
         let known = self.cache.rows.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let parts = self.snapshot.parts();
         if let Some(known) = known {
-            let again =
+            let reselect =
                 |(index, rows): (usize, LiveRows)| Selection::of((index, &parts[index]), rows, projection);
-            return known.into_iter().map(again).collect();
+            return known.into_iter().map(reselect).collect();
         }
-        let found = select(self.snapshot, &self.query.selecting, projection, cancel)?;
-        let rows = found.iter().map(|selection| (selection.index, selection.rows.clone())).collect();
+        let selections = select(self.snapshot, &self.query.selecting, projection, cancel)?;
+        let rows = selections.iter().map(|selection| (selection.index, selection.rows.clone())).collect();
         *self.cache.rows.lock().unwrap_or_else(PoisonError::into_inner) = Some(rows);
-        Ok(found)
+        Ok(selections)
     }
 
     /// Returns a selection of no rows that has the sort keys of a part.

@@ -149,7 +149,7 @@ pub fn aggregate(
 /// Returns one trace as JSON; `None` if it does not exist or the filter does not match it.
 ///
 /// # Errors
-/// The errors of [`Query::run`]; damage found in the document, of which [`damaged_trace`] returns the rest.
+/// The errors of [`Query::run`]; damage found in the document, for which [`damaged_trace`] returns the row.
 pub fn trace(
     snapshot: &Snapshot,
     trace_id: TraceId,

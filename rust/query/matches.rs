@@ -7,6 +7,6 @@ pub(in crate::query) fn append_matches(item: &mut Vec<u8>, matches: &Matches) {
     let end = item.pop();
     debug_assert_eq!(end, Some(b'}'), "an item is an object that is not empty");
     item.extend_from_slice(br#","matches":"#);
-    serde_json::to_writer(&mut *item, matches).expect("numbers and texts are JSON, and a buffer takes them");
+    serde_json::to_writer(&mut *item, matches).expect("numbers and texts serialize into a buffer");
     item.push(b'}');
 }

@@ -24,7 +24,7 @@ use crate::query::spans::SpansRequest;
 pub(in crate::query) struct LeafRequestMessage {
     /// The maximum number of documents per check of documents.
     #[prost(uint64, tag = "1")]
-    pub(in crate::query) max_checks: u64,
+    pub(in crate::query) max_document_checks: u64,
     #[prost(oneof = "LeafRequest", tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13")]
     pub(in crate::query) request: Option<LeafRequest>,
 }

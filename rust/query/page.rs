@@ -1,4 +1,4 @@
-//! Pages: which page a query returns, in which order, with which content.
+//! Pages: which page a query returns, its order and its content.
 
 use serde::Deserialize;
 
@@ -24,7 +24,6 @@ pub struct PageRequest {
     pub sort: Sort,
 }
 
-/// The members of a [`PageRequest`].
 #[derive(Deserialize)]
 struct PageMembers {
     page: u64,
@@ -63,18 +62,17 @@ impl PageRequest {
         Self { sort, ..self }
     }
 
-    /// Whether runs are in the order of results.
+    /// True if runs are in the order of results.
     pub(in crate::query) fn is_newest_first(self) -> bool {
         self.sort == Sort::NEWEST_FIRST
     }
 
-    /// Returns how many items come before this page, saturating at the greatest number.
+    /// Returns the number of items before this page, saturating.
     pub(in crate::query) fn offset(self) -> usize {
         let pages = usize::try_from(self.page.saturating_sub(1)).unwrap_or(usize::MAX);
         pages.saturating_mul(self.limit)
     }
 
-    /// Returns the items of this page.
     pub(in crate::query) fn window(self) -> Window {
         Window { offset: self.offset(), limit: self.limit }
     }
@@ -83,21 +81,21 @@ impl PageRequest {
 /// A run of items in the order of results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::query) struct Window {
-    /// How many items come before.
+    /// The number of items before the window.
     pub(in crate::query) offset: usize,
-    /// How many items there are at most.
+    /// The maximum number of items.
     pub(in crate::query) limit: usize,
 }
 
 impl Window {
-    /// Returns how many items come before the end of this window, saturating at the greatest number.
+    /// Returns the number of items before the end of this window, saturating.
     pub(in crate::query) fn end(self) -> usize {
         self.offset.saturating_add(self.limit)
     }
 }
 
 impl Sort {
-    /// Returns the key of the field that orders runs, and whether its least value comes first.
+    /// Returns the key of the field that orders runs, and whether the order is ascending.
     pub(in crate::query) fn key(self) -> (&'static str, bool) {
         let key = match self.by {
             TraceNumber::Column(field) => field.key(),
@@ -106,7 +104,7 @@ impl Sort {
         (key, self.ascending)
     }
 
-    /// Returns what is read of rows to order them.
+    /// Returns the columns that ordering reads.
     pub(in crate::query) fn projection(self) -> Projection {
         self.by.column().map_or(Projection::SORT_KEY, |field| Projection::SORT_KEY.and(field))
     }
@@ -142,9 +140,9 @@ impl From<Detail> for RunView {
 /// id ascending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sort {
-    /// The number by which they are ordered: the start time, an integer or a cost.
+    /// The number that orders runs: the start time, an integer field or a cost.
     pub(in crate::query) by: TraceNumber,
-    /// Whether the least value comes first, and not the greatest.
+    /// True if the least value comes first.
     pub(in crate::query) ascending: bool,
 }
 
@@ -152,13 +150,13 @@ impl Sort {
     /// The order of results.
     pub const NEWEST_FIRST: Self = Self { by: TraceNumber::Column(Field::StartTime), ascending: false };
 
-    /// The order of start times; runs that started at once are in the order of results.
+    /// Ascending start time. Runs that started at the same time are in the order of results.
     pub const OLDEST_FIRST: Self = Self { ascending: true, ..Self::NEWEST_FIRST };
 
     /// Returns the order by the field named `key`. Traces without a value come last.
     ///
     /// # Errors
-    /// [`Error::Options`] if there is no such field, or its values are no integers; it names those that can be used.
+    /// [`Error::Options`] if there is no such field or it is not sortable. The message names the sortable fields.
     pub fn by(key: &str, ascending: bool) -> Result<Self> {
         if let Some(field) = CostField::from_key(key) {
             return Ok(Self { by: TraceNumber::Cost(field), ascending });
@@ -186,19 +184,20 @@ pub struct Page {
     pub data: Vec<u8>,
     /// The number of items on all pages together.
     pub total_count: u64,
-    /// Whether there are no more than these.
+    /// True if `total_count` is exact, false if it is a lower bound.
     pub is_exact: bool,
-    /// What is wrong with the items that are marked as damaged.
+    /// The damage of the items that are marked as damaged.
     pub damage: Vec<String>,
 }
 
 impl Page {
-    /// Returns this page of a search that ended once it had found `wanted` items, one more than are on the pages so
-    /// far, or all items. The total then does not depend on how far the search went beyond the page.
-    pub(in crate::query) fn up_to(self, wanted: usize, is_complete: bool) -> Self {
-        let wanted = wanted as u64;
-        let is_exact = is_complete && self.total_count < wanted;
-        Self { total_count: self.total_count.min(wanted), is_exact, ..self }
+    /// Returns this page of a search that stopped early, with a total of at most `max_count`. The search looked for
+    /// `max_count` items, which is one more than the pages so far have. The cap makes the total independent of how far
+    /// the search went beyond the page.
+    pub(in crate::query) fn up_to(self, max_count: usize, is_complete: bool) -> Self {
+        let max_count = max_count as u64;
+        let is_exact = is_complete && self.total_count < max_count;
+        Self { total_count: self.total_count.min(max_count), is_exact, ..self }
     }
 }
 

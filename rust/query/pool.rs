@@ -1,9 +1,10 @@
 //! The engine's search threads, one per core, shared by concurrent searches.
 //!
-//! A search runs in rounds: it submits a few items per thread, and the next ones when these are done. Each round needs a turn. The
-//! caller that used least time gets the next turn, so the searches of one caller delay another caller by one or two rounds. Without
-//! competition a search uses all threads. Items that take long are submitted one by one; after a round that was soon over, the
-//! next one has more of them. Looks at traces that have no index yet have threads of their own, of the lowest priority.
+//! A search runs in rounds: it submits a few items per thread, and the next items once these are done. Each round needs
+//! a turn, and the caller that has used the least time gets the next turn. The searches of one caller therefore delay
+//! another caller by one or two rounds at most. Without competition a search uses all threads. Slow items are submitted
+//! one by one. After a short round the next round is larger. Document checks of traces that are not indexed yet have
+//! threads of their own, with the lowest priority.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -25,10 +26,11 @@ static POOL: LazyLock<rayon::ThreadPool> = LazyLock::new(|| {
         .expect("threads can be started while the process starts")
 });
 
-/// As many threads of the lowest priority, for looks at traces that an index will save: whoever makes the index goes first.
-static LOOK_POOL: LazyLock<rayon::ThreadPool> = LazyLock::new(|| {
+/// One thread of the lowest priority per core, for document checks that an index will make unnecessary. The thread that
+/// builds the index has precedence.
+static LOW_PRIORITY_POOL: LazyLock<rayon::ThreadPool> = LazyLock::new(|| {
     rayon::ThreadPoolBuilder::new()
-        .thread_name(|number| format!("spanwise-look-{number}"))
+        .thread_name(|number| format!("spanwise-check-{number}"))
         .start_handler(|_| priority::lower_below_background())
         .build()
         .expect("threads can be started while the process starts")
@@ -39,8 +41,8 @@ const CONCURRENT_ROUNDS: u64 = 2;
 
 /// The turns of [`POOL`], in threads.
 static TURNS: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new(CONCURRENT_ROUNDS * threads() as u64));
-/// Those of [`LOOK_POOL`].
-static LOOK_TURNS: LazyLock<Semaphore> =
+/// The turns of [`LOW_PRIORITY_POOL`], in threads.
+static LOW_PRIORITY_TURNS: LazyLock<Semaphore> =
     LazyLock::new(|| Semaphore::new(CONCURRENT_ROUNDS * threads() as u64));
 
 thread_local! {
@@ -52,14 +54,14 @@ thread_local! {
 struct Turn {
     turns: &'static Semaphore,
     units: u64,
-    /// `None` for a search thread, and for a thread that has a turn already.
+    /// `None` for a search thread, and for a thread that already has a turn.
     permit: Option<Permit<'static>>,
 }
 
 impl Turn {
-    /// Waits until this thread's caller may use `wanted` threads.
-    fn wait(turns: &'static Semaphore, wanted: usize) -> Result<Self> {
-        let units = wanted.min(threads()) as u64;
+    /// Waits until the caller of this thread may use `max_threads` threads.
+    fn wait(turns: &'static Semaphore, max_threads: usize) -> Result<Self> {
+        let units = max_threads.min(threads()) as u64;
         let mut turn = Self { turns, units, permit: None };
         if !HAS_TURN.get() && POOL.current_thread_index().is_none() {
             turn.acquire()?;
@@ -68,7 +70,7 @@ impl Turn {
     }
 
     fn acquire(&mut self) -> Result<()> {
-        // The items of a search check whether it was cancelled.
+        // Cancellation is not checked here, because the items of a search check it.
         self.permit = Some(self.turns.acquire(self.units, || Ok(()))?);
         HAS_TURN.set(true);
         Ok(())
@@ -80,14 +82,14 @@ impl Turn {
         }
     }
 
-    /// Returns true if another search waits for a turn.
-    fn is_wanted(&self) -> bool {
+    /// True if another search waits for a turn.
+    fn has_waiters(&self) -> bool {
         self.permit.is_some() && self.turns.is_wanted()
     }
 
     /// Lets waiting searches of callers that used less go first. No items of this search may be running.
-    fn take_turns(&mut self) -> Result<()> {
-        if self.is_wanted() {
+    fn yield_to_waiters(&mut self) -> Result<()> {
+        if self.has_waiters() {
             self.release();
             self.acquire()?;
         }
@@ -101,20 +103,21 @@ impl Drop for Turn {
     }
 }
 
-/// Returns how many items are worked on at once.
+/// Returns the number of search threads.
 pub(in crate::query) fn threads() -> usize {
     POOL.current_num_threads()
 }
 
-/// After a round that took less, the next one has twice as many items: to wake a thread, and to wait for it, takes about a third.
+/// After a round shorter than this, the next round has twice as many items. Waking a thread and waiting for it takes
+/// about a third of this time.
 const SHORT_ROUND: Duration = Duration::from_micros(200);
 
-/// Calls `work` with every item and its index, on all threads, in rounds of `per_thread` items per thread, or of more if they
-/// are soon over.
+/// Calls `work` with every item and its index on all threads, in rounds of `per_thread` items per thread. Rounds grow
+/// while they are short.
 ///
 /// # Errors
-/// One of the errors of `work`; items that have not started by then are skipped.
-pub(in crate::query) fn in_rounds<'t, T: Sync, R: Send>(
+/// One of the errors of `work`. Items that have not started by then are skipped.
+pub(in crate::query) fn par_map_chunked<'t, T: Sync, R: Send>(
     items: &'t [T],
     per_thread: usize,
     work: impl Fn((usize, &'t T)) -> Result<R> + Sync,
@@ -123,23 +126,23 @@ pub(in crate::query) fn in_rounds<'t, T: Sync, R: Send>(
     let mut round = per_thread * threads();
     let mut turn = Turn::wait(&TURNS, items.len())?;
     while done.len() < items.len() {
-        turn.take_turns()?;
-        let (first, begun) = (done.len(), Instant::now());
+        turn.yield_to_waiters()?;
+        let (first, started) = (done.len(), Instant::now());
         let items = &items[first..items.len().min(first + round)];
         done.extend(one_round(items, |(index, item)| work((first + index, item)))?);
-        if begun.elapsed() < SHORT_ROUND {
+        if started.elapsed() < SHORT_ROUND {
             round *= 2;
         }
     }
     Ok(done)
 }
 
-/// As [`in_rounds`], but hands the results of every round to `fold`, in order, before the next one begins. Every round has as
-/// many items, so no more results are in memory.
+/// Like [`par_map_chunked`], but passes the results of every round to `fold`, in order, before the next round starts.
+/// All rounds have the same size, which bounds the number of results in memory.
 ///
 /// # Errors
-/// As [`in_rounds`].
-pub(in crate::query) fn fold_rounds<'t, T: Sync, R: Send>(
+/// The errors of [`par_map_chunked`].
+pub(in crate::query) fn par_fold_chunked<'t, T: Sync, R: Send>(
     items: &'t [T],
     per_thread: usize,
     work: impl Fn((usize, &'t T)) -> Result<R> + Sync,
@@ -149,7 +152,7 @@ pub(in crate::query) fn fold_rounds<'t, T: Sync, R: Send>(
     let round = per_thread * threads();
     let mut turn = Turn::wait(&TURNS, items.len())?;
     for (number, items) in items.chunks(round).enumerate() {
-        turn.take_turns()?;
+        turn.yield_to_waiters()?;
         let results = one_round(items, |(index, item)| work((number * round + index, item)))?;
         results.into_iter().for_each(&mut fold);
     }
@@ -163,31 +166,31 @@ fn one_round<'t, T: Sync, R: Send>(
     POOL.install(|| items.par_iter().enumerate().map(&work).collect())
 }
 
-/// As [`in_rounds`] with two items per thread, but the next item is submitted when one is done: no thread waits for the end of
-/// a round. Worth it for items of different lengths, of a millisecond or more, because the caller is woken for each. It waits, so
-/// it must not be one of the threads.
+/// Like [`par_map_chunked`] with two items per thread, but submits the next item as soon as one is done, so that no
+/// thread waits for the end of a round. Use it for items of different lengths that take a millisecond or more, because
+/// each one wakes the caller. The caller must not be a search thread, because it waits for them.
 ///
 /// # Errors
-/// As [`in_rounds`].
-pub(in crate::query) fn as_threads_come_free<'t, T: Sync, R: Send>(
+/// The errors of [`par_map_chunked`].
+pub(in crate::query) fn par_map_dynamic<'t, T: Sync, R: Send>(
     items: &'t [T],
     work: impl Fn(&'t T) -> Result<R> + Sync,
 ) -> Result<Vec<R>> {
-    as_threads_of((&POOL, &TURNS), items, work)
+    par_map_in((&POOL, &TURNS), items, work)
 }
 
-/// As [`as_threads_come_free`], on the threads of the lowest priority.
+/// Like [`par_map_dynamic`], on the threads of the lowest priority.
 ///
 /// # Errors
-/// As [`in_rounds`].
-pub(in crate::query) fn as_look_threads_come_free<'t, T: Sync, R: Send>(
+/// The errors of [`par_map_chunked`].
+pub(in crate::query) fn par_map_low_priority<'t, T: Sync, R: Send>(
     items: &'t [T],
     work: impl Fn(&'t T) -> Result<R> + Sync,
 ) -> Result<Vec<R>> {
-    as_threads_of((&LOOK_POOL, &LOOK_TURNS), items, work)
+    par_map_in((&LOW_PRIORITY_POOL, &LOW_PRIORITY_TURNS), items, work)
 }
 
-fn as_threads_of<'t, T: Sync, R: Send>(
+fn par_map_in<'t, T: Sync, R: Send>(
     (pool, turns): (&rayon::ThreadPool, &'static Semaphore),
     items: &'t [T],
     work: impl Fn(&'t T) -> Result<R> + Sync,
@@ -212,10 +215,10 @@ fn as_threads_of<'t, T: Sync, R: Send>(
         let mut running = 0;
         for _ in items {
             if running == 0 {
-                turn.take_turns()?;
+                turn.yield_to_waiters()?;
             }
-            // While another search waits, nothing else is submitted until it has had its turn.
-            if running == 0 || !turn.is_wanted() {
+            // While another search waits, no item is submitted until that search has had its turn.
+            if running == 0 || !turn.has_waiters() {
                 running += (running..2 * threads()).map(|_| submit()).sum::<usize>();
             }
             let (index, result) = ended.recv().expect("this thread can send, too");
@@ -226,10 +229,10 @@ fn as_threads_of<'t, T: Sync, R: Send>(
     })
 }
 
-/// Returns what `work` returns; what it does in parallel is done on these threads.
+/// Runs `work` on the search threads and returns its result.
 ///
 /// # Errors
-/// None of its own: see [`Turn::wait`].
+/// The errors of `work`, and of [`Turn::wait`].
 pub(in crate::query) fn on_threads<R: Send>(work: impl FnOnce() -> Result<R> + Send) -> Result<R> {
     let _turn = Turn::wait(&TURNS, threads())?;
     POOL.install(work)
@@ -256,28 +259,28 @@ mod tests {
             ended.fetch_add(1, Ordering::SeqCst);
             Ok((index == *item && before >= index / round * round, *item))
         };
-        fold_rounds(&items, 3, work, |result| done.push(result)).expect("no error");
+        par_fold_chunked(&items, 3, work, |result| done.push(result)).expect("no error");
         assert!(done.iter().all(|(is_in_round, _)| *is_in_round));
         assert!(done.iter().map(|(_, item)| *item).eq(items));
     }
 
     #[test]
-    fn rounds_that_are_soon_over_have_more_items_each_in_its_place() {
+    fn short_rounds_grow_and_results_stay_in_order() {
         let items: Vec<usize> = (0..100 * threads()).collect();
-        let done = in_rounds(&items, 1, |(index, item)| Ok((index, *item))).expect("no error");
+        let done = par_map_chunked(&items, 1, |(index, item)| Ok((index, *item))).expect("no error");
         assert!(done.into_iter().eq(items.into_iter().enumerate()));
     }
 
     #[test]
     fn an_error_ends_the_rounds() {
-        let begun = AtomicUsize::new(0);
+        let started = AtomicUsize::new(0);
         let items = vec![(); 100 * POOL.current_num_threads()];
-        let done = in_rounds(&items, 2, |_| -> Result<()> {
-            begun.fetch_add(1, Ordering::SeqCst);
+        let done = par_map_chunked(&items, 2, |_| -> Result<()> {
+            started.fetch_add(1, Ordering::SeqCst);
             Err(Error::Cancelled)
         });
         assert!(matches!(done, Err(Error::Cancelled)));
-        assert!(begun.into_inner() <= 2 * POOL.current_num_threads());
+        assert!(started.into_inner() <= 2 * POOL.current_num_threads());
     }
 
     #[test]
@@ -285,8 +288,8 @@ mod tests {
         let items: Vec<usize> = (0..10 * threads()).collect();
         let ended = AtomicUsize::new(0);
         let deadline = Instant::now() + Duration::from_secs(10);
-        let done = as_threads_come_free(&items, |item| {
-            // The first item ends after all others, if another thread can take them.
+        let done = par_map_dynamic(&items, |item| {
+            // The first item ends after all others if another thread can run them.
             while *item == 0 && threads() > 1 && ended.load(Ordering::SeqCst) + 1 < items.len() {
                 assert!(Instant::now() < deadline, "{ended:?} of {} items ended", items.len());
                 std::thread::sleep(Duration::from_millis(1));
@@ -298,15 +301,15 @@ mod tests {
     }
 
     #[test]
-    fn a_search_gives_up_its_turn_before_it_has_worked_off_its_items() {
+    fn a_search_yields_its_turn_before_all_its_items_are_done() {
         static OWN_TURNS: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new(threads() as u64));
         let items: Vec<usize> = (0..20 * threads()).collect();
-        let (begun, ended) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let (started, ended) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let deadline = Instant::now() + Duration::from_secs(10);
         let work = |_: &usize| {
-            begun.fetch_add(1, Ordering::SeqCst);
+            started.fetch_add(1, Ordering::SeqCst);
             while !OWN_TURNS.is_wanted() && ended.load(Ordering::SeqCst) == 0 {
-                assert!(Instant::now() < deadline, "nobody waits");
+                assert!(Instant::now() < deadline, "no search waits");
                 std::thread::yield_now();
             }
             ended.fetch_add(1, Ordering::SeqCst);
@@ -315,22 +318,22 @@ mod tests {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 caller::serve("greedy");
-                as_threads_of((&POOL, &OWN_TURNS), &items, work).expect("no error");
+                par_map_in((&POOL, &OWN_TURNS), &items, work).expect("no error");
             });
-            while begun.load(Ordering::SeqCst) == 0 {
+            while started.load(Ordering::SeqCst) == 0 {
                 std::thread::yield_now();
             }
             caller::serve("modest");
             let turn = Turn::wait(&OWN_TURNS, threads()).expect("no error");
             let before = ended.load(Ordering::SeqCst);
-            assert_eq!(before, 2 * threads(), "those that were submitted when the other search came");
+            assert_eq!(before, 2 * threads(), "only the items submitted before the other search");
             drop(turn);
         });
         assert_eq!(ended.into_inner(), items.len());
     }
 
     #[test]
-    fn what_is_done_within_a_turn_needs_no_other_one() {
+    fn a_nested_round_needs_no_second_turn() {
         let turn = Turn::wait(&TURNS, threads()).expect("no error");
         assert!(turn.permit.is_some());
         assert!(Turn::wait(&TURNS, 1).expect("no error").permit.is_none());
@@ -340,17 +343,17 @@ mod tests {
     }
 
     #[test]
-    fn what_fails_ends_the_others() {
-        let begun = AtomicUsize::new(0);
+    fn an_error_or_a_panic_ends_the_other_items() {
+        let started = AtomicUsize::new(0);
         let items = vec![(); 100 * POOL.current_num_threads()];
-        let count = || begun.fetch_add(1, Ordering::SeqCst);
-        let done = as_threads_come_free(&items, |()| -> Result<()> {
+        let count = || started.fetch_add(1, Ordering::SeqCst);
+        let done = par_map_dynamic(&items, |()| -> Result<()> {
             count();
             Err(Error::Cancelled)
         });
         assert!(matches!(done, Err(Error::Cancelled)));
-        let panic = || as_threads_come_free(&items, |()| -> Result<()> { panic!("item {}", count()) });
+        let panic = || par_map_dynamic(&items, |()| -> Result<()> { panic!("item {}", count()) });
         assert!(catch_unwind(AssertUnwindSafe(panic)).is_err());
-        assert!(begun.into_inner() <= 4 * POOL.current_num_threads());
+        assert!(started.into_inner() <= 4 * POOL.current_num_threads());
     }
 }

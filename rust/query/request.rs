@@ -19,14 +19,14 @@ use crate::filter::{Filter, SpanFilter};
 use crate::storage::Snapshot;
 use crate::trace::detail::Detail;
 
-/// A query: what to return of the traces that a filter matches.
+/// A query: a filter, and a request that says which results of the matching traces to return.
 #[derive(Debug, Clone)]
 pub struct Query {
     leaf: LeafQuery,
     request: Request,
 }
 
-/// What a query returns. As JSON, an object with one member, such as `{"sessions": {"page": 1, "limit": 20}}`.
+/// The results of a query. As JSON, an object with one member, such as `{"sessions": {"page": 1, "limit": 20}}`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
@@ -39,7 +39,7 @@ pub enum Request {
         #[serde(flatten)]
         view: RunView,
         /// True to end the search once the page is full. The total is then a lower bound. Without effect if the rows
-        /// decide the filter, or with another order than newest first.
+        /// alone decide the filter, or in another order than newest first.
         #[serde(default)]
         ends_when_full: bool,
     },
@@ -208,12 +208,12 @@ impl Query {
     }
 
     /// Returns the response of one store in this process. `reserve` is called with the maximum memory of facets and
-    /// aggregations in bytes, before it is used.
+    /// aggregations in bytes, before it is used. A trace with a damaged document is marked as damaged.
     ///
     /// # Errors
-    /// The errors of `reserve`; [`Error::Options`] if the request is invalid; [`Error::TooLarge`] if the documents of a page exceed
-    /// [`super::set_page_memory_limit`], or too many documents must be checked; [`Error::Cancelled`]; damage found in the
-    /// rows. A trace with a damaged document is marked as damaged.
+    /// The errors of `reserve`; [`Error::Options`] if the request is invalid; [`Error::TooLarge`] if the documents of a
+    /// page exceed [`super::set_page_memory_limit`], or if too many documents must be checked; [`Error::Cancelled`];
+    /// damage found in the rows.
     pub fn run_within(
         &self,
         snapshot: &Snapshot,

@@ -1,11 +1,11 @@
 //! The root of a query: sends requests to its leaves in rounds, and merges their responses.
 //!
-//! A single store is a root over one leaf in this process. Over several leaves the response is the same, byte for
-//! byte, as that of one store with all of their traces. All leaves together share one limit on checked documents.
+//! A single store is a root over one leaf in this process. Several leaves give the same response, byte for byte, as
+//! one store with all of their traces. All leaves together share one limit on checked documents.
 
 use prost::Message as _;
 
-use super::cancellation::{CancellationToken, MAX_CHECKS, too_many_checks};
+use super::cancellation::{CancellationToken, MAX_DOCUMENT_CHECKS, too_many_checks};
 use super::leaf::{LeafCache, LeafQuery, SnapshotLeaf};
 use super::merge::{Merge, Response};
 use super::messages::{LeafRequest, LeafRequestMessage, LeafResponseMessage, decode};
@@ -66,16 +66,19 @@ impl Root {
     /// # Errors
     /// [`Error::Busy`] if responses contradict each other; the errors of the query.
     pub fn requests(&mut self) -> Result<Option<Vec<Option<Vec<u8>>>>> {
-        let mut max_checks = MAX_CHECKS;
+        let mut max_document_checks = MAX_DOCUMENT_CHECKS;
         if self.pending.iter().all(Option::is_none) {
             let Some(requests) = self.merge.next_round()? else { return Ok(None) };
             self.responses = vec![None; requests.len()];
             self.pending = requests;
-            max_checks = (MAX_CHECKS / self.leaves.max(1)).max(1);
+            max_document_checks = (MAX_DOCUMENT_CHECKS / self.leaves.max(1)).max(1);
         }
         let message = |request: &Option<LeafRequest>| {
             let request = Some(request.clone()?);
-            Some(LeafRequestMessage { max_checks: max_checks as u64, request }.encode_to_vec())
+            Some(
+                LeafRequestMessage { max_document_checks: max_document_checks as u64, request }
+                    .encode_to_vec(),
+            )
         };
         Ok(Some(self.pending.iter().map(message).collect()))
     }
@@ -88,7 +91,7 @@ impl Root {
     pub fn add(&mut self, responses: &[Option<Vec<u8>>]) -> Result<()> {
         for (leaf, pending) in self.pending.iter_mut().enumerate().filter(|(_, pending)| pending.is_some()) {
             let Some(Some(response)) = responses.get(leaf) else {
-                return Err(Error::Busy("a shard has not answered".into()));
+                return Err(Error::Busy("a shard did not respond".into()));
             };
             let response: LeafResponseMessage = decode(response)?;
             if response.response.is_some() {
@@ -96,9 +99,9 @@ impl Root {
             }
             self.responses[leaf] = Some(response);
         }
-        self.expect_few_checks()?;
+        self.check_document_limit()?;
         if self.pending.iter().any(Option::is_some) {
-            // These may check more documents than an equal share, because the others check fewer.
+            // These leaves may exceed an equal quota, because the others check fewer documents.
             return Ok(());
         }
         for (leaf, response) in std::mem::take(&mut self.responses).into_iter().enumerate() {
@@ -109,13 +112,13 @@ impl Root {
         Ok(())
     }
 
-    fn expect_few_checks(&self) -> Result<()> {
+    fn check_document_limit(&self) -> Result<()> {
         let checks = || self.responses.iter().flatten().map(|response| &response.checks);
         let most = checks().map(Vec::len).max().unwrap_or_default();
         for stage in 0..most {
             let documents: u64 = checks().filter_map(|checks| checks.get(stage)).sum();
             let documents = usize::try_from(documents).unwrap_or(usize::MAX);
-            if documents > MAX_CHECKS {
+            if documents > MAX_DOCUMENT_CHECKS {
                 return Err(too_many_checks(documents));
             }
         }

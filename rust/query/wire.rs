@@ -13,7 +13,7 @@ use crate::query::leaf::{LeafCache, LeafQuery, SnapshotLeaf};
 use crate::query::messages::{LeafRequestMessage, LeafResponseMessage, decode, size, unexpected};
 use crate::storage::Snapshot;
 
-/// What every leaf knows of a query.
+/// The part of a query that every leaf needs.
 #[derive(Clone, PartialEq, Message)]
 struct QueryMessage {
     /// The filter without its restrictions, as JSON.
@@ -22,13 +22,13 @@ struct QueryMessage {
     /// The restrictions of the filter, which are evaluated first.
     #[prost(message, repeated, tag = "2")]
     restrictions: Vec<Restriction>,
-    /// The condition on spans as JSON, of a query whose rows are spans.
+    /// The condition on spans as JSON, if the rows of the query are spans.
     #[prost(string, optional, tag = "3")]
     spans: Option<String>,
     /// The body of an aggregation, as JSON.
     #[prost(bytes = "vec", optional, tag = "4")]
     aggregation: Option<Vec<u8>>,
-    /// The caller whose share the cached results count against.
+    /// The caller whose quota the cached results count against.
     #[prost(string, tag = "5")]
     caller: String,
 }
@@ -70,8 +70,8 @@ impl PinnedLeaf {
     /// [`Error::Cancelled`]; [`Error::Busy`] if the message cannot be decoded; the errors of the query and the store.
     pub fn respond(&self, message: &[u8], cancel: &CancellationToken) -> Result<Vec<u8>> {
         caller::serve(self.query.filter.caller());
-        let LeafRequestMessage { max_checks, request } = decode(message)?;
-        let cancel = cancel.with_max_checks(size(max_checks));
+        let LeafRequestMessage { max_document_checks, request } = decode(message)?;
+        let cancel = cancel.with_max_document_checks(size(max_document_checks));
         let leaf = SnapshotLeaf::new(&self.snapshot, &self.query, &self.cache);
         let response = match leaf.respond(request.ok_or_else(unexpected)?, &cancel) {
             Ok(response) => Some(response),
@@ -96,7 +96,7 @@ pub fn decode_filter(message: &[u8]) -> Result<Filter> {
     decode::<QueryMessage>(message)?.filter()
 }
 
-/// Returns what a leaf needs as a message for [`PinnedLeaf::new`].
+/// Returns the query of a leaf as a message for [`PinnedLeaf::new`].
 pub(in crate::query) fn encode_query(query: &LeafQuery) -> Vec<u8> {
     let message = match &query.aggregation {
         Some(aggregation) => {

@@ -126,7 +126,7 @@ def area_of(path: str) -> str:
     """Returns the area that a path of the repository is counted in."""
     if path == "CHANGELOG.md" or path.startswith("docs/decisions/"):
         return path.removesuffix(".md")[:14]
-    if path.startswith(("rust/query/", "python/spanwise/bench/", "ui/src/pricing/")):
+    if path.startswith(("python/spanwise/bench/", "ui/src/pricing/")):
         return "later"
     return "docs" if path.endswith(".md") else path.split("/", 1)[0] if "/" in path else "root"
 

@@ -1,30 +1,30 @@
-//! The results of the first pass: what a response shows of every bucket and slot, and the quantiles that are looked for.
+//! The results of the first pass: the numbers of every bucket and slot, and the targets of the quantiles.
 
 use crate::query::aggregate::plan::{NumberField, Subset};
 use crate::query::aggregate::quantile::{Target, targets};
 use crate::query::aggregate::tally::{NumberLayout, NumberStats, NumberTally, Tally, TallyLayout};
 
-/// The results of one subset in one bucket, or in all of them.
+/// The results of one subset in one bucket, or in all buckets.
 #[derive(Debug)]
 pub(super) struct Cells {
-    /// Rows of each slot.
+    /// The number of rows per slot.
     pub(super) counts: Vec<u64>,
-    /// For each field of numbers, those of each slot; empty if they are not wanted.
+    /// The statistics per number field and slot; empty without statistics.
     pub(super) stats: Vec<Vec<NumberStats>>,
-    /// For each field of numbers, two targets for each slot and quantile.
+    /// The targets per number field, two for each slot and quantile.
     pub(super) targets: Vec<Vec<Target>>,
-    /// For each field whose distinct values are counted, the number of each slot.
+    /// The number of distinct values per field and slot.
     pub(super) distinct: Vec<Vec<u64>>,
 }
 
 /// The results of all subsets.
 #[derive(Debug)]
 pub(super) struct Results {
-    /// For each bucket and subset; without buckets empty.
+    /// By bucket and subset; empty without buckets.
     pub(super) series: Vec<Vec<Cells>>,
-    /// For each subset.
+    /// By subset.
     pub(super) total: Vec<Cells>,
-    /// For each subset, its field of numbers, histogram: the counters of all slots.
+    /// The counters of all slots, by subset, number field and histogram.
     pub(super) histograms: Vec<Vec<Vec<Vec<u64>>>>,
     sums: Vec<Tally>,
 }
@@ -59,17 +59,17 @@ impl Results {
         }
     }
 
-    /// Returns the targets of a field, which is number `place.1` of subset `place.0`, of a bucket or of all of them together.
-    pub(super) fn targets_of(&mut self, bucket: Option<usize>, place: (usize, usize)) -> &mut [Target] {
+    /// Returns the targets of the number field `index.1` of subset `index.0`, in one bucket or in all buckets.
+    pub(super) fn targets_of(&mut self, bucket: Option<usize>, index: (usize, usize)) -> &mut [Target] {
         let cells = match bucket {
             Some(bucket) => self.series.get_mut(bucket),
             None => Some(&mut self.total),
         };
-        cells.map_or(&mut [], |cells| &mut cells[place.0].targets[place.1])
+        cells.map_or(&mut [], |cells| &mut cells[index.0].targets[index.1])
     }
 
-    /// Takes the tallies of a bucket, one for each subset.
-    pub(super) fn finish(
+    /// Adds the tallies of a bucket, one per subset.
+    pub(super) fn add_bucket(
         &mut self,
         bucket: usize,
         mut tallies: Vec<Tally>,
@@ -82,7 +82,7 @@ impl Results {
         }
     }
 
-    /// Takes the sums of all buckets, once every bucket with rows is finished.
+    /// Computes the sums of all buckets, once every bucket with rows is added.
     pub(super) fn finish_total(&mut self, layouts: &[TallyLayout], subsets: &[Subset]) {
         let mut sums = std::mem::take(&mut self.sums);
         self.total = cells_of(&mut sums, layouts, subsets);

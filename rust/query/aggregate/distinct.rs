@@ -1,23 +1,16 @@
-//! Counts distinct values of groups: sets of pairs of a slot and the number of a value.
+//! Counts distinct values of groups, in sets of pairs of a slot and the number of a value.
 
-/// Up to this many bits a set is a bitmap; above it, sorted pairs, whose memory is that of the rows.
+/// Up to this many bits, a set is a bitmap. A larger set is a list of sorted pairs, whose memory grows with the rows.
 const MAX_BITS: usize = 1 << 26;
 
-/// The values of every slot.
 #[derive(Debug)]
 pub(super) enum DistinctSet {
-    /// A bitmap for each slot, of `stride` words.
-    Bits {
-        /// The bitmaps.
-        words: Vec<u64>,
-        /// Words of one bitmap.
-        stride: usize,
-    },
-    /// Slots and values, of which the first `sorted` ones are sorted and distinct.
+    /// One bitmap per slot, of `stride` words.
+    Bits { words: Vec<u64>, stride: usize },
+    /// Slots and values. The first `sorted` pairs are sorted and distinct.
     Pairs {
-        /// The pairs, the slot in the upper half.
+        /// The slot is in the upper half.
         pairs: Vec<u64>,
-        /// How many are sorted and distinct.
         sorted: usize,
     },
 }
@@ -36,11 +29,11 @@ impl DistinctSet {
     /// Returns the bytes that a set of `rows` pairs may take.
     pub(super) fn max_bytes(slots: usize, values: usize, rows: usize) -> usize {
         let bits = slots.saturating_mul(values.div_ceil(64) * 64);
-        // Unsorted pairs are as many as sorted ones at most, and a vector that grows is copied.
+        // There are at most as many unsorted pairs as sorted ones, and a vector that grows is copied.
         if bits <= MAX_BITS { bits / 8 } else { rows.saturating_mul(4 * size_of::<u64>()) }
     }
 
-    /// Adds values, each to its slot; without slots all to the only one. [`u32::MAX`] is no value.
+    /// Adds values, each to its slot, or all to the only slot without `slots`. [`u32::MAX`] stands for no value.
     pub(super) fn add(&mut self, values: &[u32], slots: Option<&[u32]>) {
         let slot = |index: usize| slots.map_or(0, |slots| slots[index]);
         let values = values.iter().enumerate().filter(|(_, value)| **value != u32::MAX);
@@ -69,7 +62,7 @@ impl DistinctSet {
         }
     }
 
-    /// Sorts the pairs once they have doubled, so that each is sorted a few times.
+    /// Sorts the pairs whenever their number has doubled, so that each pair is sorted only a few times.
     fn tidy(&mut self) {
         const MIN_UNSORTED: usize = 1 << 16;
         if let Self::Pairs { pairs, sorted } = self
@@ -118,7 +111,7 @@ mod tests {
         ) {
             let empty = || [DistinctSet::new(3, 90), DistinctSet::Pairs { pairs: Vec::new(), sorted: 0 }];
             let mut sums = empty();
-            prop_assert!(matches!(sums[0], DistinctSet::Bits { .. }), "few values are a bitmap");
+            prop_assert!(matches!(sums[0], DistinctSet::Bits { .. }), "a small set is a bitmap");
             for chunk in &chunks {
                 let (slots, values): (Vec<u32>, Vec<u32>) = chunk.iter().copied().unzip();
                 for (sum, mut set) in sums.iter_mut().zip(empty()) {

@@ -1,7 +1,7 @@
-//! The groups of an aggregation: which values of each field are kept, and which group a row is in.
+//! The groups of an aggregation: the top values of each field, and the group of each row.
 //!
-//! Every row has a slot: the position of its value among the kept ones, the last position for all other values; for two
-//! fields, the position in the product of both.
+//! Every row has a slot: the position of its value among the top values, or the last position for all other values.
+//! With two fields, the slot is the position in the product of both.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -19,19 +19,19 @@ pub(super) struct Groups {
     pub(super) fields: Vec<GroupedField>,
 }
 
-/// The values of one field that are kept.
+/// The top values of one field, which have groups of their own.
 pub(super) struct GroupedField {
     pub(super) field: Field,
-    /// The kept values, those of most rows first; `None` is that of rows without a value.
+    /// The top values, most rows first; `None` stands for rows without a value.
     pub(super) values: Vec<Option<String>>,
-    /// The number of all values, a missing one included.
+    /// The number of all values, including a missing one.
     pub(super) total: usize,
-    /// For each part, the position of each code among the kept values.
+    /// The position of each code among the top values, by part.
     positions: Vec<CodeMap>,
 }
 
-/// A value with its number of rows. The greatest one is kept first: of most rows, then the least text, a missing one
-/// last.
+/// A value with its number of rows. The greatest candidate comes first: most rows, then the least text. A missing value
+/// comes last.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Candidate<'a> {
     rows: u64,
@@ -86,16 +86,16 @@ impl Groups {
         self.fields.iter().fold(0, |slot, field| slot * field.positions() + position(field))
     }
 
-    /// Returns the position of a slot's value among the kept ones of each field; `None` if it is beyond the limit.
+    /// Returns the position of a slot's value among the top values of each field; `None` if it is beyond the limit.
     pub(super) fn positions_of(&self, slot: usize) -> Vec<Option<usize>> {
-        let mut left = slot;
+        let mut rest = slot;
         let mut positions: Vec<Option<usize>> = self
             .fields
             .iter()
             .rev()
             .map(|field| {
-                let position = left % field.positions();
-                left /= field.positions();
+                let position = rest % field.positions();
+                rest /= field.positions();
                 (position < field.values.len()).then_some(position)
             })
             .collect();
@@ -110,20 +110,20 @@ impl Groups {
 }
 
 impl GroupedField {
-    /// Returns a field of which these values are kept, of `total` ones; without the rows of any part.
+    /// Returns a field with these top values, of `total` values. It has no rows yet.
     pub(super) fn of_values(field: Field, values: Vec<Option<String>>, total: usize) -> Self {
         Self { field, values, total, positions: Vec::new() }
     }
 
-    /// Returns this field with the rows of parts, of which these texts are used.
+    /// Returns this field with the rows of `parts`, which use the texts in `used`.
     pub(super) fn in_parts(mut self, parts: &[Part], used: &[UsedTexts]) -> Self {
         let others = u32::try_from(self.values.len()).unwrap_or(u32::MAX);
         let map = |(part, used): (&Part, &UsedTexts)| {
             let code = |value: &Option<String>| {
                 let Some(value) = value else { return Some(part.columns.distinct(self.field)) };
                 let text = |code: u32| part.columns.text_of_code(self.field, code);
-                let found = used.counts.binary_search_by(|(code, _)| text(*code).cmp(value.as_bytes()));
-                found.ok().map(|position| used.counts[position].0)
+                let index = used.counts.binary_search_by(|(code, _)| text(*code).cmp(value.as_bytes()));
+                index.ok().map(|position| used.counts[position].0)
             };
             let positions = self.values.iter().zip(0..);
             let mut positions: Vec<(u32, u32)> =
@@ -137,33 +137,33 @@ impl GroupedField {
 
     fn new(parts: &[Part], by: By, cancel: &CancellationToken) -> Result<Self> {
         let used = used_texts(parts, by.field, cancel)?;
-        let mut kept: BinaryHeap<Reverse<(Candidate<'_>, Vec<PartCode>)>> = BinaryHeap::new();
+        let mut top: BinaryHeap<Reverse<(Candidate<'_>, Vec<PartCode>)>> = BinaryHeap::new();
         let mut total = 0;
         let missing: u64 = used.iter().map(|used| used.missing).sum();
         let codes_of_missing = (0..parts.len()).map(|part| (part, parts[part].columns.distinct(by.field)));
         if missing > 0 {
             let candidate = Candidate { rows: missing, text: Reverse((true, &[])) };
-            kept.push(Reverse((candidate, codes_of_missing.collect())));
+            top.push(Reverse((candidate, codes_of_missing.collect())));
             total += 1;
         }
-        // The texts live as long as the parts, so candidates hold references into the index.
+        // The texts live as long as the parts, so candidates can reference the index.
         let text_of = |(part, code): PartCode| parts[part].columns.text_of_code(by.field, code);
         merge(parts, by.field, &used, cancel, |_, codes, rows| {
             total += 1;
             let Some(first) = codes.first() else { return };
             let candidate = Candidate { rows, text: Reverse((false, text_of(*first))) };
-            if kept.len() < by.limit {
-                kept.push(Reverse((candidate, codes.to_vec())));
-            } else if let Some(mut least) = kept.peek_mut()
+            if top.len() < by.limit {
+                top.push(Reverse((candidate, codes.to_vec())));
+            } else if let Some(mut least) = top.peek_mut()
                 && least.0.0 < candidate
             {
                 *least = Reverse((candidate, codes.to_vec()));
             }
         })?;
-        let kept = kept.into_sorted_vec();
+        let top = top.into_sorted_vec();
         let mut positions: Vec<Vec<(u32, u32)>> = vec![Vec::new(); parts.len()];
-        let mut values = Vec::with_capacity(kept.len());
-        for (position, Reverse((candidate, codes))) in (0u32..).zip(kept) {
+        let mut values = Vec::with_capacity(top.len());
+        for (position, Reverse((candidate, codes))) in (0u32..).zip(top) {
             let Reverse((is_missing, text)) = candidate.text;
             values.push((!is_missing).then(|| String::from_utf8_lossy(text).into_owned()));
             for (part, code) in codes {
@@ -178,7 +178,7 @@ impl GroupedField {
         Ok(Self { field: by.field, values, total, positions: maps.collect() })
     }
 
-    /// Returns the number of positions: the kept values, and one for all others if there are any.
+    /// Returns the number of positions: the top values, and one for all other values if there are any.
     fn positions(&self) -> usize {
         self.values.len() + usize::from(self.total > self.values.len())
     }

@@ -3,35 +3,35 @@
 use crate::query::aggregate::measure::Bins;
 use crate::query::aggregate::quantile::GrowingBins;
 
-/// The counters besides those of bins: of values below the first edge, and from the last one on.
+/// The counters for values below the first edge, and for values at or above the last edge.
 const OUTSIDE: usize = 2;
 
-/// The bins of a histogram: integers that ascend, each bin from one to before the next.
+/// The edges of the bins, ascending. Each bin ends before the next edge.
 #[derive(Debug, Clone)]
 pub(super) struct Edges {
     all: Vec<i128>,
-    /// How a value finds its bin; `None` if there are no bins.
+    /// Finds the bin of a value; `None` if there are no bins.
     lookup: Option<Lookup>,
-    /// Whether the request says where the bins begin and end.
+    /// True if the request gives the range of the bins.
     is_given: bool,
 }
 
-/// Finds the bin of a value: by a table of growing bins, then by a few steps over edges.
+/// Finds the bin of a value with a table of growing bins, then by stepping over a few edges.
 #[derive(Debug, Clone)]
 struct Lookup {
     first: i64,
     /// The greatest value of the last bin.
     last: i64,
     growing: GrowingBins,
-    /// For each growing bin, the bin of its least value.
+    /// The bin of the least value of each growing bin.
     bins: Vec<usize>,
     /// The greatest value of each bin.
     ends: Vec<i64>,
 }
 
 impl Edges {
-    /// Returns the edges for values from `least` to `greatest`, where the request does not give them. Each bin has at
-    /// least one whole number, so there may be fewer than asked for.
+    /// Returns the edges for values from `least` to `greatest`, unless the request gives a range. Each bin contains at
+    /// least one whole number, so there may be fewer bins than requested.
     pub(super) fn new(bins: Bins, (least, greatest): (i64, i64)) -> Self {
         let data = (i128::from(least), i128::from(greatest) + 1);
         let (low, high) = bins.range.map_or(data, |(low, high)| (i128::from(low), i128::from(high)));
@@ -45,7 +45,7 @@ impl Edges {
         Self { lookup: Lookup::new(&edges), all: edges, is_given: bins.range.is_some() }
     }
 
-    /// Returns the first value of each bin, and the first that is too great for the last one.
+    /// Returns the first value of each bin, and the first value above the last bin.
     pub(super) fn edges(&self) -> &[i128] {
         &self.all
     }
@@ -54,12 +54,12 @@ impl Edges {
         self.is_given
     }
 
-    /// Returns the number of counters: one for each bin, and one for the values on each side of them.
+    /// Returns the number of counters: one per bin, and one for the values on each side.
     pub(super) fn counters(&self) -> usize {
         self.all.len().saturating_sub(1) + OUTSIDE
     }
 
-    /// Returns the counter of a value: the first one if it is too little, the last one if it is too great.
+    /// Returns the counter of a value: the first one if it is too small, the last one if it is too large.
     #[inline]
     pub(super) fn counter(&self, value: i64) -> usize {
         let Some(lookup) = &self.lookup else { return 0 };
@@ -104,8 +104,8 @@ fn equal(low: i128, high: i128, count: usize) -> Vec<i128> {
     (0..=length.div_ceil(width)).map(|bin| low + (bin * width) as i128).collect()
 }
 
-/// Returns the edges of equally many bins for each doubling. Values below one are in a bin of their own: no doubling
-/// leads to them.
+/// Returns the edges of the same number of bins for each doubling. Values below one have a bin of their own, because no
+/// doubling reaches them.
 #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "edges are rounded")]
 fn growing(low: i128, high: i128, count: usize) -> Vec<i128> {
     let first = low.max(1);
@@ -114,7 +114,7 @@ fn growing(low: i128, high: i128, count: usize) -> Vec<i128> {
         let bins = if low < first { count.saturating_sub(1) } else { count };
         let ratio = high as f64 / first as f64;
         let edge = |bin: usize| (first as f64 * ratio.powf(bin as f64 / bins as f64)).round() as i128;
-        // The first one is not computed: a great number may be no floating-point one.
+        // The first edge is not computed, because a large number may not be exact in floating point.
         edges.extend((0..bins).map(|bin| if bin == 0 { first } else { edge(bin).clamp(first, high) }));
     }
     edges.push(high);

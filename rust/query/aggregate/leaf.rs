@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, PoisonError};
 
-use super::shards::{StepRequest, StepResponse, WholeAggregate};
-use super::{AggregateLeaf, AggregateRequest, AggregateResponse, Aggregation, PreparedAggregation};
+use super::leaves::{StepRequest, StepResponse, WholeAggregate};
+use super::{AggregateRequest, AggregateResponse, Aggregation, PartialAggregation, PreparedAggregation};
 use crate::error::Result;
 use crate::query::cancellation::CancellationToken;
 use crate::query::leaf::SnapshotLeaf;
@@ -25,7 +25,7 @@ impl SnapshotLeaf<'_> {
                 let result = self.prepared(aggregation, cancel)?.run(cancel)?;
                 StepResponse::Whole(WholeAggregate { data: result.data, matched: result.matched })
             }
-            _ => return self.share(aggregation, cancel)?.answer(request, cancel),
+            _ => return self.partial(aggregation, cancel)?.respond(request, cancel),
         };
         Ok(AggregateResponse { step: Some(step) })
     }
@@ -45,14 +45,18 @@ impl SnapshotLeaf<'_> {
         Ok(prepared)
     }
 
-    /// Returns the share of this leaf of several in an aggregation. Its rows are selected once per query.
-    fn share(self, aggregation: &Aggregation, cancel: &CancellationToken) -> Result<Arc<AggregateLeaf>> {
-        let known = self.cache.aggregate.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    /// Returns the aggregation of one leaf of several. Its rows are selected once per query.
+    fn partial(
+        self,
+        aggregation: &Aggregation,
+        cancel: &CancellationToken,
+    ) -> Result<Arc<PartialAggregation>> {
+        let known = self.cache.partial.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(known) = known {
             return Ok(known);
         }
-        let leaf = Arc::new(AggregateLeaf::new(self.snapshot, aggregation.clone(), cancel)?);
-        *self.cache.aggregate.lock().unwrap_or_else(PoisonError::into_inner) = Some(leaf.clone());
+        let leaf = Arc::new(PartialAggregation::new(self.snapshot, aggregation.clone(), cancel)?);
+        *self.cache.partial.lock().unwrap_or_else(PoisonError::into_inner) = Some(leaf.clone());
         Ok(leaf)
     }
 }

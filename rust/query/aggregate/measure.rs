@@ -1,4 +1,4 @@
-//! What a measure of an aggregation computes: parsed and checked (`docs/reference/api-counts.md#aggregate`).
+//! Parses and checks the measures of an aggregation (`docs/reference/api-counts.md#aggregate`).
 
 use serde::Deserialize;
 use serde_json::Number;
@@ -9,22 +9,21 @@ use crate::filter::Filter;
 use crate::schema::{FIELDS, Field, FieldType};
 use crate::trace::cost::{CostField, TraceNumber, nanodollars_of};
 
-/// The most bins of a histogram.
+/// The maximum number of bins of a histogram.
 pub const MAX_BINS: usize = 1_000;
-/// The longest name of a measure, in characters.
+/// The maximum length of a measure's name, in characters.
 const MAX_NAME_CHARS: usize = 64;
 const DEFAULT_BINS: usize = 20;
 
-/// One number, or histogram, of every group.
+/// One number or histogram per group.
 #[derive(Debug, Clone)]
 pub(super) struct Measure {
     pub(super) name: String,
     pub(super) operation: Operation,
-    /// The condition on the traces that are measured, and its canonical text; `None` for all of them.
+    /// The condition on the measured traces, and its canonical text; `None` for all traces.
     pub(super) condition: Option<(Filter, String)>,
 }
 
-/// What a measure computes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Operation {
     Count,
@@ -57,7 +56,7 @@ impl Operation {
 pub(super) struct Bins {
     pub(super) is_log: bool,
     pub(super) count: usize,
-    /// The least value and the first that is too great; `None` if the data decides.
+    /// The least value, and the first value above the range; `None` if it follows from the data.
     pub(super) range: Option<(i64, i64)>,
 }
 
@@ -74,7 +73,7 @@ pub(super) struct MeasureBody<'a> {
     condition: Option<&'a RawValue>,
 }
 
-/// Whether the traces can be grouped by a field: its texts recur.
+/// True if traces can be grouped by a field. The texts of such a field recur.
 pub(super) fn is_text(field: Field) -> bool {
     matches!(field.field_type(), FieldType::Text | FieldType::Status) && field != Field::TraceId
 }
@@ -83,47 +82,47 @@ fn is_number(field: Field) -> bool {
     field.field_type() == FieldType::Number
 }
 
-pub(super) fn field_of(key: &str, is_good: fn(Field) -> bool, place: &str) -> Result<Field> {
+pub(super) fn field_of(key: &str, is_good: fn(Field) -> bool, path: &str) -> Result<Field> {
     Field::from_key(key).filter(|field| is_good(*field)).ok_or_else(|| {
         let good = FIELDS.iter().filter(|info| is_good(info.field));
         let costs = CostField::ALL.map(CostField::key).into_iter().filter(|_| is_good(Field::TotalTokens));
         let known: Vec<String> =
             good.map(|info| info.key).chain(costs).map(|key| format!("`{key}`")).collect();
-        let found: String = key.chars().take(MAX_NAME_CHARS).collect();
-        invalid(format!("Expected one of {}, got `{found}`", known.join(", ")), place)
+        let given: String = key.chars().take(MAX_NAME_CHARS).collect();
+        invalid(format!("Expected one of {}, got `{given}`", known.join(", ")), path)
     })
 }
 
 impl Measure {
-    /// Returns the measure that a body describes, which is at `place`.
+    /// Returns the measure that a body at `path` describes.
     ///
     /// # Errors
-    /// As [`super::Aggregation::compile`].
-    pub(super) fn new(body: &MeasureBody<'_>, place: &str) -> Result<Self> {
+    /// The errors of [`super::Aggregation::compile`].
+    pub(super) fn new(body: &MeasureBody<'_>, path: &str) -> Result<Self> {
         if !(1..=MAX_NAME_CHARS).contains(&body.name.chars().count()) {
             let message = format!("Expected a name of 1 to {MAX_NAME_CHARS} characters");
-            return Err(invalid(message, &format!("{place}.name")));
+            return Err(invalid(message, &format!("{path}.name")));
         }
-        body.check_members(place)?;
-        let number = || body.number(place);
+        body.check_members(path)?;
+        let number = || body.number(path);
         let operation = match body.op.as_str() {
             "COUNT" => Operation::Count,
             "COUNT_DISTINCT" => {
-                Operation::CountDistinct(field_of(body.key(place)?, is_text, &format!("{place}.key"))?)
+                Operation::CountDistinct(field_of(body.key(path)?, is_text, &format!("{path}.key"))?)
             }
             "SUM" => Operation::Sum(number()?),
             "AVG" => Operation::Avg(number()?),
             "MIN" => Operation::Min(number()?),
             "MAX" => Operation::Max(number()?),
-            "QUANTILE" => Operation::Quantile(number()?, body.quantile(place)?),
+            "QUANTILE" => Operation::Quantile(number()?, body.quantile(path)?),
             _ => {
                 let number = number()?;
-                Operation::Histogram(number, body.histogram(number, place)?)
+                Operation::Histogram(number, body.histogram(number, path)?)
             }
         };
         let compiled = |source: &RawValue| {
             let filter = Filter::compile(source.get().as_bytes());
-            filter.map_err(|error| error.at(&format!("{place}.where")))
+            filter.map_err(|error| error.at(&format!("{path}.where")))
         };
         let condition = body.condition.map(compiled).transpose()?;
         let condition = condition.filter(|condition| condition.expr().is_some());
@@ -135,7 +134,7 @@ impl Measure {
     }
 }
 
-/// Every operation with the members that it takes besides `name`, `op` and `where`.
+/// The operations, each with its members besides `name`, `op` and `where`.
 const OPERATIONS: [(&str, &[&str]); 8] = [
     ("COUNT", &[]),
     ("COUNT_DISTINCT", &["key"]),
@@ -148,11 +147,11 @@ const OPERATIONS: [(&str, &[&str]); 8] = [
 ];
 
 impl MeasureBody<'_> {
-    /// Checks that the operation is known and that no member is given which it does not take.
-    fn check_members(&self, place: &str) -> Result<()> {
-        let Some((op, taken)) = OPERATIONS.iter().find(|(op, _)| *op == self.op) else {
+    /// Checks that the operation exists and that it takes all given members.
+    fn check_members(&self, path: &str) -> Result<()> {
+        let Some((op, members)) = OPERATIONS.iter().find(|(op, _)| *op == self.op) else {
             let known: Vec<String> = OPERATIONS.iter().map(|(op, _)| format!("`{op}`")).collect();
-            return Err(invalid(format!("Expected one of {}", known.join(", ")), &format!("{place}.op")));
+            return Err(invalid(format!("Expected one of {}", known.join(", ")), &format!("{path}.op")));
         };
         let given = [
             ("key", self.key.is_some()),
@@ -162,41 +161,41 @@ impl MeasureBody<'_> {
             ("range", self.range.is_some()),
         ];
         for (member, is_given) in given {
-            if is_given && !taken.contains(&member) {
-                return Err(invalid(format!("`{op}` takes no `{member}`"), &format!("{place}.{member}")));
+            if is_given && !members.contains(&member) {
+                return Err(invalid(format!("`{op}` takes no `{member}`"), &format!("{path}.{member}")));
             }
         }
         Ok(())
     }
 
-    fn key(&self, place: &str) -> Result<&str> {
-        let missing = || invalid(format!("`{}` needs a field", self.op), &format!("{place}.key"));
+    fn key(&self, path: &str) -> Result<&str> {
+        let missing = || invalid(format!("`{}` needs a field", self.op), &format!("{path}.key"));
         self.key.as_deref().ok_or_else(missing)
     }
 
-    fn number(&self, place: &str) -> Result<TraceNumber> {
-        let key = self.key(place)?;
+    fn number(&self, path: &str) -> Result<TraceNumber> {
+        let key = self.key(path)?;
         let cost = CostField::from_key(key).map(TraceNumber::Cost);
-        let column = || field_of(key, is_number, &format!("{place}.key")).map(TraceNumber::Column);
+        let column = || field_of(key, is_number, &format!("{path}.key")).map(TraceNumber::Column);
         cost.map_or_else(column, Ok)
     }
 
-    fn quantile(&self, place: &str) -> Result<f64> {
+    fn quantile(&self, path: &str) -> Result<f64> {
         let q = self.q.filter(|q| (0.0..=1.0).contains(q));
-        q.ok_or_else(|| invalid("Expected a number from 0 to 1", &format!("{place}.q")))
+        q.ok_or_else(|| invalid("Expected a number from 0 to 1", &format!("{path}.q")))
     }
 
-    fn histogram(&self, number: TraceNumber, place: &str) -> Result<Bins> {
+    fn histogram(&self, number: TraceNumber, path: &str) -> Result<Bins> {
         let is_log = match self.scale.as_deref() {
             None | Some("linear") => false,
             Some("log") => true,
-            Some(_) => return Err(invalid("Expected `linear` or `log`", &format!("{place}.scale"))),
+            Some(_) => return Err(invalid("Expected `linear` or `log`", &format!("{path}.scale"))),
         };
         let count = self.bins.unwrap_or(DEFAULT_BINS);
         if !(1..=MAX_BINS).contains(&count) {
             return Err(invalid(
                 format!("Expected 1 to {MAX_BINS} bins, got {count}"),
-                &format!("{place}.bins"),
+                &format!("{path}.bins"),
             ));
         }
         let bound = |bound: &Number| stored(bound, number);
@@ -204,8 +203,7 @@ impl MeasureBody<'_> {
             None => None,
             Some((low, high)) => {
                 let range = bound(low).zip(bound(high)).filter(|(low, high)| low < high);
-                let invalid =
-                    || invalid("Expected a low and a greater high value", &format!("{place}.range"));
+                let invalid = || invalid("Expected a low and a greater high value", &format!("{path}.range"));
                 Some(range.ok_or_else(invalid)?)
             }
         };
@@ -213,7 +211,7 @@ impl MeasureBody<'_> {
     }
 }
 
-/// Returns a number as it is stored: costs in nanodollars. `None` if it is none of 64 bits.
+/// Returns a number in its stored unit: costs in nanodollars. `None` if it does not fit in 64 bits.
 fn stored(value: &Number, number: TraceNumber) -> Option<i64> {
     match number {
         TraceNumber::Column(_) => value.as_i64(),
@@ -221,7 +219,7 @@ fn stored(value: &Number, number: TraceNumber) -> Option<i64> {
     }
 }
 
-/// Returns the error of a request of which the member at `place` is wrong.
-pub(super) fn invalid(message: impl Into<String>, place: &str) -> Error {
-    Error::Request(format!("{} - at `{place}`", message.into()))
+/// Returns the error of a request with an invalid member at `path`.
+pub(super) fn invalid(message: impl Into<String>, path: &str) -> Error {
+    Error::Request(format!("{} - at `{path}`", message.into()))
 }

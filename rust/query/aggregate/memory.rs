@@ -1,4 +1,4 @@
-//! The memory that an aggregation takes at most, known before its passes begin.
+//! Estimates the maximum memory of an aggregation before its passes start.
 
 use crate::index::spans::CostColumn;
 use crate::query::aggregate::calls::CallGroups;
@@ -12,27 +12,26 @@ use crate::query::aggregate::tally::NumberStats;
 use crate::query::pool;
 use crate::schema::Field;
 
-/// The longest number that is printed, with its comma, twice: a buffer that grows doubles.
+/// The length of the longest printed number with its comma, doubled because a growing buffer doubles.
 const NUMBER_BYTES: usize = 2 * 26;
-/// What a group takes in a response besides its numbers: the values of its fields, and names of members.
+/// The size of a group in a response without its numbers: the values of its fields, and the names of members.
 const GROUP_BYTES: usize = 1_024;
-/// For each selected row, the codes and counts of texts while they are numbered.
+/// The codes and counts of texts while they are numbered, per selected row.
 const NUMBERED_BYTES: usize = 24;
 const WORD: usize = size_of::<u64>();
 
-/// What the memory of an aggregation depends on.
+/// The inputs of the estimate.
 pub(super) struct AggregationMemory<'a> {
     pub(super) aggregation: &'a Aggregation,
     pub(super) subsets: &'a [Subset],
     pub(super) parts: &'a [Part],
-    /// How many groups there are, and how many buckets.
+    /// The number of groups, and the number of buckets.
     pub(super) slots: usize,
     pub(super) buckets: usize,
 }
 
 impl AggregationMemory<'_> {
-    /// Returns the memory that an aggregation of traces takes at most, in bytes: of what is prepared, of its passes, and of
-    /// its response.
+    /// Returns the maximum memory of an aggregation of traces, in bytes: its preparation, its passes and its response.
     pub(super) fn max_bytes(&self) -> usize {
         self.selected()
             + self.subset_rows()
@@ -42,7 +41,7 @@ impl AggregationMemory<'_> {
             + self.response()
     }
 
-    /// As [`AggregationMemory::max_bytes`], for an aggregation of calls.
+    /// Like [`AggregationMemory::max_bytes`], but for model calls.
     pub(super) fn max_bytes_of_calls(&self, calls: &CallGroups) -> usize {
         let of_calls = calls.max_bytes(self.slots, self.buckets, self.aggregation.measures.len());
         self.selected() + self.subset_rows() + of_calls
@@ -57,7 +56,7 @@ impl AggregationMemory<'_> {
         self.parts.iter().map(|part| part.rows.count()).sum()
     }
 
-    /// Returns the memory of what the traces of all rows cost, and of the rows that have a cost.
+    /// Returns the memory of the costs of all rows, and of the rows that have a cost.
     fn costs(&self) -> usize {
         let costs = |part: &Part| part.columns.costs().map_or(0, CostColumn::bytes);
         let columns: usize = self.parts.iter().map(costs).sum();
@@ -65,13 +64,13 @@ impl AggregationMemory<'_> {
         columns + rows * self.subsets.iter().filter(|subset| subset.cost.is_some()).count()
     }
 
-    /// Returns the memory of the rows of every `where`: two bitmaps of a part.
+    /// Returns the memory of the rows of every `where`: two bitmaps per part.
     fn subset_rows(&self) -> usize {
         let rows: usize = self.parts.iter().map(|part| part.columns.count()).sum();
         (self.subsets.len() - 1) * rows / 4
     }
 
-    /// Returns the memory of the numbers of values that are counted.
+    /// Returns the memory of the numbers of distinct values.
     fn value_numbers(&self) -> usize {
         let of_part = |part: &Part, field: Field| {
             NUMBERED_BYTES * part.rows.count().min(part.columns.distinct(field) as usize + 1)
@@ -80,20 +79,20 @@ impl AggregationMemory<'_> {
         fields.map(|field| self.parts.iter().map(|part| of_part(part, *field)).sum::<usize>()).sum()
     }
 
-    /// Returns the memory of what the passes count, and of what is kept of each bucket.
+    /// Returns the memory of the counters of the passes, and of the results of each bucket.
     fn passes(&self) -> usize {
         let slots = self.slots;
         let in_flight = pool::threads() * CHUNKS_PER_THREAD;
         let buckets = self.buckets + 1;
         let of_subset = |subset: &Subset| {
-            // A round of chunks, the sum of a bucket, the sum of all.
+            // A round of chunks, the sum of a bucket, and the total.
             let counted = in_flight * self.tally(subset, CHUNK_ROWS) + 2 * self.tally(subset, self.matched());
-            let kept =
+            let stored =
                 |number: &NumberField| size_of::<NumberStats>() + 2 * number.qs.len() * size_of::<Target>();
-            let kept: usize = subset.numbers.iter().map(kept).sum();
-            counted + buckets * slots * (kept + WORD * (1 + subset.distinct.len()))
+            let stored: usize = subset.numbers.iter().map(stored).sum();
+            counted + buckets * slots * (stored + WORD * (1 + subset.distinct.len()))
         };
-        // The later passes have bins of a bucket and of all, and their intervals are no more than the targets.
+        // Later passes have bins for one bucket and for the total. They have at most one interval per target.
         let quantiles: usize =
             self.subsets.iter().flat_map(|subset| &subset.numbers).map(|number| number.qs.len()).sum();
         let refined =
@@ -101,7 +100,7 @@ impl AggregationMemory<'_> {
         self.subsets.iter().map(of_subset).sum::<usize>() + refined
     }
 
-    /// Returns the memory of the tally of one subset, of at most `rows` rows.
+    /// Returns the memory of the tally of one subset of at most `rows` rows.
     fn tally(&self, subset: &Subset, rows: usize) -> usize {
         let slots = self.slots;
         let number = |number: &NumberField| {

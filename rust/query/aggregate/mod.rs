@@ -1,10 +1,10 @@
 //! Aggregations: counts, sums, quantiles and histograms of the traces that a filter selects, by time and by fields
 //! (`docs/reference/api-counts.md#aggregate`).
 //!
-//! An aggregation is exact. It is prepared first: the rows are selected and the groups found, which says how much memory
-//! the rest may take. Rows of a part are newest first, so a bucket of time is a range of rows, and the passes read the
-//! columns of that range in blocks. Everything is derived from selected rows alone: what a caller may not see changes
-//! no number of the response.
+//! Results are exact. An aggregation is prepared first: its rows are selected and its groups determined, which bounds
+//! the memory of the passes. Rows of a part are newest first, so a time bucket is a range of rows, and the passes read
+//! the columns of that range in blocks. All numbers come from selected rows alone, so traces that a caller may not see
+//! never affect the response.
 
 mod calls;
 mod cells;
@@ -20,7 +20,7 @@ mod plan;
 mod quantile;
 mod request;
 mod response;
-mod shards;
+mod leaves;
 mod tally;
 mod texts;
 mod time_axis;
@@ -28,6 +28,10 @@ mod time_axis;
 use calls::CallGroups;
 use cells::Results;
 use groups::Groups;
+pub(super) use leaves::{
+    AggregateMerge, AggregateRequest, AggregateResponse, PartialAggregation, ValueCounts, ValueMerge, Values,
+    ValuesRequest,
+};
 pub use measure::MAX_BINS;
 use memory::AggregationMemory;
 use parts::{Part, bounds, chunks, select_parts};
@@ -35,10 +39,6 @@ use passes::{Scan, rows_of_subsets};
 use plan::{Source, Subset, plan};
 pub use request::{Aggregation, MAX_BUCKETS, MAX_BY, MAX_CELLS, MAX_MEASURES};
 use response::AggregateBody;
-pub(super) use shards::{
-    AggregateLeaf, AggregateMerge, AggregateRequest, AggregateResponse, ValueCounts, ValueMerge, Values,
-    ValuesRequest,
-};
 use texts::ValueNumbers;
 use time_axis::TimeAxis;
 
@@ -55,7 +55,7 @@ pub struct AggregateResult {
     pub matched: u64,
 }
 
-/// An aggregation whose rows are selected and whose groups are known.
+/// An aggregation with selected rows and known groups.
 pub(super) struct PreparedAggregation {
     aggregation: Aggregation,
     subsets: Vec<Subset>,
@@ -63,7 +63,7 @@ pub(super) struct PreparedAggregation {
     parts: Vec<Part>,
     axis: Option<TimeAxis>,
     groups: Groups,
-    /// The groups of model calls, if these are measured and not traces.
+    /// The groups of model calls, if calls are measured instead of traces.
     calls: Option<CallGroups>,
 }
 
@@ -86,11 +86,10 @@ impl PreparedAggregation {
         Ok(Self { aggregation: aggregation.clone(), subsets, sources, parts, axis, groups, calls })
     }
 
-    /// Returns the memory that the aggregation takes at most, in bytes: of what is prepared, of its passes, and of its
-    /// response.
+    /// Returns the maximum memory of the aggregation, in bytes: its preparation, its passes and its response.
     pub(super) fn max_bytes(&self) -> usize {
         let slots =
-            self.calls.as_ref().map_or_else(|| self.groups.slots(), |calls| calls.kept.names.len() + 1);
+            self.calls.as_ref().map_or_else(|| self.groups.slots(), |calls| calls.grouped.names.len() + 1);
         let memory = AggregationMemory {
             aggregation: &self.aggregation,
             subsets: self.calls.as_ref().map_or(&self.subsets, |calls| &calls.subsets),
@@ -144,7 +143,7 @@ impl PreparedAggregation {
         Ok(AggregateResult { data: data.print()?, matched: self.matched() as u64 })
     }
 
-    /// Numbers the values that are counted, for each subset and field.
+    /// Numbers the distinct values, by subset and field.
     fn numbered(&self, cancel: &CancellationToken) -> Result<Vec<Vec<ValueNumbers>>> {
         let of_subset = |subset: &Subset| {
             subset

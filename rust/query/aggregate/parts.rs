@@ -1,4 +1,4 @@
-//! The rows that are aggregated, part by part, and how they are divided into chunks of work.
+//! The selected rows, part by part, and their division into chunks of work.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,20 +16,20 @@ use crate::query::rows::selection::{Selection, select};
 use crate::storage::{PartColumns, Snapshot, SnapshotPart};
 use crate::trace::cost::{CostField, TraceNumber};
 
-/// Rows of one chunk, selected or not: some milliseconds of work.
+/// The number of rows of one chunk, selected or not, which take some milliseconds.
 pub(super) const CHUNK_ROWS: usize = 1 << 18;
 
 /// The selected rows of one part of the snapshot.
 pub(super) struct Part {
     source: SnapshotPart,
-    /// The values of its rows.
+    /// The values of all rows.
     pub(super) columns: PartColumns,
-    /// The rows that the filter selects, in the time range.
+    /// The rows that the filter selects in the time range.
     pub(super) rows: LiveRows,
 }
 
 impl Part {
-    /// Returns the part that a filter selects rows of.
+    /// Returns the part of a selection.
     pub(super) fn of(selection: Selection<'_>) -> Self {
         Self { source: selection.part.clone(), columns: selection.view, rows: selection.rows }
     }
@@ -41,12 +41,12 @@ impl Part {
         Some((start(oldest), start(newest)))
     }
 
-    /// Whether all rows of the part are selected.
+    /// True if all rows of the part are selected.
     pub(super) fn is_whole(&self) -> bool {
         self.rows.count() == self.columns.count()
     }
 
-    /// Returns the part of the snapshot, and the rows of it that are selected.
+    /// Returns the part of the snapshot and its selected rows.
     pub(super) fn selected(&self) -> (&SnapshotPart, &LiveRows) {
         (&self.source, &self.rows)
     }
@@ -59,7 +59,7 @@ impl Part {
         Ok(self.rows.intersected(self.source.matching(condition, &|| cancel.is_cancelled())?))
     }
 
-    /// Returns the table of the spans of the rows, once it is made.
+    /// Returns the span table of the part; `None` if it is not built yet.
     ///
     /// # Errors
     /// Damage found while an index is rebuilt.
@@ -67,21 +67,21 @@ impl Part {
         self.source.span_table()
     }
 
-    /// Returns how many documents are read to find the calls of the selected rows.
+    /// Returns the number of documents to read for the model calls of the selected rows.
     ///
     /// # Errors
-    /// As [`Part::span_table`].
+    /// The errors of [`Part::span_table`].
     pub(super) fn documents_of_calls(&self) -> Result<usize> {
         let is_read = self.source.is_segment() && self.span_table()?.is_none();
         Ok(if is_read { self.rows.count() } else { 0 })
     }
 
-    /// Returns those of some rows that have a cost.
+    /// Returns the rows that have a cost.
     pub(super) fn with_cost(&self, rows: &LiveRows, cost: CostField) -> LiveRows {
         rows.intersected(self.columns.costs().map_or(RowSet::NONE, |costs| costs.present(cost)))
     }
 
-    /// Returns the first row that starts before `instant`; rows are newest first. It is searched from `from` on.
+    /// Returns the first row at or after `from` that starts before `instant`. Rows are newest first.
     fn first_row_before(&self, instant: i64, from: u32) -> u32 {
         let (mut low, mut high) = (from as usize, self.columns.count());
         while low < high {
@@ -102,7 +102,7 @@ impl Part {
     }
 }
 
-/// The values of a number in some rows of a part. They are read in place, however often they are counted.
+/// The values of a number in some rows of a part. They are read without a copy.
 pub(super) struct Values<'b> {
     pub(super) columns: &'b PartColumns,
     pub(super) number: TraceNumber,
@@ -110,14 +110,14 @@ pub(super) struct Values<'b> {
 }
 
 impl Values<'_> {
-    /// Calls `visit` with each of them, in the order of the rows.
+    /// Calls `visit` with each value, in the order of the rows.
     #[inline]
     pub(super) fn for_each(&self, visit: impl FnMut(i64)) {
         self.columns.for_each_number(self.number, self.rows, visit);
     }
 }
 
-/// Returns the parts that have rows which the aggregation selects, with the columns that it reads.
+/// Returns the parts with selected rows, with the columns that the aggregation reads.
 ///
 /// # Errors
 /// [`crate::error::Error::Cancelled`]; damage found while an index is rebuilt.
@@ -151,15 +151,15 @@ pub(super) fn bounds(parts: &[Part]) -> Option<(i64, i64)> {
     bounds.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)))
 }
 
-/// Rows of one bucket that are read in one go: row ranges of parts.
+/// Rows of one bucket that are read as one item: row ranges of parts.
 #[derive(Debug)]
 pub(super) struct Chunk {
     pub(super) bucket: usize,
-    /// Indexes of parts, with rows of them.
+    /// Indexes of parts, each with a range of its rows.
     pub(super) windows: Vec<(usize, Range<u32>)>,
 }
 
-/// Returns all rows of `parts` in chunks, those of one bucket next to each other. Without an axis there is one bucket.
+/// Returns all rows of `parts` in chunks, bucket by bucket. Without an axis there is one bucket.
 pub(super) fn chunks(parts: &[Part], axis: Option<&TimeAxis>) -> Vec<Chunk> {
     let buckets = axis.map_or(1, |axis| axis.count);
     let mut windows: Vec<Vec<(usize, Range<u32>)>> = vec![Vec::new(); buckets];
@@ -191,13 +191,13 @@ fn divided(bucket: usize, windows: Vec<(usize, Range<u32>)>) -> Vec<Chunk> {
                 chunks.push(Chunk { bucket, windows: Vec::new() });
                 room = CHUNK_ROWS;
             }
-            let taken = window.len().min(room);
-            let middle = window.start + u32::try_from(taken).unwrap_or(u32::MAX);
+            let length = window.len().min(room);
+            let middle = window.start + u32::try_from(length).unwrap_or(u32::MAX);
             if let Some(chunk) = chunks.last_mut() {
                 chunk.windows.push((part, window.start..middle));
             }
             window.start = middle;
-            room -= taken;
+            room -= length;
         }
     }
     chunks

@@ -1,5 +1,5 @@
-//! The passes over the rows: the bounds of histograms, a first pass that counts, and as many as it takes to narrow
-//! quantiles down to values. Every pass reads chunks in parallel and adds up their results in order.
+//! The passes over the rows. The first passes find the bounds of histograms and count. Further passes narrow quantiles
+//! down to values. Every pass reads chunks in parallel and adds up their results in order.
 
 use crate::bitmap::{LiveRows, RowBlock};
 use crate::error::Result;
@@ -12,27 +12,27 @@ use crate::query::aggregate::quantile::{Hulls, MAX_PASS_BINS, Refinement, Target
 use crate::query::aggregate::tally::{NumberBounds, Tally, TallyLayout, add};
 use crate::query::aggregate::texts::ValueNumbers;
 use crate::query::cancellation::CancellationToken;
-use crate::query::pool::{fold_rounds, in_rounds};
+use crate::query::pool::{par_fold_chunked, par_map_chunked};
 use crate::query::rows::selection::{PARTS_PER_THREAD, narrowed};
 use crate::trace::cost::TraceNumber;
 
-/// Chunks per thread of one round.
+/// Chunks per thread in one round.
 pub(super) const CHUNKS_PER_THREAD: usize = 4;
 
-/// Everything that the passes read.
+/// The input of the passes.
 pub(super) struct Scan<'a> {
     pub(super) parts: &'a [Part],
     pub(super) groups: &'a Groups,
     pub(super) subsets: &'a [Subset],
-    /// For each subset but the first one, its rows of every part.
+    /// The rows of every subset except the first, by part.
     pub(super) rows: &'a [Vec<LiveRows>],
-    /// For each subset, the numbers of the values of every field whose values are counted.
+    /// The numbers of the values of every distinct field, by subset.
     pub(super) numbered: &'a [Vec<ValueNumbers>],
     pub(super) chunks: &'a [Chunk],
     pub(super) cancel: &'a CancellationToken,
 }
 
-/// A block of rows with its slots; `None` if there is only one.
+/// A block of rows with its slots; `None` if there is only one slot.
 struct SlottedBlock<'b> {
     part: usize,
     rows: &'b RowBlock<'b>,
@@ -44,7 +44,7 @@ impl Scan<'_> {
         subset.checked_sub(1).map_or(&self.parts[part].rows, |subset| &self.rows[subset][part])
     }
 
-    /// Calls `visit` with the rows of a subset in a chunk, block by block, and with its slots if there are several.
+    /// Calls `visit` with the rows of a subset in a chunk, block by block, with their slots if there are several.
     fn for_each_block(&self, subset: usize, chunk: &Chunk, mut visit: impl FnMut(&SlottedBlock<'_>)) {
         let (mut slots, mut codes) = (Vec::new(), Vec::new());
         let is_grouped = self.groups.slots() > 1;
@@ -63,7 +63,7 @@ impl Scan<'_> {
         Values { columns: &self.parts[block.part].columns, number, rows: block.rows }
     }
 
-    /// Returns how every subset is counted; reads the bounds of histograms that the request does not give.
+    /// Returns the layouts of all subsets. Reads the bounds of histograms that the request does not give.
     ///
     /// # Errors
     /// [`crate::error::Error::Cancelled`].
@@ -77,7 +77,7 @@ impl Scan<'_> {
         self.subsets.iter().enumerate().map(layout).collect()
     }
 
-    /// Returns what is to be known of the values of a number before they are counted.
+    /// Returns the bounds that counting the values of a number requires.
     ///
     /// # Errors
     /// [`crate::error::Error::Cancelled`].
@@ -92,7 +92,7 @@ impl Scan<'_> {
         Ok(bounds)
     }
 
-    /// Returns the least and the greatest value of the rows of a subset; the least is greater if there are none.
+    /// Returns the least and the greatest value in the rows of a subset. Without values, the least is greater.
     fn bounds(&self, subset: usize, number: TraceNumber) -> Result<(i64, i64)> {
         let (mut low, mut high) = NumberBounds::NONE.selected;
         let of_chunk = |(_, chunk): (usize, &Chunk)| {
@@ -108,14 +108,14 @@ impl Scan<'_> {
             }
             Ok(bounds)
         };
-        fold_rounds(self.chunks, CHUNKS_PER_THREAD, of_chunk, |(least, greatest)| {
+        par_fold_chunked(self.chunks, CHUNKS_PER_THREAD, of_chunk, |(least, greatest)| {
             (low, high) = (low.min(least), high.max(greatest));
         })?;
         Ok((low, high))
     }
 
-    /// Returns bounds of all values that the parts store, selected or not, from their orders; the least is greater if there
-    /// are none.
+    /// Returns the bounds of all stored values, selected or not, from the value orders. Without values, the least is
+    /// greater.
     fn stored_bounds(&self, number: TraceNumber) -> (i64, i64) {
         let of_part = |part: &Part| {
             if let Some(field) = number.cost() {
@@ -136,12 +136,14 @@ impl Scan<'_> {
     /// [`crate::error::Error::Cancelled`].
     pub(super) fn count(&self, layouts: &[TallyLayout], buckets: usize) -> Result<Results> {
         let mut results = Results::new(layouts, buckets);
-        self.for_each_bucket(layouts, |bucket, sums| results.finish(bucket, sums, layouts, self.subsets))?;
+        self.for_each_bucket(layouts, |bucket, sums| {
+            results.add_bucket(bucket, sums, layouts, self.subsets)
+        })?;
         results.finish_total(layouts, self.subsets);
         Ok(results)
     }
 
-    /// Calls `visit` with what is counted of every bucket that has rows, one tally for each subset.
+    /// Calls `visit` with the tallies of every bucket that has rows, one per subset.
     ///
     /// # Errors
     /// [`crate::error::Error::Cancelled`].
@@ -155,7 +157,7 @@ impl Scan<'_> {
             self.cancel.check()?;
             Ok((chunk.bucket, self.count_chunk(chunk, layouts)))
         };
-        fold_rounds(self.chunks, CHUNKS_PER_THREAD, of_chunk, |(bucket, tallies)| match &mut open {
+        par_fold_chunked(self.chunks, CHUNKS_PER_THREAD, of_chunk, |(bucket, tallies)| match &mut open {
             Some((own, sums)) if *own == bucket => {
                 sums.iter_mut().zip(&tallies).for_each(|(sum, tally)| sum.merge(tally));
             }
@@ -183,7 +185,7 @@ impl Scan<'_> {
                 tally.counts[0] = counts.sum::<usize>() as u64;
                 return tally;
             }
-            // A row that is in a bin is counted there.
+            // A row in a bin is counted by its bin.
             let is_binned = layout.numbers.iter().any(|number| number.bins.is_some());
             let mut codes = Vec::new();
             self.for_each_block(index, chunk, |block| {
@@ -227,26 +229,26 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// Does one pass for one field; returns whether there was anything to do.
+    /// Runs one pass for one field. Returns false if all its quantiles were resolved already.
     fn refine_field(
         &self,
         results: &mut Results,
-        place: (usize, usize),
+        index: (usize, usize),
         field: &NumberField,
     ) -> Result<bool> {
-        let refinement = FieldRefinement::of_results(results, place, field.targets_per_slot());
+        let refinement = FieldRefinement::of_results(results, index, field.targets_per_slot());
         if refinement.is_empty() {
             return Ok(false);
         }
-        let total = self.count_refined((place.0, field), &refinement, |bucket, bins| {
-            refinement.narrow(results.targets_of(Some(bucket), place), Some(bucket), &bins);
+        let total = self.count_refined((index.0, field), &refinement, |bucket, bins| {
+            refinement.narrow(results.targets_of(Some(bucket), index), Some(bucket), &bins);
         })?;
-        refinement.narrow(results.targets_of(None, place), None, &total);
+        refinement.narrow(results.targets_of(None, index), None, &total);
         Ok(true)
     }
 
-    /// Counts the values of a field of a subset in the bins of a refinement: calls `visit` with those of every bucket that
-    /// has some, and returns those of all of them.
+    /// Counts the values of a field of a subset in the bins of a refinement. Calls `visit` with the bins of every
+    /// bucket that has values, and returns the bins of all buckets together.
     ///
     /// # Errors
     /// [`crate::error::Error::Cancelled`].
@@ -257,8 +259,9 @@ impl Scan<'_> {
         mut visit: impl FnMut(usize, Vec<u64>),
     ) -> Result<Vec<u64>> {
         let total = refinement.of(None);
-        let is_open = |chunk: &Chunk| !total.is_empty() || !refinement.of(Some(chunk.bucket)).is_empty();
-        let open: Vec<&Chunk> = self.chunks.iter().filter(|chunk| is_open(chunk)).collect();
+        let is_unresolved =
+            |chunk: &Chunk| !total.is_empty() || !refinement.of(Some(chunk.bucket)).is_empty();
+        let open: Vec<&Chunk> = self.chunks.iter().filter(|chunk| is_unresolved(chunk)).collect();
         let count = |(_, chunk): (usize, &&Chunk)| {
             self.cancel.check()?;
             let own = refinement.of(Some(chunk.bucket));
@@ -266,7 +269,7 @@ impl Scan<'_> {
             let (mut bins, mut total_bins) = (vec![0; own.bins()], vec![0; total.bins()]);
             for (index, window) in &chunk.windows {
                 let part = &self.parts[*index];
-                // Few values are in a hull, so slots are looked up one by one.
+                // Few values are inside a hull, so slots are looked up one by one.
                 let mut count = |row: u32, value: i64| {
                     let slot = self.groups.slot_of((*index, part), row);
                     if hulls.has(slot, value) {
@@ -287,7 +290,7 @@ impl Scan<'_> {
                 visit(bucket, bins);
             }
         };
-        fold_rounds(&open, CHUNKS_PER_THREAD, count, |(bucket, bins, total_bins)| {
+        par_fold_chunked(&open, CHUNKS_PER_THREAD, count, |(bucket, bins, total_bins)| {
             add(&mut total_sums, &total_bins);
             if sums.0 == bucket && !sums.1.is_empty() {
                 add(&mut sums.1, &bins);
@@ -300,7 +303,7 @@ impl Scan<'_> {
     }
 }
 
-/// The refinements of the quantiles of one field: of every bucket, and of all of them together.
+/// The refinements of the quantiles of one field, for every bucket and for the total.
 #[derive(Debug)]
 pub(super) struct FieldRefinement {
     per_slot: usize,
@@ -310,8 +313,8 @@ pub(super) struct FieldRefinement {
 }
 
 impl FieldRefinement {
-    /// Returns the refinements of targets, of which every slot has `per_slot`: those of all buckets together, then those of
-    /// each.
+    /// Returns the refinements of the targets of all buckets together, and of each bucket. Every slot has `per_slot`
+    /// targets.
     pub(super) fn new<'t>(
         total: &'t [Target],
         of_buckets: impl Iterator<Item = &'t [Target]>,
@@ -322,30 +325,30 @@ impl FieldRefinement {
         Self { per_slot, total: refinement(total), of_buckets, none: Refinement::default() }
     }
 
-    /// Returns the refinements of the field that is number `place.1` of subset `place.0`.
-    pub(super) fn of_results(results: &Results, place: (usize, usize), per_slot: usize) -> Self {
-        let total = results.total[place.0].targets[place.1].as_slice();
-        let of_buckets = results.series.iter().map(|bucket| bucket[place.0].targets[place.1].as_slice());
+    /// Returns the refinements of the number field `index.1` of subset `index.0`.
+    pub(super) fn of_results(results: &Results, index: (usize, usize), per_slot: usize) -> Self {
+        let total = results.total[index.0].targets[index.1].as_slice();
+        let of_buckets = results.series.iter().map(|bucket| bucket[index.0].targets[index.1].as_slice());
         Self::new(total, of_buckets, per_slot)
     }
 
-    /// Whether everything is found.
+    /// True if all targets are resolved.
     pub(super) fn is_empty(&self) -> bool {
         self.total.is_empty() && self.of_buckets.iter().all(Refinement::is_empty)
     }
 
-    /// Returns the refinement of a bucket, or of all of them together.
+    /// Returns the refinement of a bucket, or of the total.
     pub(super) fn of(&self, bucket: Option<usize>) -> &Refinement {
         bucket.map_or(&self.total, |bucket| self.of_buckets.get(bucket).unwrap_or(&self.none))
     }
 
-    /// Moves the targets of a bucket, or of all of them together, into the bins that have their ranks.
+    /// Moves the targets of a bucket, or of the total, into the bins that contain their ranks.
     pub(super) fn narrow(&self, targets: &mut [Target], bucket: Option<usize>, bins: &[u64]) {
         self.of(bucket).narrow(targets, self.per_slot, bins);
     }
 }
 
-/// Returns the rows of every subset but the first one, for every part.
+/// Returns the rows of every subset except the first, by part.
 ///
 /// # Errors
 /// [`crate::error::Error::Cancelled`]; damage found while an index is rebuilt.
@@ -359,7 +362,7 @@ pub(super) fn rows_of_subsets(
             let rows: Vec<_> = parts.iter().map(Part::selected).collect();
             return narrowed(&rows, condition, cancel);
         }
-        in_rounds(parts, PARTS_PER_THREAD, |(_, part)| {
+        par_map_chunked(parts, PARTS_PER_THREAD, |(_, part)| {
             cancel.check()?;
             part.rows_where(condition, cancel)
         })

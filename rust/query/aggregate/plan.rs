@@ -1,4 +1,5 @@
-//! What is computed of which rows: measures that have the same `where`, and those of the same field, share their work.
+//! Plans the work of the measures. Measures with the same `where` share their rows, and measures of the same field
+//! their values.
 
 use crate::filter::Filter;
 use crate::query::aggregate::measure::{Bins, Measure, Operation};
@@ -6,36 +7,36 @@ use crate::query::aggregate::request::Aggregation;
 use crate::schema::Field;
 use crate::trace::cost::{CostField, TraceNumber};
 
-/// The traces of one `where`, or those of them that have a cost, and what is computed of them.
+/// The traces that one `where` matches and that have a cost if one is needed, and the results to compute for them.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Subset {
     /// `None` for all traces.
     pub(super) condition: Option<Filter>,
-    /// The cost that these traces have; `None` if they need none.
+    /// The cost that these traces must have; `None` if they need no cost.
     pub(super) cost: Option<CostField>,
     pub(super) numbers: Vec<NumberField>,
-    /// The fields whose distinct values are counted.
+    /// The fields to count distinct values of.
     pub(super) distinct: Vec<Field>,
 }
 
-/// A field of numbers, and what is computed of it.
+/// A number field, and the results to compute for it.
 #[derive(Debug, Clone)]
 pub(super) struct NumberField {
     pub(super) number: TraceNumber,
-    /// Whether sums, least and greatest values are wanted.
+    /// True if the sum, the minimum or the maximum is needed.
     pub(super) has_stats: bool,
     pub(super) qs: Vec<f64>,
     pub(super) histograms: Vec<Bins>,
 }
 
-/// Where the value of a measure is found.
+/// The source of a measure's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Source {
     pub(super) subset: usize,
     pub(super) value: SourceValue,
 }
 
-/// A value of a subset. Positions are those of [`Subset::distinct`], [`Subset::numbers`], [`NumberField::qs`] and
+/// A value of a subset. The positions refer to [`Subset::distinct`], [`Subset::numbers`], [`NumberField::qs`] and
 /// [`NumberField::histograms`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SourceValue {
@@ -68,7 +69,7 @@ pub(super) fn plan(aggregation: &Aggregation) -> (Vec<Subset>, Vec<Source>) {
     (subsets, sources)
 }
 
-/// Returns the subsets of an aggregation of calls, all traces first, and the subset of every measure.
+/// Returns the subsets of an aggregation of model calls, all traces first, and the subset of every measure.
 pub(super) fn subsets_of_calls(aggregation: &Aggregation) -> (Vec<Subset>, Vec<usize>) {
     let mut subsets = vec![Subset::default()];
     let mut known: Vec<Option<&str>> = vec![None];
@@ -86,7 +87,7 @@ pub(super) fn subsets_of_calls(aggregation: &Aggregation) -> (Vec<Subset>, Vec<u
 }
 
 impl NumberField {
-    /// Returns how many values every group looks for: two for each quantile.
+    /// Returns the number of targets per group: two per quantile.
     pub(super) fn targets_per_slot(&self) -> usize {
         2 * self.qs.len()
     }
@@ -131,7 +132,7 @@ impl Subset {
     }
 }
 
-/// Returns the position of an item, which is added if it is not there.
+/// Returns the position of an item, which is added if it is missing.
 fn position<T: PartialEq>(items: &mut Vec<T>, item: T) -> usize {
     items.iter().position(|own| *own == item).unwrap_or_else(|| {
         items.push(item);

@@ -1,19 +1,19 @@
-//! Exact quantiles of any range of values by counting in bins: a first pass in bins whose width grows with the values,
-//! then passes over the one bin that has the wanted rank, until it has a single value.
+//! Exact quantiles of any range of values by counting in bins. The width of the bins of the first pass grows with the
+//! values. Later passes divide the bin that contains the rank, until it has a single value.
 //!
-//! A quantile `q` of `n` values lies at rank `(n - 1) * q`, between two ranks by linear interpolation, as `quantile_cont`
-//! of `DuckDB` and `numpy.quantile` define it.
+//! A quantile `q` of `n` values has the rank `(n - 1) * q`, with linear interpolation between two ranks, as in
+//! `quantile_cont` of `DuckDB` and in `numpy.quantile`.
 
-/// Bins of all slots together, in one pass over one field.
+/// The maximum number of bins of all slots together, in one pass over one field.
 pub(super) const MAX_PASS_BINS: usize = 1 << 20;
 
-/// Bins of one interval in the passes after the first.
+/// The maximum number of bins per interval after the first pass.
 pub(super) const MAX_INTERVAL_BINS: usize = 1 << 12;
 
-/// The greatest precision of the first pass: bins are at most `2^-7` of their values wide.
+/// The greatest precision of the first pass, in bits. Bins are at most `2^-7` of their values wide.
 const MAX_PRECISION: u32 = 7;
 
-/// Bins of the first pass: each doubling of the distance from `low` has `2^precision` of them.
+/// The bins of the first pass: `2^precision` bins for each doubling of the distance from `low`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct GrowingBins {
     low: i64,
@@ -22,7 +22,7 @@ pub(super) struct GrowingBins {
 }
 
 impl GrowingBins {
-    /// Returns bins for the values `low..=high`: as fine as `max_count` allows, but at least one a doubling.
+    /// Returns bins for the values `low..=high`, as fine as `max_count` allows, but at least one per doubling.
     pub(super) fn new((low, high): (i64, i64), max_count: usize) -> Self {
         let with = |precision| Self { low, high: high.max(low), precision };
         let precisions = (0..=MAX_PRECISION).rev();
@@ -33,7 +33,7 @@ impl GrowingBins {
         self.bin(self.high) + 1
     }
 
-    /// Returns the bin of a value, which must not be less than the least one.
+    /// Returns the bin of a value. The value must not be below `low`.
     #[allow(clippy::cast_possible_truncation, reason = "there are at most 57 * 2^7 bins")]
     #[inline]
     pub(super) fn bin(self, value: i64) -> usize {
@@ -52,7 +52,7 @@ impl GrowingBins {
     }
 }
 
-/// A value that is looked for: the one with `rank` others before it among those in `low..=high`.
+/// The value with `rank` values before it among the values in `low..=high`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Target {
     low: i64,
@@ -61,10 +61,10 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// What is found already: of no values.
+    /// The resolved target of no values.
     pub(super) const NONE: Self = Self { low: 0, high: 0, rank: 0 };
 
-    /// Returns the bounds of the value, and how many others within them come before it.
+    /// Returns the bounds of the value, and the number of values before it within the bounds.
     pub(super) fn to_parts(self) -> (i64, i64, u64) {
         (self.low, self.high, self.rank)
     }
@@ -74,12 +74,12 @@ impl Target {
         Self { low, high, rank }
     }
 
-    /// Returns the value, once it is found.
+    /// Returns the value, once it is resolved.
     pub(super) fn value(self) -> i64 {
         self.low
     }
 
-    pub(super) fn is_found(self) -> bool {
+    pub(super) fn is_resolved(self) -> bool {
         self.low == self.high
     }
 
@@ -95,8 +95,8 @@ impl Target {
     }
 }
 
-/// Returns the two values between which each quantile of `qs` lies, as the first pass over `total` values finds them: two
-/// for each.
+/// Returns the targets of the quantiles `qs` of `total` values after the first pass: the two values around each
+/// quantile.
 pub(super) fn targets<'a>(
     qs: &'a [f64],
     bins: GrowingBins,
@@ -107,7 +107,7 @@ pub(super) fn targets<'a>(
         let (rank, fraction) = rank_of(*q, total);
         [rank, if fraction > 0.0 { rank + 1 } else { rank }]
     });
-    // Ranks that follow each other are looked for from where the one before was found.
+    // The search for a rank continues at the bin of the previous rank.
     let (mut bin, mut before) = (0, 0);
     ranks.map(move |rank| {
         if total == 0 {
@@ -125,7 +125,7 @@ pub(super) fn targets<'a>(
     })
 }
 
-/// Returns the value of a quantile of `total` values from its two targets, which are found.
+/// Returns the value of a quantile of `total` values from its two resolved targets.
 #[allow(clippy::cast_precision_loss, reason = "the result is floating-point")]
 pub(super) fn interpolated(q: f64, total: u64, [lower, upper]: [Target; 2]) -> f64 {
     let (_, fraction) = rank_of(q, total);
@@ -147,7 +147,7 @@ fn rank_of(q: f64, total: u64) -> (u64, f64) {
     (floor, if floor == last { 0.0 } else { rank - rank.floor() })
 }
 
-/// An interval that has targets, divided into bins.
+/// An interval that contains targets, divided into bins.
 #[derive(Debug, Clone, Copy)]
 struct Interval {
     low: i64,
@@ -156,16 +156,16 @@ struct Interval {
     first_bin: usize,
 }
 
-/// The intervals that a pass after the first one divides, slot by slot.
+/// The intervals that a pass after the first one divides, by slot.
 #[derive(Debug, Default)]
 pub(super) struct Refinement {
     intervals: Vec<Interval>,
-    /// Where the intervals of each slot begin.
+    /// The index of the first interval of each slot.
     starts: Vec<usize>,
     bins: usize,
 }
 
-/// For each slot, the range that has all its intervals: most values lie outside of it.
+/// The range of each slot that covers all its intervals. Most values are outside of it.
 #[derive(Debug)]
 pub(super) struct Hulls {
     /// The least value of each slot, and the distance to the greatest one.
@@ -175,9 +175,9 @@ pub(super) struct Hulls {
 }
 
 impl Hulls {
-    /// A range without values that matter: only its least value is looked at, in vain.
+    /// A range without intervals. Only its least value passes the test, and it is then in no interval.
     const EMPTY: (i64, u64) = (i64::MIN, 0);
-    /// The range that no value widens yet.
+    /// The range of no values.
     const NONE: (i64, i64) = (i64::MAX, i64::MIN);
 
     /// Returns the hulls of several refinements of `slots` slots.
@@ -195,12 +195,12 @@ impl Hulls {
         Self { of_slots: (0..slots).map(hull).collect(), whole }
     }
 
-    /// Returns the least and the greatest value of all slots; the least is greater if there are none.
+    /// Returns the least and the greatest value of all slots. Without intervals, the least is greater.
     pub(super) fn whole(&self) -> (i64, i64) {
         self.whole
     }
 
-    /// Whether a value lies in the hull of its slot.
+    /// True if a value is in the hull of its slot.
     #[inline]
     pub(super) fn has(&self, slot: usize, value: i64) -> bool {
         let (low, width) = self.of_slots[slot];
@@ -209,13 +209,13 @@ impl Hulls {
 }
 
 impl Refinement {
-    /// Returns the refinement of the targets that are not found, of which every slot has `per_slot`. All bins together
-    /// are about `max_bins`.
+    /// Returns the refinement of the unresolved targets, for about `max_bins` bins in total. Every slot has `per_slot`
+    /// targets.
     pub(super) fn new(targets: &[Target], per_slot: usize, max_bins: usize) -> Self {
         let of_slot = |slot: &[Target]| {
             let mut open: Vec<(i64, i64)> = slot
                 .iter()
-                .filter(|target| !target.is_found())
+                .filter(|target| !target.is_resolved())
                 .map(|target| (target.low, target.high))
                 .collect();
             open.sort_unstable();
@@ -260,11 +260,11 @@ impl Refinement {
         self.of_slot(slot).iter().for_each(|interval| interval.count(value, bins));
     }
 
-    /// Moves the targets that are not found into the bins that have their ranks.
+    /// Moves the unresolved targets into the bins that contain their ranks.
     pub(super) fn narrow(&self, targets: &mut [Target], per_slot: usize, bins: &[u64]) {
         for (slot, targets) in targets.chunks_mut(per_slot.max(1)).enumerate() {
             let intervals = self.of_slot(slot);
-            for target in targets.iter_mut().filter(|target| !target.is_found()) {
+            for target in targets.iter_mut().filter(|target| !target.is_resolved()) {
                 let Some(interval) = intervals
                     .iter()
                     .find(|own| own.low == target.low && own.width == target.high.abs_diff(own.low))
@@ -302,7 +302,7 @@ mod tests {
         prop_oneof![0..20_i64, 0..5_000_000_000_i64, any::<i64>(), 1_000_000..1_000_300_i64]
     }
 
-    fn found(values: &[i64], qs: &[f64], max_bins: usize) -> Vec<f64> {
+    fn quantiles(values: &[i64], qs: &[f64], max_bins: usize) -> Vec<f64> {
         let bounds = (values.iter().min().copied().unwrap_or(0), values.iter().max().copied().unwrap_or(0));
         let bins = GrowingBins::new(bounds, max_bins);
         let mut counts = vec![0_u64; bins.count()];
@@ -341,14 +341,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn quantiles_are_those_of_the_sorted_values(
+        fn quantiles_match_the_sorted_values(
             mut values in prop::collection::vec(numbers(), 1..200), qs in prop::collection::vec(0.0..=1.0, 1..4),
             max_bins in prop_oneof![1..80_usize, Just(1 << 14)],
         ) {
-            let found = found(&values, &qs, max_bins);
+            let computed = quantiles(&values, &qs, max_bins);
             values.sort_unstable();
             let expected: Vec<f64> = qs.iter().map(|q| naive(&values, *q)).collect();
-            prop_assert_eq!(found, expected);
+            prop_assert_eq!(computed, expected);
         }
 
         #[test]

@@ -1,4 +1,4 @@
-//! What an aggregation asks for: parsed, checked and compiled (`docs/reference/api-counts.md#aggregate`).
+//! Parses, checks and compiles the body of an aggregation (`docs/reference/api-counts.md#aggregate`).
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,35 +13,36 @@ use crate::query::aggregate::measure::{Bins, Measure, MeasureBody, Operation, fi
 use crate::schema::Field;
 use crate::time::parse_instant;
 
-/// The most buckets of time.
+/// The maximum number of time buckets.
 pub const MAX_BUCKETS: usize = 1_000;
-/// The most fields to group by.
+/// The maximum number of fields to group by.
 pub const MAX_BY: usize = 2;
-/// The most measures.
+/// The maximum number of measures.
 pub const MAX_MEASURES: usize = 16;
-/// The most cells: the groups, each with its buckets and the bins of its histograms.
+/// The maximum number of cells: the groups, each with its buckets and the bins of its histograms.
 pub const MAX_CELLS: usize = 10_000;
 
 const DEFAULT_LIMIT: usize = 10;
-/// The key that groups calls of models by their model.
+/// The key that groups model calls by their model.
 const MODEL: &str = "model";
 const NANOS_PER_MICRO: i128 = 1_000;
 
 /// A compiled aggregation: immutable, shared by threads.
 #[derive(Debug, Clone)]
 pub struct Aggregation {
-    /// The body that was compiled.
+    /// The compiled body.
     source: Arc<[u8]>,
     pub(super) filter: Filter,
     pub(super) time: Option<TimeRange>,
-    /// The fields by which traces are grouped.
+    /// The fields that group traces.
     pub(super) by: Vec<By>,
-    /// The most groups of model calls by their models, if these are measured and not traces.
+    /// The maximum number of models, if model calls are grouped instead of traces.
     pub(super) by_model: Option<usize>,
     pub(super) measures: Vec<Measure>,
 }
 
-/// The time range that is divided into buckets, in microseconds since 1970; open where the data decides.
+/// The time range that is divided into buckets, in microseconds since 1970. An end is `None` if it follows from the
+/// data.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TimeRange {
     pub(super) from: Option<i64>,
@@ -85,8 +86,8 @@ impl Aggregation {
     /// Compiles the body of a request.
     ///
     /// # Errors
-    /// [`Error::Request`] naming the member that is wrong, and [`Error::Filter`] for a filter: the path of an error in
-    /// `filter` begins there, that of one in a `where` at the root of the body.
+    /// [`Error::Request`] with the path of the invalid member; [`Error::Filter`] for a filter. The path of an error in
+    /// `filter` starts there, and the path of an error in a `where` starts at the root of the body.
     pub fn compile(source: &[u8]) -> Result<Self> {
         let body: Body<'_> =
             serde_json::from_slice(source).map_err(|error| invalid(format!("Invalid body: {error}"), "$"))?;
@@ -106,22 +107,22 @@ impl Aggregation {
         let mut conditions = filter.conditions();
         let mut measures = Vec::with_capacity(body.measures.len());
         for (index, measure) in body.measures.iter().enumerate() {
-            let place = format!("$.measures[{index}]");
+            let path = format!("$.measures[{index}]");
             if !names.insert(&measure.name) {
                 let message = format!("Expected distinct names, got `{}` twice", measure.name);
-                return Err(invalid(message, &format!("{place}.name")));
+                return Err(invalid(message, &format!("{path}.name")));
             }
-            let measure = Measure::new(measure, &place)?;
+            let measure = Measure::new(measure, &path)?;
             if by_model.is_some() && CallMeasure::of(measure.operation).is_none() {
                 let message =
                     "Expected `COUNT`, or `SUM` of tokens or of a cost: calls of models have no others";
-                return Err(invalid(message, &place));
+                return Err(invalid(message, &path));
             }
             conditions += measure.condition.as_ref().map_or(0, |(condition, _)| condition.conditions());
             if conditions > MAX_CONDITIONS {
                 let message =
                     format!("Expected at most {MAX_CONDITIONS} conditions in all filters together, got more");
-                return Err(invalid(message, &format!("{place}.where")));
+                return Err(invalid(message, &format!("{path}.where")));
             }
             measures.push(measure);
         }
@@ -130,10 +131,10 @@ impl Aggregation {
         Ok(aggregation)
     }
 
-    /// Returns this aggregation over the traces that also have `value` in `field`, which is evaluated first.
+    /// Returns this aggregation over the traces that also have `value` in `field`. This condition is evaluated first.
     ///
     /// # Errors
-    /// If `field` is unknown or `value` does not have its type.
+    /// [`Error::Filter`] if `field` is unknown or `value` does not have its type.
     pub fn restrict(&self, field: &str, value: &str) -> Result<Self> {
         Ok(Self { filter: self.filter.restrict(field, value)?, ..self.clone() })
     }
@@ -141,11 +142,11 @@ impl Aggregation {
     /// Returns this aggregation on behalf of a caller: see [`Filter::for_tenant`].
     #[must_use]
     pub fn for_tenant(&self, caller: &str) -> Self {
-        let mut charged = Self { filter: self.filter.for_tenant(caller), ..self.clone() };
-        for (condition, _) in charged.measures.iter_mut().filter_map(|measure| measure.condition.as_mut()) {
+        let mut own = Self { filter: self.filter.for_tenant(caller), ..self.clone() };
+        for (condition, _) in own.measures.iter_mut().filter_map(|measure| measure.condition.as_mut()) {
             *condition = condition.for_tenant(caller);
         }
-        charged
+        own
     }
 
     /// Returns the caller of this aggregation: see [`Filter::for_tenant`].
@@ -153,13 +154,13 @@ impl Aggregation {
         self.filter.caller()
     }
 
-    /// Returns the body that was compiled, and the restrictions in order: fields and values. Compiling the one and applying
-    /// the others gives this aggregation again.
+    /// Returns the compiled body, and the restrictions in order, as fields and values. Compiling the body and applying
+    /// the restrictions gives this aggregation again.
     pub(in crate::query) fn source(&self) -> (&[u8], &[(String, String)]) {
         (&self.source, self.filter.unrestricted().1)
     }
 
-    /// Returns the fields that are read besides those of filters.
+    /// Returns the fields to read, without the fields of filters.
     pub(super) fn fields(&self) -> impl Iterator<Item = Field> {
         let measured = self.measures.iter().filter_map(|measure| match measure.operation {
             Operation::CountDistinct(field) => Some(field),
@@ -168,7 +169,7 @@ impl Aggregation {
         self.by.iter().map(|by| by.field).chain(measured)
     }
 
-    /// Whether a measure is on what traces cost.
+    /// True if a measure uses the costs of traces.
     pub(super) fn reads_costs(&self) -> bool {
         self.measures.iter().any(|measure| measure.operation.number().is_some_and(|of| of.cost().is_some()))
     }
@@ -212,13 +213,13 @@ impl TimeRange {
 }
 
 /// Returns the first whole microsecond at or after a time.
-fn instant(text: &str, place: &str) -> Result<i64> {
-    let nanos = parse_instant(text).ok_or_else(|| invalid("Expected an ISO 8601 time", place))?;
+fn instant(text: &str, path: &str) -> Result<i64> {
+    let nanos = parse_instant(text).ok_or_else(|| invalid("Expected an ISO 8601 time", path))?;
     let micros = -(-nanos).div_euclid(NANOS_PER_MICRO);
-    i64::try_from(micros).map_err(|_| invalid("Expected an ISO 8601 time", place))
+    i64::try_from(micros).map_err(|_| invalid("Expected an ISO 8601 time", path))
 }
 
-/// Returns how many values have a group of their own.
+/// Returns the maximum number of groups of a field.
 fn limit(body: &ByBody, index: usize) -> Result<usize> {
     let limit = body.limit.unwrap_or(DEFAULT_LIMIT);
     if (1..=MAX_CELLS).contains(&limit) {

@@ -17,7 +17,7 @@ use crate::query::aggregate::time_axis::TimeAxis;
 use crate::time::write_instant;
 use crate::trace::cost::{NANOS_PER_DOLLAR, format_dollars};
 
-/// What a response is made of.
+/// The content of a response.
 pub(super) struct AggregateBody<'a> {
     pub(super) aggregation: &'a Aggregation,
     pub(super) sources: &'a [Source],
@@ -32,7 +32,7 @@ enum MeasureValue {
     Count(u64),
     Whole(i128),
     Floating(f64),
-    /// Nanodollars, shown as dollars.
+    /// Nanodollars, printed as dollars.
     Dollars(i128),
     None,
 }
@@ -49,7 +49,7 @@ impl Serialize for MeasureValue {
     }
 }
 
-/// Returns nanodollars as the number that shows them.
+/// Returns nanodollars as a JSON number of dollars.
 pub(super) fn dollars(cost: i128) -> Option<Box<RawValue>> {
     RawValue::from_string(format_dollars(cost)).ok()
 }
@@ -81,13 +81,13 @@ impl<'a> AggregateBody<'a> {
     /// Returns the response's `data` as JSON.
     ///
     /// # Errors
-    /// None for numbers and texts.
+    /// Never, because numbers and texts serialize without errors.
     pub(super) fn print(&self) -> crate::error::Result<Vec<u8>> {
         serde_json::to_vec(self)
             .map_err(|error| Error::Batch(format!("an aggregation cannot be printed: {error}")))
     }
 
-    /// Returns the slots that have rows, in order, and the one of values beyond every limit, if it has rows.
+    /// Returns the slots that have rows, in order, and the slot of the values beyond every limit, if it has rows.
     fn slots(&'a self) -> (Vec<Group<'a>>, Option<usize>) {
         let counts = &self.results.total[0].counts;
         let is_other = |slot: usize| {
@@ -101,7 +101,8 @@ impl<'a> AggregateBody<'a> {
         (groups.collect(), other.first().copied())
     }
 
-    /// Returns what groups of equally many rows are ordered by: values ascending, then none, then all others.
+    /// Returns the sort key of groups with the same number of rows: values ascending, then a missing value, then all
+    /// other values.
     fn sort_key(&self, slot: usize) -> Vec<(u8, Option<&str>)> {
         let positions = self.groups.positions_of(slot).into_iter().zip(&self.groups.fields);
         let key = positions.map(|(position, field)| match position.map(|position| &field.values[position]) {
@@ -112,7 +113,7 @@ impl<'a> AggregateBody<'a> {
         key.collect()
     }
 
-    /// Returns the value of a measure; none for a histogram.
+    /// Returns the value of a measure; [`MeasureValue::None`] for a histogram.
     #[allow(clippy::cast_precision_loss, reason = "an average is floating-point")]
     fn value((measure, source): (&Measure, &Source), cells: &[Cells], slot: usize) -> MeasureValue {
         let cells = &cells[source.subset];
@@ -143,7 +144,7 @@ impl<'a> AggregateBody<'a> {
         }
     }
 
-    /// Returns the measures that are numbers, and those that are histograms.
+    /// Returns the histograms, or all other measures.
     fn measures(&self, is_histogram: bool) -> impl Iterator<Item = (&'a Measure, &'a Source)> {
         let measures = self.aggregation.measures.iter().zip(self.sources);
         measures
@@ -151,7 +152,7 @@ impl<'a> AggregateBody<'a> {
     }
 }
 
-/// The axis of time; without rows that say where it lies, it has no buckets.
+/// The time axis. It has no buckets if its range is unknown.
 pub(super) struct TimeAxisJson<'a>(pub(super) Option<&'a TimeAxis>);
 
 impl Serialize for TimeAxisJson<'_> {
@@ -171,7 +172,7 @@ impl Serialize for TimeAxisJson<'_> {
         map.serialize_entry("to", &instant(axis.range.end))?;
         let starts: Vec<String> = (0..axis.count).map(|bucket| instant(axis.start(bucket))).collect();
         map.serialize_entry("starts", &starts)?;
-        let (first, last) = axis.cuts();
+        let (first, last) = axis.partial_ends();
         map.serialize_entry("first_cut", &first)?;
         map.serialize_entry("last_cut", &last)?;
         map.end()
@@ -199,14 +200,14 @@ impl Serialize for Group<'_> {
         let mut map = serializer.serialize_map(None)?;
         if is_named {
             let fields = &response.groups.fields;
-            let (kept, beyond): (Vec<_>, Vec<_>) = fields
+            let (named, beyond): (Vec<_>, Vec<_>) = fields
                 .iter()
                 .zip(response.groups.positions_of(slot))
                 .map(|(field, position)| {
                     (field.field.key(), position.map(|position| &field.values[position]))
                 })
                 .partition(|(_, value)| value.is_some());
-            map.serialize_entry("by", &Members(|| kept.iter().map(|(key, value)| (*key, *value))))?;
+            map.serialize_entry("by", &Members(|| named.iter().map(|(key, value)| (*key, *value))))?;
             if !beyond.is_empty() {
                 map.serialize_entry("other", &beyond.iter().map(|(key, _)| *key).collect::<Vec<_>>())?;
             }
@@ -237,7 +238,7 @@ impl Serialize for Group<'_> {
     }
 }
 
-/// The members of an object, made anew by each call.
+/// The members of an object. Each call returns a new iterator.
 struct Members<F>(F);
 
 impl<F, I, K, V> Serialize for Members<F>

@@ -1,4 +1,4 @@
-//! What is counted of the rows of one chunk, slot by slot, and added up over chunks.
+//! The counts of the rows of one chunk, by slot, and their sums over chunks.
 
 use crate::query::aggregate::distinct::DistinctSet;
 use crate::query::aggregate::histogram::Edges;
@@ -6,38 +6,37 @@ use crate::query::aggregate::parts::Values;
 use crate::query::aggregate::plan::{NumberField, Subset};
 use crate::query::aggregate::quantile::{GrowingBins, MAX_PASS_BINS};
 
-/// How the numbers of one field are counted.
+/// How to count the numbers of one field.
 #[derive(Debug)]
 pub(super) struct NumberLayout {
     pub(super) has_stats: bool,
-    /// The bins of the first pass, if quantiles are wanted.
+    /// The bins of the first pass, if there are quantiles.
     pub(super) bins: Option<GrowingBins>,
     pub(super) histograms: Vec<Edges>,
 }
 
-/// How a subset is counted.
+/// How to count a subset.
 #[derive(Debug)]
 pub(super) struct TallyLayout {
     pub(super) slots: usize,
     pub(super) numbers: Vec<NumberLayout>,
-    /// For each field whose distinct values are counted, how many values there are.
+    /// The number of values of each distinct field.
     pub(super) distinct: Vec<usize>,
 }
 
-/// What is known of the values of a number before they are counted. Of no values the least is greater.
+/// Bounds of the values of a number. Without values, the least is greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NumberBounds {
-    /// The least and the greatest value that is selected, if a histogram asks for them.
+    /// The bounds of the selected values, if a histogram needs them.
     pub(super) selected: (i64, i64),
-    /// Bounds of all values, selected or not, if quantiles are wanted.
+    /// The bounds of all values, selected or not, if there are quantiles.
     pub(super) stored: (i64, i64),
 }
 
 impl NumberBounds {
-    /// The bounds of no values.
     pub(super) const NONE: Self = Self { selected: (i64::MAX, i64::MIN), stored: (i64::MAX, i64::MIN) };
 
-    /// Returns the bounds of these values and others.
+    /// Returns the bounds of both.
     pub(super) fn and(self, other: Self) -> Self {
         let both = |one: (i64, i64), other: (i64, i64)| (one.0.min(other.0), one.1.max(other.1));
         Self { selected: both(self.selected, other.selected), stored: both(self.stored, other.stored) }
@@ -45,7 +44,7 @@ impl NumberBounds {
 }
 
 impl TallyLayout {
-    /// Returns the layout of a subset whose numbers have these bounds, and of whose fields so many values are distinct.
+    /// Returns the layout of a subset from the bounds of its numbers and the number of values of its distinct fields.
     pub(super) fn new(slots: usize, subset: &Subset, bounds: &[NumberBounds], distinct: Vec<usize>) -> Self {
         let number = |(number, bounds): (&NumberField, &NumberBounds)| {
             let (low, high) = bounds.stored;
@@ -61,7 +60,7 @@ impl TallyLayout {
     }
 }
 
-/// Sum, least and greatest of some values.
+/// The sum, the minimum and the maximum of some values.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct NumberStats {
     pub(super) sum: i128,
@@ -86,28 +85,27 @@ impl NumberStats {
     }
 }
 
-/// What was counted of a subset. What is not wanted is empty.
+/// The counts of a subset. Counts that are not needed are empty.
 #[derive(Debug)]
 pub(super) struct Tally {
-    /// Rows of each slot.
+    /// The number of rows per slot.
     pub(super) counts: Vec<u64>,
     pub(super) numbers: Vec<NumberTally>,
     pub(super) distinct: Vec<DistinctSet>,
 }
 
-/// What was counted of the numbers of one field.
+/// The counts of the numbers of one field.
 #[derive(Debug)]
 pub(super) struct NumberTally {
-    /// For each slot.
+    /// By slot.
     pub(super) stats: Vec<NumberStats>,
-    /// For each slot, the bins of the first pass.
+    /// The bins of the first pass, by slot.
     pub(super) bins: Vec<u64>,
-    /// For each histogram and slot, its counters.
+    /// The counters by histogram and slot.
     pub(super) histograms: Vec<Vec<u64>>,
 }
 
 impl Tally {
-    /// Returns the tally of no rows.
     pub(super) fn new(layout: &TallyLayout) -> Self {
         let slots = layout.slots;
         let numbers = layout.numbers.iter().map(|number| NumberTally {
@@ -119,7 +117,7 @@ impl Tally {
         Self { counts: vec![0; slots], numbers: numbers.collect(), distinct: distinct.collect() }
     }
 
-    /// Counts `rows` rows, each in its slot; without slots all in the only one.
+    /// Counts `rows` rows, each in its slot, or all in the only slot without `slots`.
     pub(super) fn count(&mut self, rows: usize, slots: Option<&[u32]>) {
         match slots {
             Some(slots) => slots.iter().for_each(|slot| self.counts[*slot as usize] += 1),
@@ -127,7 +125,7 @@ impl Tally {
         }
     }
 
-    /// Counts the rows that are in the bins of a field.
+    /// Computes the number of rows per slot from the bins of a field.
     pub(super) fn count_bins(&mut self, layout: &TallyLayout) {
         let binned = self.numbers.iter().zip(&layout.numbers);
         let mut binned = binned.filter_map(|(number, layout)| Some((number, layout.bins?)));
@@ -137,7 +135,7 @@ impl Tally {
         }
     }
 
-    /// Adds what another tally of the same layout counted.
+    /// Adds another tally of the same layout.
     pub(super) fn merge(&mut self, other: &Self) {
         add(&mut self.counts, &other.counts);
         for (own, other) in self.numbers.iter_mut().zip(&other.numbers) {
@@ -150,7 +148,7 @@ impl Tally {
 }
 
 impl NumberTally {
-    /// Counts the values of some rows, each in its slot; without slots all in the only one.
+    /// Counts the values of some rows, each in its slot, or all in the only slot without `slots`.
     pub(super) fn count(&mut self, layout: &NumberLayout, values: &Values<'_>, slots: Option<&[u32]>) {
         if layout.has_stats {
             if let Some(slots) = slots {
@@ -159,7 +157,7 @@ impl NumberTally {
                     slots.next().into_iter().for_each(|slot| self.stats[*slot as usize].add(value));
                 });
             } else {
-                // A copy may stay in registers.
+                // A local copy may stay in registers.
                 let mut stats = self.stats[0];
                 values.for_each(|value| stats.add(value));
                 self.stats[0] = stats;
@@ -174,7 +172,7 @@ impl NumberTally {
     }
 }
 
-/// Counts each value in a counter of its slot; a slot has `width` counters.
+/// Counts each value in a counter of its slot. Each slot has `width` counters.
 #[inline]
 fn tally(
     counters: &mut [u64],
@@ -194,7 +192,6 @@ fn tally(
     }
 }
 
-/// Adds counters.
 pub(super) fn add(own: &mut [u64], others: &[u64]) {
     own.iter_mut().zip(others).for_each(|(own, other)| *own += other);
 }

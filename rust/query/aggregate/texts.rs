@@ -1,7 +1,7 @@
-//! The texts of a field that the selected rows have: counted per part, and merged across parts in their order.
+//! The texts of a field in the selected rows, counted per part and merged across parts in their order.
 //!
-//! The texts of a part are sorted, so the parts are merged as sorted runs are: no text is hashed or copied, and the
-//! memory is that of the codes, at most a few bytes per selected row.
+//! The texts of a part are sorted, so parts are merged like sorted runs. No text is hashed or copied. The codes take a
+//! few bytes of memory per selected row.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,20 +10,20 @@ use crate::bitmap::RowBlock;
 use crate::error::Result;
 use crate::query::aggregate::parts::Part;
 use crate::query::cancellation::CancellationToken;
-use crate::query::pool::in_rounds;
+use crate::query::pool::par_map_chunked;
 use crate::query::rows::selection::PARTS_PER_THREAD;
 use crate::schema::Field;
 
-/// Texts that are merged between two checks whether the search is cancelled.
+/// Texts that are merged between two checks for cancellation.
 const TEXTS_PER_CHECK: usize = 1 << 14;
 
-/// Up to this many codes are looked up in a table, however few the rows are.
+/// Up to this many codes, a table is used regardless of the number of rows.
 const MAX_SMALL_TABLE: usize = 1 << 12;
 
-/// A code of a part.
+/// A part, and a code of it.
 pub(super) type PartCode = (usize, u32);
 
-/// The texts of one part that selected rows have.
+/// The texts of one part that its selected rows use.
 #[derive(Debug)]
 pub(super) struct UsedTexts {
     /// Codes with their numbers of rows, ascending.
@@ -37,7 +37,7 @@ pub(super) struct UsedTexts {
 /// # Errors
 /// [`crate::error::Error::Cancelled`].
 pub(super) fn used_texts(parts: &[Part], field: Field, cancel: &CancellationToken) -> Result<Vec<UsedTexts>> {
-    in_rounds(parts, PARTS_PER_THREAD, |(_, part)| {
+    par_map_chunked(parts, PARTS_PER_THREAD, |(_, part)| {
         cancel.check()?;
         Ok(UsedTexts::of(part, field))
     })
@@ -74,7 +74,7 @@ fn counted(part: &Part, field: Field) -> Vec<(u32, u64)> {
     (0u32..).zip(counts).collect()
 }
 
-/// Counts by sorting: for few rows among many texts.
+/// Counts by sorting, for few rows among many texts.
 fn sorted(part: &Part, field: Field) -> Vec<(u32, u64)> {
     let mut all = Vec::with_capacity(part.rows.count());
     for_each_code(part, field, |codes| all.extend_from_slice(codes));
@@ -82,7 +82,7 @@ fn sorted(part: &Part, field: Field) -> Vec<(u32, u64)> {
     all.chunk_by(|one, other| one == other).map(|equal| (equal[0], equal.len() as u64)).collect()
 }
 
-/// Calls `visit` with every text that is used in a part, ascending, with its codes and its number of rows.
+/// Calls `visit` with every used text of all parts, ascending, with its codes and its number of rows.
 ///
 /// # Errors
 /// [`crate::error::Error::Cancelled`].
@@ -106,8 +106,8 @@ pub(super) fn merge(
     .map(drop)
 }
 
-/// As [`merge`], of the texts that are not before where it begins, until `visit` returns false. Returns whether these were
-/// all.
+/// Like [`merge`], but skips the texts for which `is_before` is true, and stops when `visit` returns false. Returns
+/// true if all texts were visited.
 ///
 /// # Errors
 /// [`crate::error::Error::Cancelled`].
@@ -160,12 +160,12 @@ pub(super) fn merge_from(
 pub(super) enum CodeMap {
     /// By code.
     Table(Vec<u32>),
-    /// Codes with their numbers, ascending, and the number of all other codes: for few rows among many texts.
+    /// Codes with their numbers, ascending, and the number of all other codes. For few rows among many texts.
     Sorted(Vec<(u32, u32)>, u32),
 }
 
 impl CodeMap {
-    /// Returns the map of `numbers`, given by ascending code, for the rows of `part`; other codes have the number
+    /// Returns the map of `numbers`, sorted by code, to use with the rows of `part`. All other codes have the number
     /// `default`.
     pub(super) fn new(part: &Part, field: Field, numbers: Vec<(u32, u32)>, default: u32) -> Self {
         let codes = part.columns.distinct(field) as usize + 1;
@@ -185,13 +185,13 @@ impl CodeMap {
         match self {
             Self::Table(table) => table[code as usize],
             Self::Sorted(numbers, default) => {
-                let found = numbers.binary_search_by_key(&code, |(own, _)| *own);
-                found.map_or(*default, |position| numbers[position].1)
+                let index = numbers.binary_search_by_key(&code, |(own, _)| *own);
+                index.map_or(*default, |position| numbers[position].1)
             }
         }
     }
 
-    /// Replaces codes by their numbers.
+    /// Replaces codes with their numbers.
     pub(super) fn map(&self, codes: &mut [u32]) {
         for code in codes {
             *code = self.number(*code);
@@ -207,12 +207,12 @@ impl CodeMap {
     }
 }
 
-/// Numbers of the values of a field: equal texts have equal numbers in every part.
+/// Numbers of the values of a field. Equal texts have equal numbers in every part.
 #[derive(Debug)]
 pub(super) struct ValueNumbers {
-    /// For each part, the number of every code; [`u32::MAX`] for a missing value.
+    /// The number of every code, by part; [`u32::MAX`] for a missing value.
     pub(super) maps: Vec<CodeMap>,
-    /// How many numbers there are.
+    /// The exclusive upper bound of the numbers.
     pub(super) count: usize,
 }
 
@@ -225,7 +225,8 @@ impl ValueNumbers {
         Self::numbered(parts, field, None, cancel)
     }
 
-    /// As [`ValueNumbers::new`], with these numbers for the values in ascending order, which are below the count beside them.
+    /// Like [`ValueNumbers::new`], with given numbers for the values in ascending order. The numbers are below the
+    /// given count.
     pub(super) fn numbered(
         parts: &[Part],
         field: Field,

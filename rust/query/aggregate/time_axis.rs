@@ -1,10 +1,11 @@
-//! The buckets of time: as long as a clock divides, with edges at multiples of their length since 1970, UTC.
+//! Time buckets. Their lengths divide the units of a clock, and their edges are multiples of the length since 1970,
+//! UTC.
 
 use std::ops::Range;
 
 use crate::query::aggregate::request::TimeRange;
 
-/// Lengths of buckets below a day, in milliseconds. Each divides the next greater unit of a clock.
+/// Lengths of buckets below a day, in milliseconds. Each divides the next larger unit of a clock.
 const INTERVALS_MS: [i64; 38] = {
     let mut intervals = [0; 38];
     let steps: [(i64, &[i64]); 4] = [
@@ -31,7 +32,7 @@ const MICROS_PER_MS: i64 = 1_000;
 /// Buckets of equal length that cover a time range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TimeAxis {
-    /// The range, in microseconds since 1970: the first instant, and the first after it.
+    /// The range in microseconds since 1970, from the first instant to the first one after it.
     pub(super) range: Range<i64>,
     /// The length of a bucket in microseconds.
     pub(super) interval: i64,
@@ -39,18 +40,18 @@ pub(super) struct TimeAxis {
     first: i64,
     /// The number of buckets.
     pub(super) count: usize,
-    /// Whether the request says where the range begins, and where it ends.
+    /// True if the request gives the start of the range, and true if it gives the end.
     is_bound: (bool, bool),
 }
 
 impl TimeAxis {
-    /// Returns the buckets for rows of which the first and the last start at `data`, if there are any; they lie in
-    /// `wanted`. `None` if the range is empty, because there are no rows that could say where it begins or ends.
-    pub(super) fn new(wanted: TimeRange, data: Option<(i64, i64)>) -> Option<Self> {
-        let from = wanted.from.or_else(|| data.map(|(first, _)| first))?;
-        let to = wanted.to.or_else(|| data.map(|(_, last)| last.saturating_add(1)))?;
-        let is_bound = (wanted.from.is_some(), wanted.to.is_some());
-        (from < to).then(|| Self::covering(from..to, wanted.buckets, is_bound))
+    /// Returns the buckets for the rows in the requested range. `data` has the start times of the oldest and the newest
+    /// row. `None` if the range is empty, because no row gives its start or its end.
+    pub(super) fn new(requested: TimeRange, data: Option<(i64, i64)>) -> Option<Self> {
+        let from = requested.from.or_else(|| data.map(|(first, _)| first))?;
+        let to = requested.to.or_else(|| data.map(|(_, last)| last.saturating_add(1)))?;
+        let is_bound = (requested.from.is_some(), requested.to.is_some());
+        (from < to).then(|| Self::covering(from..to, requested.buckets, is_bound))
     }
 
     fn covering(range: Range<i64>, buckets: usize, is_bound: (bool, bool)) -> Self {
@@ -77,15 +78,15 @@ impl TimeAxis {
         self.first + i64::try_from(bucket).unwrap_or(i64::MAX) * self.interval
     }
 
-    /// Returns the bucket of an instant, which must lie in the range.
+    /// Returns the bucket of an instant, which must be in the range.
     pub(super) fn bucket(&self, instant: i64) -> usize {
         usize::try_from((instant - self.first) / self.interval).unwrap_or(0).min(self.count - 1)
     }
 
-    /// Whether the range begins within the first bucket, and ends within the last one.
-    pub(super) fn cuts(&self) -> (bool, bool) {
-        let is_first_cut = self.is_bound.0 && self.range.start > self.first;
-        (is_first_cut, self.is_bound.1 && self.range.end < self.start(self.count))
+    /// Returns true if the range starts within the first bucket, and true if it ends within the last one.
+    pub(super) fn partial_ends(&self) -> (bool, bool) {
+        let is_first_partial = self.is_bound.0 && self.range.start > self.first;
+        (is_first_partial, self.is_bound.1 && self.range.end < self.start(self.count))
     }
 }
 
@@ -102,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_are_those_of_a_clock() {
+    fn intervals_divide_the_units_of_a_clock() {
         let minute = HOUR / 60;
         for (hours, buckets, interval) in [
             (12, 60, 12 * minute),
@@ -112,20 +113,24 @@ mod tests {
             (24 * 90, 30, 72 * HOUR),
         ] {
             let axis = axis(0, hours * HOUR, buckets);
-            assert_eq!((axis.interval, axis.cuts()), (interval, (false, false)), "{hours} h in {buckets}");
+            assert_eq!(
+                (axis.interval, axis.partial_ends()),
+                (interval, (false, false)),
+                "{hours} h in {buckets}"
+            );
         }
     }
 
     #[test]
-    fn a_range_within_buckets_is_cut_at_both_ends() {
+    fn a_range_within_buckets_has_partial_ends() {
         let axis = axis(HOUR / 2, 10 * HOUR + HOUR / 2, 10);
         assert_eq!((axis.interval, axis.count, axis.start(0)), (HOUR, 11, 0));
-        assert_eq!(axis.cuts(), (true, true));
+        assert_eq!(axis.partial_ends(), (true, true));
     }
 
     proptest! {
         #[test]
-        fn buckets_cover_the_range_and_are_at_most_one_more_than_asked_for(
+        fn buckets_cover_the_range_with_at_most_one_more_than_requested(
             from in -62_135_596_800_000_000..253_402_207_200_000_000_i64, length in 1..253_402_207_200_000_000_i64,
             buckets in 1..=1_000_usize,
         ) {

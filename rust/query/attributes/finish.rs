@@ -30,7 +30,7 @@ struct KeyCount {
 /// Returns the `limit` most frequent keys as JSON, and the number of all keys.
 ///
 /// # Errors
-/// None for texts and numbers.
+/// Never, because texts and numbers serialize without errors.
 pub(super) fn most_frequent<S>(counts: HashMap<String, u64, S>, limit: usize) -> Result<(Vec<u8>, u64)> {
     let mut keys: Vec<KeyCount> = counts.into_iter().map(|(key, count)| KeyCount { key, count }).collect();
     let distinct = keys.len() as u64;

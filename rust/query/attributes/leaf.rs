@@ -14,7 +14,7 @@ use crate::index::attributes::{AttributeIndex, names_of};
 use crate::index::columns::Projection;
 use crate::query::cancellation::CancellationToken;
 use crate::query::leaf::SnapshotLeaf;
-use crate::query::pool::in_rounds;
+use crate::query::pool::par_map_chunked;
 use crate::query::rows::selection::{PARTS_PER_THREAD, Selection};
 use crate::trace::view::TraceView;
 
@@ -35,7 +35,7 @@ impl SnapshotLeaf<'_> {
         let selections = self.selected(Projection::SORT_KEY, cancel)?;
         let matched = selections.iter().map(|selection| selection.count as u64).sum();
         let of_parts =
-            in_rounds(&selections, PARTS_PER_THREAD, |(_, selection): (usize, &Selection<'_>)| {
+            par_map_chunked(&selections, PARTS_PER_THREAD, |(_, selection): (usize, &Selection<'_>)| {
                 of_part(selection, &request.prefix, cancel)
             })?;
         let (mut counts, mut uncounted) = (HashMap::<String, u64, RandomState>::default(), 0);

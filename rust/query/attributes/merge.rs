@@ -13,7 +13,6 @@ use crate::query::messages::{LeafRequest, LeafResponse, unexpected};
 /// The maximum number of keys in a response.
 pub const MAX_KEYS: usize = 1_000;
 
-/// Adds up attribute keys.
 pub(in crate::query) struct AttributesMerge {
     leaves: usize,
     request: Option<AttributeKeysRequest>,
@@ -24,7 +23,7 @@ pub(in crate::query) struct AttributesMerge {
 }
 
 impl AttributesMerge {
-    /// Starts to count the keys with a prefix, for the `limit` most frequent ones.
+    /// Starts to count the keys with a prefix and to return the `limit` most frequent ones.
     ///
     /// # Errors
     /// [`Error::Options`] if `limit` is not in 1 to [`MAX_KEYS`].

@@ -8,18 +8,17 @@ use crate::query::facets::head::HeadCounts;
 use crate::query::facets::segment::{Counted, SegmentCounts};
 use crate::query::facets::top::Top;
 
-/// The counts of one field.
 #[derive(Debug)]
 pub(super) struct MergedField<'a> {
     /// The most frequent values with their counts, in order.
     pub(super) values: Vec<(u64, &'a [u8])>,
-    /// How many values there are.
+    /// The number of distinct values.
     pub(super) distinct: u64,
     /// Rows without a value.
     pub(super) missing: u64,
 }
 
-/// One field of all parts: where the values that several parts have are counted.
+/// One field of all parts, with the values that several parts have.
 pub(super) struct Column<'a> {
     segments: Vec<SegmentColumn<'a>>,
     /// One more than the greatest number of a shared value.
@@ -38,9 +37,9 @@ struct SegmentColumn<'a> {
     shared: &'a [u32],
     /// The number of each shared code.
     numbers: &'a [u32],
-    /// The codes whose value the head has, but no other segment.
+    /// The codes of values that the head has, but no other segment.
     in_head: Vec<u32>,
-    /// The position of the value of each of them in the head.
+    /// The positions of these values in the head.
     positions: Vec<usize>,
 }
 
@@ -61,13 +60,13 @@ impl<'a> Column<'a> {
         Self { segments: segments.collect(), end: shared.end(), head, numbers, limit }
     }
 
-    /// Returns what is counted of a segment.
+    /// Returns the texts of a segment and the codes to count in it.
     pub(super) fn counted(&self, segment: usize) -> (&'a Texts, Counted<'_>) {
         let SegmentColumn { texts, codes, shared, in_head, .. } = &self.segments[segment];
         (texts, Counted { codes: codes.clone(), shared, in_head, limit: self.limit })
     }
 
-    /// Returns the counts over all parts, from those of each segment.
+    /// Returns the counts over all parts, from the counts of each segment.
     pub(super) fn merge(&self, counts: &[&SegmentCounts]) -> MergedField<'a> {
         let mut totals = vec![0_u64; self.end as usize];
         let mut of_head: Vec<u64> = self.head.values.iter().map(|(_, count)| *count).collect();
@@ -105,7 +104,7 @@ impl<'a> SegmentColumn<'a> {
         Self { texts, codes, shared, numbers, in_head: Vec::new(), positions: Vec::new() }
     }
 
-    /// Looks up the values of the head: those that are shared get their number, and the others are noted.
+    /// Looks up the values of the head. Shared values get their number, and the others are recorded in `in_head`.
     fn find(&mut self, head: &HeadCounts<'_>, numbers: &mut [Option<u32>]) {
         let mut code = self.codes.start;
         for (position, (value, _)) in head.values.iter().enumerate() {
@@ -128,19 +127,18 @@ impl<'a> SegmentColumn<'a> {
         }
     }
 
-    /// Offers the shared values that occur in this segment and have a total, and clears these totals. Returns how many
-    /// there were.
+    /// Offers the shared values of this segment that have a total, and clears these totals. Returns their number.
     fn offer_shared(&self, counts: &SegmentCounts, totals: &mut [u64], top: &mut Top<&'a [u8]>) -> u64 {
         let mut distinct = 0;
-        // Values ascend, so after one of some count came too late, so do all others of this count.
-        let mut late = 0;
+        // Values ascend. Once a value is rejected, all later values with the same or a lower count are rejected too.
+        let mut rejected_count = 0;
         for (position, _) in &counts.shared {
             let position = *position as usize;
             let total = std::mem::take(&mut totals[self.numbers[position] as usize]);
             distinct += u64::from(total > 0);
-            let is_late = total <= late || total < top.least_count();
-            if !is_late && !top.offer(total, self.texts.value(self.shared[position])) {
-                late = total;
+            let is_rejected = total <= rejected_count || total < top.least_count();
+            if !is_rejected && !top.offer(total, self.texts.value(self.shared[position])) {
+                rejected_count = total;
             }
         }
         distinct

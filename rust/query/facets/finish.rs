@@ -11,7 +11,7 @@ pub(super) const MAX_VALUE_BYTES: usize = 512 << 10;
 /// Returns facets as a JSON object, in the order of the request.
 ///
 /// # Errors
-/// None for texts and numbers.
+/// Never, because texts and numbers serialize without errors.
 pub(super) fn print(request: &FacetRequest, mut facets: Vec<Facet>) -> Result<Vec<u8>> {
     facets.sort_by_key(|facet| request.fields.iter().position(|field| field.key() == facet.field));
     let mut data = Vec::new();
@@ -21,10 +21,10 @@ pub(super) fn print(request: &FacetRequest, mut facets: Vec<Facet>) -> Result<Ve
     Ok(data)
 }
 
-/// Checks the size of all values of a response together.
+/// Checks the total size of the values of a response.
 ///
 /// # Errors
-/// [`Error::TooLarge`] if they are too long.
+/// [`Error::TooLarge`] if they exceed [`MAX_VALUE_BYTES`].
 pub(super) fn check_value_bytes(bytes: usize) -> Result<()> {
     if bytes <= MAX_VALUE_BYTES {
         return Ok(());

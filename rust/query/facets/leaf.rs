@@ -55,7 +55,7 @@ impl SnapshotLeaf<'_> {
         request: &FacetMemoryRequest,
         cancel: &CancellationToken,
     ) -> Result<FacetMemoryResponse> {
-        /// A used value is a code and a number of rows; while it is sent and added up, a text, too.
+        /// A value takes a code and a row count, and a text while it is sent and merged.
         const BYTES_PER_VALUE: usize = 96;
         let fields = request.fields.iter().map(|key| Field::from_key(key).ok_or_else(unexpected));
         let fields: Vec<Field> = fields.collect::<Result<_>>()?;
@@ -63,7 +63,7 @@ impl SnapshotLeaf<'_> {
         let (mut bytes, mut matched) = (0, 0);
         for part in self.snapshot.parts() {
             let columns = part.columns(projection)?;
-            // The selected rows, of the whole filter and without the conditions on each field.
+            // The selected rows of the whole filter, and of the filter without the conditions on each field.
             bytes += (fields.len() + 1) * part.count() / 8;
             for field in &fields {
                 bytes += BYTES_PER_VALUE * part.count().min(columns.distinct(*field) as usize + 1);

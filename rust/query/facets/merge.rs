@@ -1,5 +1,5 @@
-//! Merges facets. A single leaf counts its facets itself. Several leaves send all values of each field in order, which
-//! are added up, and the most frequent ones are kept.
+//! Merges facets. A single leaf counts its facets itself. Several leaves send all values of each field in order. Their
+//! counts are added up, and the most frequent values are returned.
 
 use super::finish::{check_value_bytes, print};
 use super::request::{FacetRequest, FieldGroups};
@@ -40,7 +40,7 @@ enum Round {
     Done,
 }
 
-/// The known values of one field.
+/// The values of one field so far.
 struct Counting {
     field: Field,
     merge: ValueMerge,
@@ -52,14 +52,14 @@ impl FacetsMerge {
     /// Starts to count facets.
     ///
     /// # Errors
-    /// None for a compiled filter.
+    /// The errors of [`FacetRequest::groups`].
     pub(in crate::query) fn new(leaves: usize, filter: &Filter, request: FacetRequest) -> Result<Self> {
         let (groups, not_excluded): (FieldGroups, _) = request.groups(filter)?;
         let of_group = |(group, (_, fields)): (usize, &(Filter, Vec<Field>))| {
             fields.iter().map(|field| (*field, group > 0)).collect::<Vec<_>>()
         };
         let mut fields: Vec<(Field, bool)> = groups.iter().enumerate().flat_map(of_group).collect();
-        // They are taken from the end.
+        // Fields are popped from the end.
         fields.reverse();
         Ok(Self {
             request,
@@ -91,10 +91,10 @@ impl FacetsMerge {
                     counting.distinct += 1;
                     counting.top.offer(count, value);
                 });
-                if let Some(wanted) = counting.merge.wanted() {
+                if let Some(requests) = counting.merge.next_requests() {
                     self.counting = Some(counting);
                     return Ok(Some(
-                        wanted.into_iter().map(|values| values.map(LeafRequest::Values)).collect(),
+                        requests.into_iter().map(|values| values.map(LeafRequest::Values)).collect(),
                     ));
                 }
                 self.finish_field(counting)?;
@@ -144,7 +144,7 @@ impl Merge for FacetsMerge {
                 self.matched += response.matched;
                 Ok(())
             }
-            (LeafResponse::Values(values), Some(counting)) => counting.merge.take(leaf, values),
+            (LeafResponse::Values(values), Some(counting)) => counting.merge.add(leaf, values),
             _ => Err(unexpected()),
         }
     }

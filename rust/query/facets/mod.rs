@@ -1,10 +1,10 @@
 //! Counts the values of text fields among the traces that a filter matches (`docs/reference/api-counts.md#facets`).
 //!
 //! Every part counts by its own codes, in parallel. If all rows of a segment are selected, its index has the number of
-//! rows of each code. Otherwise the rows are counted by code, or the codes by their rows, whichever takes fewer steps.
-//! The counts of values that several parts have are added by their ordinals ([`crate::index::ordinals::SharedValues`]), so only
-//! the returned values are compared as texts. A single leaf returns its most frequent values; several leaves return
-//! all values in order.
+//! rows of each code. Otherwise rows are counted by code or codes by their rows, depending on the number of steps.
+//! The counts of values that several parts have are added by their ordinals
+//! ([`crate::index::ordinals::SharedValues`]), so only the returned values are compared as texts. A single leaf returns
+//! its most frequent values; several leaves return all values in order.
 
 mod column;
 mod finish;
@@ -27,8 +27,8 @@ pub(super) use top::Top;
 /// The counted facets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facets {
-    /// A JSON object: by field, the most frequent values with their counts, how many values there are, how many traces
-    /// have none, and whether there are more values.
+    /// A JSON object with one member per field: the most frequent values with their counts, the number of distinct
+    /// values, the number of traces without a value, and whether there are more values.
     pub data: Vec<u8>,
     /// The number of traces that the filter matches.
     pub matched: u64,

@@ -13,7 +13,7 @@ use crate::filter::Filter;
 use crate::index::columns::Projection;
 use crate::index::ordinals::SharedValues;
 use crate::query::cancellation::CancellationToken;
-use crate::query::pool::{in_rounds, threads};
+use crate::query::pool::{par_map_chunked, threads};
 use crate::query::rows::selection::{PARTS_PER_THREAD, Selection, select};
 use crate::schema::Field;
 use crate::storage::Snapshot;
@@ -25,7 +25,7 @@ const FIELDS_PER_THREAD: usize = 2;
 pub(super) struct FacetPlan<'s> {
     snapshot: &'s Snapshot,
     request: FacetRequest,
-    /// The whole filter with its fields, then other filters.
+    /// The whole filter with its fields, then filters without the conditions on one field.
     groups: Vec<(Filter, Vec<Field>)>,
 }
 
@@ -37,7 +37,7 @@ impl<'s> FacetPlan<'s> {
     pub(super) fn new(snapshot: &'s Snapshot, filter: &Filter, request: FacetRequest) -> Result<Self> {
         for field in &request.fields {
             // Not in the pool: a pool thread that waits may pick up another search, which would then wait for the
-            // numbers that this one is computing.
+            // numbers that this search is computing.
             snapshot.shared_values(*field)?;
         }
         let (groups, _) = request.groups(filter)?;
@@ -71,8 +71,8 @@ impl<'s> FacetPlan<'s> {
             rows += part.count();
             largest = largest.max(part.count());
         }
-        // The selected rows of all parts, and at once: half of the rows of a segment, as numbers and as a bitmap, and
-        // a counter of each value.
+        // The selected rows of all parts. Each thread also has half of the rows of a segment, as numbers and as a
+        // bitmap, and a counter per value.
         bytes += rows / 4 + threads() * (largest * 9 / 4 + 4 * most_values);
         Ok(bytes as u64)
     }
@@ -80,8 +80,8 @@ impl<'s> FacetPlan<'s> {
     /// Counts the facets. Returns the number of traces that the whole filter matches, and the facets.
     ///
     /// # Errors
-    /// [`crate::error::Error::TooLarge`] if the values are too long together; [`crate::error::Error::Cancelled`]; damage
-    /// found while an index is rebuilt.
+    /// [`crate::error::Error::TooLarge`] if the values are too long in total; [`crate::error::Error::Cancelled`];
+    /// damage found while an index is rebuilt.
     pub(super) fn run(&self, cancel: &CancellationToken) -> Result<(u64, Vec<Facet>)> {
         let (mut matched, mut value_bytes) = (0, 0);
         let mut facets = Vec::with_capacity(self.request.fields.len());
@@ -106,8 +106,7 @@ struct Counting<'p> {
 }
 
 impl Counting<'_> {
-    /// Returns the facets of some fields in the selected rows.
-    /// Adds the length of their values to `value_bytes`.
+    /// Returns the facets of some fields in the selected rows, and adds the length of their values to `value_bytes`.
     fn facets(
         &self,
         selections: &[Selection<'_>],
@@ -122,7 +121,7 @@ impl Counting<'_> {
             self.cancel.check()?;
             self.column(&segments, &head, *field)
         };
-        let columns: Vec<Column<'_>> = in_rounds(fields, FIELDS_PER_THREAD, column)?;
+        let columns: Vec<Column<'_>> = par_map_chunked(fields, FIELDS_PER_THREAD, column)?;
         let count = |(segment, selection): (usize, &&Selection<'_>)| {
             let rows = SelectedRows::of(selection);
             let each = columns.iter().map(|column| {
@@ -132,8 +131,8 @@ impl Counting<'_> {
             });
             each.collect()
         };
-        let counts: Vec<Vec<SegmentCounts>> = in_rounds(&segments, PARTS_PER_THREAD, count)?;
-        let facets: Vec<MergedField<'_>> = in_rounds(&columns, FIELDS_PER_THREAD, |(at, column)| {
+        let counts: Vec<Vec<SegmentCounts>> = par_map_chunked(&segments, PARTS_PER_THREAD, count)?;
+        let facets: Vec<MergedField<'_>> = par_map_chunked(&columns, FIELDS_PER_THREAD, |(at, column)| {
             self.cancel.check()?;
             let counts: Vec<&SegmentCounts> = counts.iter().map(|counts| &counts[at]).collect();
             Ok(column.merge(&counts))

@@ -1,4 +1,4 @@
-//! Which facets are counted.
+//! The request for facets.
 
 use serde::Deserialize;
 
@@ -20,13 +20,12 @@ pub struct FacetRequest {
     pub(super) fields: Vec<Field>,
     /// Values per field.
     pub(super) limit: usize,
-    /// A field and what its values start with.
+    /// A field and the prefix of its values.
     pub(super) prefix: Option<(Field, String)>,
-    /// Ignore the conditions on a field for its own counts.
+    /// True to ignore the conditions on a field for its own counts.
     pub(super) exclude_own: bool,
 }
 
-/// The members of a [`FacetRequest`].
 #[derive(Deserialize)]
 struct FacetMembers {
     fields: Vec<String>,
@@ -78,7 +77,7 @@ impl FacetRequest {
     }
 }
 
-/// Filters with the fields that each selects traces for.
+/// Filters, each with the fields to count among its traces.
 pub(super) type FieldGroups = Vec<(Filter, Vec<Field>)>;
 
 impl FacetRequest {
@@ -103,10 +102,10 @@ impl FacetRequest {
         Ok(Self { fields, limit, prefix: None, exclude_own: false })
     }
 
-    /// Returns this request with the values of the field named `key` narrowed to those that start with `text`.
+    /// Returns this request with the values of the field named `key` restricted to a prefix.
     ///
     /// # Errors
-    /// [`Error::Options`] if it is not one of the fields of the request.
+    /// [`Error::Options`] if the field is not in the request.
     pub fn with_prefix(self, key: &str, text: &str) -> Result<Self> {
         let field = facet_field(key)?;
         if !self.fields.contains(&field) {
@@ -117,17 +116,17 @@ impl FacetRequest {
         Ok(Self { prefix: Some((field, text.to_owned())), ..self })
     }
 
-    /// Returns this request with the conditions on a field left out of its own counts.
+    /// Returns this request with the conditions on a field ignored for its own counts.
     #[must_use]
     pub fn excluding_own(self, exclude_own: bool) -> Self {
         Self { exclude_own, ..self }
     }
 
-    /// Returns the whole filter with the fields that it selects traces for, then others without the conditions on their
-    /// fields; and the fields whose conditions cannot be left out.
+    /// Returns the whole filter with its fields, then filters without the conditions on one field, and the fields whose
+    /// conditions cannot be removed.
     ///
     /// # Errors
-    /// None for a filter that was compiled.
+    /// Never if the filter is compiled.
     pub(super) fn groups(&self, filter: &Filter) -> Result<(FieldGroups, Vec<&'static str>)> {
         let (mut whole, mut others, mut not_excluded) = (Vec::new(), Vec::new(), Vec::new());
         for field in &self.fields {
@@ -145,13 +144,14 @@ impl FacetRequest {
         Ok((std::iter::once((filter.clone(), whole)).chain(others).collect(), not_excluded))
     }
 
-    /// Returns what the values of a field must start with.
+    /// Returns the prefix that the values of a field must have.
     pub(super) fn prefix_of(&self, field: Field) -> Option<&str> {
         self.prefix.as_ref().filter(|(narrowed, _)| *narrowed == field).map(|(_, text)| text.as_str())
     }
 }
 
-/// Returns the field named `key` if it has a facet: texts do, except for the trace id, whose values are all different.
+/// Returns the field named `key` if it has a facet. Text fields do, except for the trace id, whose values are all
+/// different.
 fn facet_field(key: &str) -> Result<Field> {
     let has_facet = |field: Field| {
         matches!(field.field_type(), FieldType::Text | FieldType::Status) && field != Field::TraceId

@@ -1,7 +1,7 @@
 //! Counts the values of one field in the selected rows of one segment.
 //!
-//! Values that other parts have too are counted apart, because only all parts together know how frequent they are.
-//! Of the others, only their number and the most frequent ones leave this file.
+//! Values that other parts have too are returned with their counts, because only the sum over all parts gives their
+//! frequency. For the other values, only their number and the most frequent ones are returned.
 
 use std::ops::Range;
 
@@ -10,17 +10,17 @@ use crate::index::columns::Texts;
 use crate::query::facets::tally::Tally;
 use crate::query::rows::selection::Selection;
 
-/// If fewer than one row for this many values is selected, codes are sorted rather than counted in an array.
+/// If fewer than one row per this many values is selected, codes are sorted instead of counted in an array.
 const VALUES_PER_SPARSE_ROW: usize = 8;
 
-/// What it costs to look up a row of a code among the selected ones, and to come to a code; in words of a bitmap that
-/// are intersected, or codes that are counted in an array.
-const LOOK_UP_COST: usize = 2;
+/// The cost of testing whether a row of a code is selected, and of visiting a code. The unit is one word in an
+/// intersection of bitmaps, or one code counted in an array.
+const LOOKUP_COST: usize = 2;
 const CODE_COST: usize = 8;
 
-/// The selected rows of a segment, in the forms in which they are counted.
+/// The selected rows of a segment, in a form for counting.
 pub(super) enum SelectedRows {
-    /// All rows but these, which are ascending.
+    /// All rows except these, which are ascending.
     AllBut(Vec<u32>),
     /// The rows in no particular order, and as a bitmap.
     Only { rows: Vec<u32>, bits: Vec<u64> },
@@ -50,16 +50,16 @@ impl SelectedRows {
     }
 }
 
-/// What is counted of a column.
+/// The codes of a column to count.
 #[derive(Debug, Clone)]
 pub(super) struct Counted<'a> {
     /// The codes of the values.
     pub(super) codes: Range<u32>,
-    /// Those of them whose values other segments have, ascending.
+    /// The codes whose values other segments have, ascending.
     pub(super) shared: &'a [u32],
-    /// Those of the others whose values the head has, ascending.
+    /// The other codes whose values the head has, ascending.
     pub(super) in_head: &'a [u32],
-    /// Values to return.
+    /// The maximum number of values to return.
     pub(super) limit: usize,
 }
 
@@ -77,8 +77,8 @@ impl Counted<'_> {
         counts.filter(|(_, count)| *count > 0).collect()
     }
 
-    /// Whether other parts have the value of a code, too.
-    fn is_token_boundary(&self, code: u32) -> bool {
+    /// True if other parts have the value of a code too.
+    fn is_in_other_parts(&self, code: u32) -> bool {
         self.shared.binary_search(&code).is_ok() || self.in_head.binary_search(&code).is_ok()
     }
 }
@@ -90,9 +90,9 @@ pub(super) struct SegmentCounts {
     pub(super) shared: Vec<(u32, u32)>,
     /// The count of each code whose value the head has.
     pub(super) in_head: Vec<u32>,
-    /// How many of the other values occur.
+    /// The number of other values that occur.
     pub(super) distinct: u64,
-    /// The most frequent of them, as counts and codes.
+    /// The most frequent of the other values, as counts and codes.
     pub(super) top: Vec<(u64, u32)>,
     /// Rows without a value.
     pub(super) missing: u64,
@@ -115,7 +115,7 @@ pub(super) fn count(texts: &Texts, rows: &SelectedRows, counted: &Counted<'_>) -
             let counts = counts_by_code(texts, bits, &counted.codes);
             SegmentCounts { missing: count_missing(texts, rows, bits), ..of_sparse(counts, counted) }
         }
-        SelectedRows::Only { rows, bits } if finds_unique(texts, rows.len(), counted) => {
+        SelectedRows::Only { rows, bits } if prefers_unique(texts, rows.len(), counted) => {
             count_unique(texts, (rows, bits), counted)
         }
         SelectedRows::Only { rows, .. } if rows.len() * VALUES_PER_SPARSE_ROW < values as usize => {
@@ -130,7 +130,7 @@ pub(super) fn count(texts: &Texts, rows: &SelectedRows, counted: &Counted<'_>) -
     }
 }
 
-/// Counts by how many rows each code has, less the absent ones.
+/// Counts by the number of rows of each code, minus the absent rows.
 fn count_all_but(texts: &Texts, absent: &[u32], counted: &Counted<'_>) -> SegmentCounts {
     let all = 0..texts.distinct();
     let (absent, absent_missing) = sorted_counts(texts, absent, &all);
@@ -138,20 +138,20 @@ fn count_all_but(texts: &Texts, absent: &[u32], counted: &Counted<'_>) -> Segmen
         let less = absent.binary_search_by_key(&code, |(absent, _)| *absent).map_or(0, |at| absent[at].1);
         u32::try_from(texts.count(&(code..code + 1))).unwrap_or(u32::MAX) - less
     };
-    let is_own = |code: &u32| counted.codes.contains(code) && !counted.is_token_boundary(*code);
+    let is_own = |code: &u32| counted.codes.contains(code) && !counted.is_in_other_parts(*code);
     let reduced: Vec<u32> = absent.iter().map(|(code, _)| *code).filter(is_own).collect();
-    // All rows of the codes between these count.
+    // All rows of the codes between these are selected.
     let mut single = [counted.shared, counted.in_head, reduced.as_slice()].concat();
     single.sort_unstable();
     let mut tally = Tally::new(counted.limit);
     let mut from = counted.codes.start;
     for code in single {
-        tally.take_starts(from, texts.starts(&(from..code)));
+        tally.add_starts(from, texts.starts(&(from..code)));
         from = code + 1;
     }
-    tally.take_starts(from, texts.starts(&(from..counted.codes.end)));
+    tally.add_starts(from, texts.starts(&(from..counted.codes.end)));
     for code in reduced {
-        tally.take_one(code, count(code));
+        tally.add_one(code, count(code));
     }
     let missing = texts.count(&(all.end..all.end + 1)) as u64 - absent_missing;
     SegmentCounts {
@@ -162,25 +162,25 @@ fn count_all_but(texts: &Texts, absent: &[u32], counted: &Counted<'_>) -> Segmen
     }
 }
 
-/// Returns the counts of a column of which the count of every code is known, that of the missing value last.
+/// Returns the counts of a column from the count of every code. The last one counts rows without a value.
 fn of_array(mut counts: Vec<u32>, counted: &Counted<'_>) -> SegmentCounts {
     let missing = counts.pop().map_or(0, u64::from);
     let mut take = |code: u32| std::mem::take(&mut counts[code as usize]);
     let shared = counted.shared_counts(&mut take);
     let in_head = counted.in_head.iter().map(|code| take(*code)).collect();
     let mut tally = Tally::new(counted.limit);
-    tally.take(counted.codes.start, &counts[counted.codes.start as usize..counted.codes.end as usize]);
+    tally.add(counted.codes.start, &counts[counted.codes.start as usize..counted.codes.end as usize]);
     SegmentCounts { shared, in_head, missing, ..SegmentCounts::of(tally) }
 }
 
-/// Whether each value occurs in one row, and the least ones are found among the values sooner than the rows are read.
-fn finds_unique(texts: &Texts, rows: usize, counted: &Counted<'_>) -> bool {
+/// True if every value occurs in one row, and scanning the values for the least ones is faster than reading the rows.
+fn prefers_unique(texts: &Texts, rows: usize, counted: &Counted<'_>) -> bool {
     let values = texts.distinct();
-    let looked_at = values as usize / rows.max(1) * counted.limit;
-    texts.is_unique() && counted.codes == (0..values) && looked_at <= rows
+    let scanned = values as usize / rows.max(1) * counted.limit;
+    texts.is_unique() && counted.codes == (0..values) && scanned <= rows
 }
 
-/// Counts values that each occur in one row: all but the least ones need only be known by number.
+/// Counts values that each occur in one row. Only the least values are needed, and the number of the others.
 fn count_unique(texts: &Texts, (rows, bits): (&[u32], &[u64]), counted: &Counted<'_>) -> SegmentCounts {
     let order = texts.rows(&counted.codes);
     let is_selected = |code: u32| is_set(bits, order[code as usize] as usize);
@@ -189,10 +189,10 @@ fn count_unique(texts: &Texts, (rows, bits): (&[u32], &[u64]), counted: &Counted
     let missing = count_missing(texts, rows, bits);
     let apart = shared.len() as u64 + in_head.iter().copied().map(u64::from).sum::<u64>();
     let distinct = rows.len() as u64 - missing - apart;
-    let own = counted.codes.clone().filter(|code| is_selected(*code) && !counted.is_token_boundary(*code));
-    let wanted = usize::try_from(distinct).unwrap_or(usize::MAX).min(counted.limit);
+    let own = counted.codes.clone().filter(|code| is_selected(*code) && !counted.is_in_other_parts(*code));
+    let top_count = usize::try_from(distinct).unwrap_or(usize::MAX).min(counted.limit);
     SegmentCounts {
-        top: own.take(wanted).map(|code| (1, code)).collect(),
+        top: own.take(top_count).map(|code| (1, code)).collect(),
         shared,
         in_head,
         distinct,
@@ -200,7 +200,7 @@ fn count_unique(texts: &Texts, (rows, bits): (&[u32], &[u64]), counted: &Counted
     }
 }
 
-/// Returns how many of the rows have no value.
+/// Returns the number of rows without a value.
 fn count_missing(texts: &Texts, rows: &[u32], bits: &[u64]) -> u64 {
     if let Some(missing) = texts.bits(texts.distinct()) {
         return u64::from(count_common(missing, bits));
@@ -215,10 +215,10 @@ fn cost_by_code(texts: &Texts, codes: &Range<u32>, bits: &[u64]) -> usize {
     let frequent = texts.frequent(codes);
     let with_bits: usize = frequent.iter().map(|code| texts.count(&(*code..code + 1))).sum();
     let without_bits = texts.count(codes) - with_bits;
-    frequent.len() * bits.len() + without_bits * LOOK_UP_COST + codes.len() * CODE_COST
+    frequent.len() * bits.len() + without_bits * LOOKUP_COST + codes.len() * CODE_COST
 }
 
-/// Returns the codes of a range that selected rows have, ascending, with their counts.
+/// Returns the codes in a range that selected rows have, ascending, with their counts.
 fn counts_by_code(texts: &Texts, bits: &[u64], codes: &Range<u32>) -> Vec<(u32, u32)> {
     let count = |code: u32| {
         let count = texts.bits(code).map_or_else(
@@ -233,22 +233,23 @@ fn counts_by_code(texts: &Texts, bits: &[u64], codes: &Range<u32>) -> Vec<(u32, 
     codes.clone().map(count).filter(|(_, count)| *count > 0).collect()
 }
 
-/// Returns the codes of the rows that lie in a range, ascending, with their counts; and how many rows have no value.
+/// Returns the codes of the rows that are in a range, ascending, with their counts; and the number of rows without a
+/// value.
 fn sorted_counts(texts: &Texts, rows: &[u32], codes: &Range<u32>) -> (Vec<(u32, u32)>, u64) {
-    let (mut found, mut missing) = (Vec::with_capacity(rows.len()), 0);
+    let (mut own, mut missing) = (Vec::with_capacity(rows.len()), 0);
     texts.for_each_code(rows, |code| {
         if codes.contains(&code) {
-            found.push(code);
+            own.push(code);
         }
         missing += u64::from(code == texts.distinct());
     });
-    found.sort_unstable();
-    let tied = found.chunk_by(|one, other| one == other);
+    own.sort_unstable();
+    let tied = own.chunk_by(|one, other| one == other);
     let counts = tied.map(|tied| (tied[0], u32::try_from(tied.len()).unwrap_or(u32::MAX)));
     (counts.collect(), missing)
 }
 
-/// Returns the counts of a column of which few codes occur.
+/// Returns the counts of a column from the counts of the codes that occur, which are few.
 fn of_sparse(mut counts: Vec<(u32, u32)>, counted: &Counted<'_>) -> SegmentCounts {
     let mut shared = Vec::new();
     for (code, count) in &mut counts {
@@ -263,7 +264,7 @@ fn of_sparse(mut counts: Vec<(u32, u32)>, counted: &Counted<'_>) -> SegmentCount
     let in_head = counted.in_head.iter().map(&mut take).collect();
     let mut tally = Tally::new(counted.limit);
     for (code, count) in counts {
-        tally.take_one(code, count);
+        tally.add_one(code, count);
     }
     SegmentCounts { shared, in_head, ..SegmentCounts::of(tally) }
 }
@@ -281,7 +282,7 @@ mod tests {
     use crate::trace::TraceRow;
     use crate::trace::row::to_batch;
 
-    /// Returns the index of rows whose run ids are drawn from so many values, and the code of each row.
+    /// Returns the index of rows whose run ids have `kinds` distinct values.
     fn indexed(values: &[u32], kinds: u32) -> Index {
         let row = |(number, value): (u64, &u32)| TraceRow {
             trace_id: TraceId::from_bytes(&[[0; 8], (number + 1).to_be_bytes()].concat()).expect("an id"),
@@ -311,15 +312,15 @@ mod tests {
             tool_calls: 0,
         };
         let rows: Vec<TraceRow> = (0..).zip(values).map(row).collect();
-        let places: Vec<u64> = (0..rows.len() as u64).collect();
+        let positions: Vec<u64> = (0..rows.len() as u64).collect();
         let mut content = Vec::new();
-        build(&to_batch(&rows), [&places; 3].map(Vec::as_slice), "rows", &mut content).expect("an index");
+        build(&to_batch(&rows), [&positions; 3].map(Vec::as_slice), "rows", &mut content).expect("an index");
         let index = Index::open(content.into(), "rows").expect("an index");
         assert!(index.is_sound(Projection::SORT_KEY.and(Field::RunId)));
         index
     }
 
-    /// Returns what is counted, value by value.
+    /// Returns the expected counts, computed value by value.
     fn naive(texts: &Texts, rows: &[u32], counted: &Counted<'_>) -> SegmentCounts {
         let mut counts: BTreeMap<u32, u32> = BTreeMap::new();
         for row in rows {
@@ -348,11 +349,11 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(48))]
 
         #[test]
-        fn every_way_of_counting_finds_the_same(
+        fn every_method_counts_the_same(
             values in prop_oneof![
                 prop::collection::vec(any::<u32>(), 1..300),
                 prop::collection::vec(any::<u32>(), 4_096..6_000),
-                // No value twice.
+                // Every value is unique.
                 Just((0..5_000).collect::<Vec<u32>>()).prop_shuffle(),
             ],
             kinds in prop_oneof![1..4_u32, 30..300_u32, Just(5_000)],
@@ -362,7 +363,7 @@ mod tests {
             let index = indexed(&values, kinds);
             let texts = index.texts(Field::RunId).expect("texts");
             let (all, distinct) = (u32::try_from(values.len()).expect("few"), texts.distinct());
-            // Most often the whole range, which is counted in more ways than a part.
+            // Mostly the whole range, because more methods apply to it.
             let codes = if from < 70 { 0..distinct } else { distinct * from.min(to) / 100..distinct * from.max(to) / 100 };
             let shared: Vec<u32> = codes.clone().filter(|code| code % 9 < shared - 1).collect();
             let in_head: Vec<u32> =

@@ -1,43 +1,43 @@
-//! The most frequent values.
+//! The most frequent values of a field.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// The values with the greatest counts; of equal counts the least values.
+/// The values with the greatest counts. Among equal counts, the least values win.
 pub(in crate::query) struct Top<V> {
     limit: usize,
-    /// The value to give up first is the greatest.
-    taken: BinaryHeap<(Reverse<u64>, V)>,
+    /// The greatest entry is the value to evict first.
+    entries: BinaryHeap<(Reverse<u64>, V)>,
 }
 
 impl<V: Ord> Top<V> {
     pub(in crate::query) fn new(limit: usize) -> Self {
-        Self { limit, taken: BinaryHeap::new() }
+        Self { limit, entries: BinaryHeap::new() }
     }
 
-    /// Returns the count below which no value is taken any more.
+    /// Returns the count below which every value is rejected.
     pub(super) fn least_count(&self) -> u64 {
         self.last().map_or(1, |(Reverse(count), _)| *count)
     }
 
-    /// Returns the count below which no value is taken any more that is greater than all values before.
+    /// Returns the count below which a value is rejected if it is greater than all earlier ones.
     pub(super) fn least_count_of_later(&self) -> u64 {
         self.last().map_or(1, |(Reverse(count), _)| count + 1)
     }
 
-    /// Returns the value to give up first, if one must be given up for the next.
+    /// Returns the value to evict first, if the limit is reached.
     fn last(&self) -> Option<&(Reverse<u64>, V)> {
-        self.taken.peek().filter(|_| self.taken.len() == self.limit)
+        self.entries.peek().filter(|_| self.entries.len() == self.limit)
     }
 
-    /// Takes a value with its count if it is among the greatest; returns whether it is.
+    /// Adds a value with its count if it is among the greatest. Returns true if it was added.
     pub(in crate::query) fn offer(&mut self, count: u64, value: V) -> bool {
         let offered = (Reverse(count), value);
-        if self.taken.len() < self.limit {
-            self.taken.push(offered);
+        if self.entries.len() < self.limit {
+            self.entries.push(offered);
             return true;
         }
-        match self.taken.peek_mut() {
+        match self.entries.peek_mut() {
             Some(mut last) if offered < *last => {
                 *last = offered;
                 true
@@ -46,9 +46,9 @@ impl<V: Ord> Top<V> {
         }
     }
 
-    /// Returns the values with their counts, the greatest first.
+    /// Returns the values with their counts, greatest count first.
     pub(in crate::query) fn into_sorted(self) -> Vec<(u64, V)> {
-        self.taken.into_sorted_vec().into_iter().map(|(Reverse(count), value)| (count, value)).collect()
+        self.entries.into_sorted_vec().into_iter().map(|(Reverse(count), value)| (count, value)).collect()
     }
 }
 
@@ -60,7 +60,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_top_is_the_beginning_of_all_in_order(
+        fn the_top_is_a_prefix_of_the_sorted_values(
             counts in prop::collection::vec(1..5_u64, 0..40), limit in 1..10_usize,
         ) {
             let mut top = Top::new(limit);

@@ -1,6 +1,6 @@
 //! Merges the keys of the items of a page.
 
-use super::page_cut::{ItemKey, PageCut, Ranks};
+use super::rank_search::{ItemKey, RankSearch, Ranks};
 use super::{ID_BYTES, Keys, KeysRequest};
 use crate::error::Result;
 use crate::query::messages::{LeafRequest, unexpected};
@@ -22,11 +22,11 @@ pub(in crate::query) struct KeyMerge {
 /// Where the keys of a page come from.
 enum KeySource {
     /// Windows of ranks.
-    Windows(PageCut),
-    /// The newest items of every leaf, and how many each has found.
+    Windows(RankSearch),
+    /// The newest items of every leaf, and the number that each has total.
     Newest {
         is_requested: bool,
-        found: u64,
+        total: u64,
         keys: Vec<(usize, Vec<ItemKey>)>,
         frontiers: Vec<Option<Vec<u8>>>,
     },
@@ -37,9 +37,9 @@ impl KeyMerge {
     pub(in crate::query) fn new(leaves: usize, page: PageRequest, is_newest: bool) -> Self {
         let window = page.window();
         let source = if is_newest {
-            KeySource::Newest { is_requested: false, found: 0, keys: Vec::new(), frontiers: Vec::new() }
+            KeySource::Newest { is_requested: false, total: 0, keys: Vec::new(), frontiers: Vec::new() }
         } else {
-            KeySource::Windows(PageCut::new(window.offset, window.limit, leaves))
+            KeySource::Windows(RankSearch::new(window.offset, window.limit, leaves))
         };
         Self { leaves, page, requested: Vec::new(), source, damage: Vec::new(), first_documents: None }
     }
@@ -53,26 +53,26 @@ impl KeyMerge {
         self.leaves
     }
 
-    /// Returns the number of the newest items to find: one more than are on the pages so far.
-    fn wanted(&self) -> usize {
+    /// Returns the number of newest items to find, which is one more than the pages so far have.
+    fn target(&self) -> usize {
         self.page.window().end().saturating_add(1)
     }
 
-    /// Returns the rank of the first newest item whose key is needed: of a single leaf, that of the page.
+    /// Returns the rank of the first newest item whose key is needed. A single leaf sends only the keys of the page.
     fn first_newest(&self) -> usize {
         if self.leaves == 1 { self.page.window().offset } else { 0 }
     }
 
     /// Returns the requests for keys; `None` once the page is known.
     pub(in crate::query) fn next_round(&mut self) -> Result<Option<Vec<Option<LeafRequest>>>> {
-        let (first, wanted) = (self.first_newest() as u64, self.wanted() as u64);
+        let (first, end) = (self.first_newest() as u64, self.target() as u64);
         let is_newest = matches!(self.source, KeySource::Newest { .. });
         let ranks = match &mut self.source {
-            KeySource::Windows(cut) => cut.wanted()?,
+            KeySource::Windows(search) => search.next_ranks()?,
             KeySource::Newest { is_requested: true, .. } => None,
             KeySource::Newest { is_requested, .. } => {
                 *is_requested = true;
-                Some(vec![Some(Ranks { first, end: wanted, step: 1 }); self.leaves])
+                Some(vec![Some(Ranks { first, end, step: 1 }); self.leaves])
             }
         };
         let Some(ranks) = ranks else { return Ok(None) };
@@ -107,12 +107,12 @@ impl KeyMerge {
         let keys = keys.chunks_exact(width.max(1)).zip(bytes);
         let keys = keys.map(|(key, bytes)| ItemKey { key: key.to_vec(), bytes }).collect();
         match &mut self.source {
-            KeySource::Windows(cut) => {
+            KeySource::Windows(search) => {
                 let requested = self.requested.get(leaf).copied().flatten();
-                cut.add(leaf, count, requested.ok_or_else(unexpected)?, keys);
+                search.add(leaf, count, requested.ok_or_else(unexpected)?, keys);
             }
-            KeySource::Newest { found, keys: known, frontiers, .. } => {
-                *found += count;
+            KeySource::Newest { total, keys: known, frontiers, .. } => {
+                *total += count;
                 known.push((leaf, keys));
                 frontiers.push(frontier);
             }
@@ -123,7 +123,7 @@ impl KeyMerge {
     /// Returns the items of the page in order, each with its leaf.
     pub(in crate::query) fn page(&self) -> Vec<(usize, ItemKey)> {
         match &self.source {
-            KeySource::Windows(cut) => cut.page(),
+            KeySource::Windows(search) => search.page(),
             KeySource::Newest { .. } => {
                 let window = self.page.window();
                 let skipped = window.offset - self.first_newest();
@@ -132,7 +132,7 @@ impl KeyMerge {
         }
     }
 
-    /// Returns the newest items from [`Self::first_newest`], up to the point where all of them are known.
+    /// Returns the newest items from [`Self::first_newest`], up to the lowest frontier of a leaf.
     fn newest(&self) -> Vec<(usize, ItemKey)> {
         let KeySource::Newest { keys, frontiers, .. } = &self.source else { return Vec::new() };
         let frontier = frontiers.iter().flatten().min();
@@ -156,11 +156,11 @@ impl KeyMerge {
         }
         let page = |total_count| Page { data, total_count, is_exact: true, damage: all_damage };
         match &self.source {
-            KeySource::Windows(cut) => page(cut.count()),
-            KeySource::Newest { found, frontiers, .. } => {
+            KeySource::Windows(search) => page(search.count()),
+            KeySource::Newest { total, frontiers, .. } => {
                 let is_complete = frontiers.iter().all(Option::is_none);
-                let count = if self.leaves == 1 { *found } else { self.newest().len() as u64 };
-                page(count).up_to(self.wanted(), is_complete)
+                let count = if self.leaves == 1 { *total } else { self.newest().len() as u64 };
+                page(count).up_to(self.target(), is_complete)
             }
         }
     }

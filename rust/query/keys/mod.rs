@@ -1,12 +1,12 @@
-//! The keys of items: bytes that sort as the items of a page do, by which pages of runs and of spans are merged.
+//! The keys of items: bytes that sort in the order of a page. Pages of runs and of spans are merged by them.
 
 mod merge;
-mod page_cut;
+mod rank_search;
 
 use prost::Message;
 
 pub(super) use merge::KeyMerge;
-pub(super) use page_cut::{ItemKey, likely_share};
+pub(super) use rank_search::{ItemKey, likely_share};
 
 use super::page::Sort;
 use super::rows::page_rows::PageRow;
@@ -52,13 +52,13 @@ pub(in crate::query) struct Keys {
     /// The sizes of their documents.
     #[prost(uint64, repeated, tag = "3")]
     pub(in crate::query) bytes: Vec<u64>,
-    /// The key up to which these are all items; absent if there are no more.
+    /// The key up to which all items are listed; absent if there are no more.
     #[prost(bytes = "vec", optional, tag = "4")]
     pub(in crate::query) frontier: Option<Vec<u8>>,
     /// Damage found in checked documents.
     #[prost(string, repeated, tag = "5")]
     pub(in crate::query) damage: Vec<String>,
-    /// The first items, each a JSON object: as many as were requested, or fewer.
+    /// The first items, each a JSON object. There may be fewer than requested.
     #[prost(bytes = "vec", repeated, tag = "6")]
     pub(in crate::query) first_documents: Vec<Vec<u8>>,
 }
@@ -76,7 +76,7 @@ impl Keys {
         self.bytes.push(selection.part.document_bytes(row));
     }
 
-    /// Adds the key of a span: the key of its trace, and its number among the matching spans of the trace.
+    /// Adds the key of a span: the key of its trace, then its index among the matching spans of the trace.
     pub(super) fn add_span(&mut self, trace: &[u8], number: u64) {
         self.packed.extend_from_slice(trace);
         self.packed.extend(u32::try_from(number).unwrap_or(u32::MAX).to_be_bytes());

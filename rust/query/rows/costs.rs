@@ -1,4 +1,4 @@
-//! What the traces of parts cost.
+//! Loads the costs of traces by part.
 
 use std::sync::Arc;
 
@@ -6,28 +6,28 @@ use crate::bitmap::RowSet;
 use crate::error::Result;
 use crate::index::spans::CostColumn;
 use crate::query::cancellation::CancellationToken;
-use crate::query::pool::in_rounds;
+use crate::query::pool::par_map_chunked;
 use crate::query::rows::selection::{PARTS_PER_THREAD, Selection};
 use crate::storage::SnapshotPart;
 use crate::trace::cost::CostField;
 
-/// Returns what the traces of each part cost.
+/// Returns the costs of the traces of each part.
 ///
 /// # Errors
-/// [`crate::error::Error::TooLarge`] if too many documents would have to be read, because segments have no table of spans yet;
-/// [`crate::error::Error::Cancelled`], [`crate::error::Error::Storage`].
+/// [`crate::error::Error::TooLarge`] if too many documents must be checked because segments have no span table yet;
+/// [`crate::error::Error::Cancelled`]; [`crate::error::Error::Storage`].
 pub(in crate::query) fn costs_of(
     parts: &[&SnapshotPart],
     cancel: &CancellationToken,
 ) -> Result<Vec<Arc<CostColumn>>> {
-    cancel.expect_few(parts.iter().map(|part| part.documents_of_costs()).sum())?;
-    in_rounds(parts, PARTS_PER_THREAD, |(_, part): (usize, &&SnapshotPart)| {
+    cancel.admit_checks(parts.iter().map(|part| part.documents_of_costs()).sum())?;
+    par_map_chunked(parts, PARTS_PER_THREAD, |(_, part): (usize, &&SnapshotPart)| {
         cancel.check()?;
         part.costs(&|| cancel.is_cancelled())
     })
 }
 
-/// Returns selections of the same rows with what their traces cost.
+/// Returns selections of the same rows with the costs of their traces.
 pub(in crate::query) fn with_costs<'a>(
     selections: &[Selection<'a>],
     cancel: &CancellationToken,
@@ -47,7 +47,7 @@ pub(in crate::query) fn with_costs<'a>(
     Ok(selections.iter().zip(costs).map(of_part).collect())
 }
 
-/// Returns the rows of a part that have a field of the costs, or those that do not.
+/// Returns the rows of a part with a value for a cost field, or the rows without a value.
 pub(in crate::query) fn rows_with_cost(
     selection: &Selection<'_>,
     field: CostField,
@@ -55,6 +55,6 @@ pub(in crate::query) fn rows_with_cost(
 ) -> RowSet {
     let Some(costs) = selection.view.costs() else { return RowSet::NONE };
     let rows = (0u32..).zip(0..selection.view.count());
-    let wanted = rows.filter(|(_, row)| costs.value(field, *row).is_some() == is_present);
-    RowSet::List(wanted.map(|(row, _)| row).collect::<Vec<u32>>().into())
+    let matching = rows.filter(|(_, row)| costs.value(field, *row).is_some() == is_present);
+    RowSet::List(matching.map(|(row, _)| row).collect::<Vec<u32>>().into())
 }

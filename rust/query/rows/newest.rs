@@ -1,7 +1,7 @@
-//! The newest rows that a filter selects, without a look at all that it may select.
+//! Finds the newest rows that a filter selects without checking all candidates.
 //!
-//! Candidates are looked at in result order, in rounds that grow, until enough are found. So a page of what is common is
-//! ready after a few looks, whatever the size of the store, and how many there are beyond it is not known.
+//! Candidates are checked in result order, in growing rounds, until enough rows are selected. A page of a common
+//! condition therefore needs few document checks, even in a large store. The number of rows beyond it stays unknown.
 
 use std::collections::BTreeMap;
 use std::iter::Peekable;
@@ -12,52 +12,52 @@ use crate::filter::Filter;
 use crate::index::columns::Projection;
 use crate::query::cancellation::CancellationToken;
 use crate::query::pool::threads;
-use crate::query::rows::selection::{Selection, candidates_of, look_at};
+use crate::query::rows::selection::{Selection, candidates_of, check_documents};
 use crate::storage::{ColumnMatch, Snapshot, SnapshotPart};
 
-/// Candidates per thread that are looked at in the first round, and in the largest one.
+/// Candidates per thread in the first round, and in the largest one.
 const FIRST_PER_THREAD: usize = 8;
 const MAX_PER_THREAD: usize = 256;
 
 /// The newest selected rows.
 pub(in crate::query) struct Newest<'a> {
     pub(in crate::query) selections: Vec<Selection<'a>>,
-    /// The part and the row up to which these are all that are selected, in result order; `None` if there are no more.
+    /// The part and the row up to which all selected rows are known, in result order; `None` if these are all rows.
     pub(in crate::query) frontier: Option<(usize, usize)>,
 }
 
-/// A row that may be selected: its part, its number there, and whether it is known to be.
+/// A row that may be selected: its part, its row there, and whether it is selected for certain.
 type CandidateRow = (usize, u32, bool);
 
-/// Returns at least `wanted` of the newest rows that `filter` selects, if there are so many, and after
-/// [`CancellationToken::max_checks`] looks what was found.
+/// Returns at least `min_count` of the newest rows that `filter` selects, or all if there are fewer. It stops early,
+/// with the rows selected so far, after [`CancellationToken::max_document_checks`] document checks.
 ///
 /// # Errors
 /// [`crate::error::Error::Cancelled`]; damage found in an index.
 pub(in crate::query) fn newest<'a>(
     snapshot: &'a Snapshot,
     filter: &Filter,
-    wanted: usize,
+    min_count: usize,
     cancel: &CancellationToken,
 ) -> Result<Newest<'a>> {
     let parts = snapshot.parts();
     let candidates = candidates_of(parts, filter, cancel)?;
     let mut open = OpenRows::new(parts, &candidates)?;
-    let mut found: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
-    let (mut count, mut looks, mut per_thread) = (0, 0, FIRST_PER_THREAD);
+    let mut by_part: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
+    let (mut count, mut checks, mut per_thread) = (0, 0, FIRST_PER_THREAD);
     let (mut is_complete, mut last) = (false, None);
-    while count < wanted && looks < cancel.max_checks() && !is_complete {
+    while count < min_count && checks < cancel.max_document_checks() && !is_complete {
         let round = open.next_round(threads() * per_thread);
         is_complete = round.len() < threads() * per_thread;
         last = round.last().map(|(part, row, _)| (*part, *row as usize)).or(last);
-        looks += round.iter().filter(|(_, _, is_known)| !is_known).count();
-        for (part, rows) in selected(parts, filter, &round, cancel)? {
+        checks += round.iter().filter(|(_, _, is_known)| !is_known).count();
+        for (part, rows) in select_round(parts, filter, &round, cancel)? {
             count += rows.len();
-            found.entry(part).or_default().extend(rows);
+            by_part.entry(part).or_default().extend(rows);
         }
         per_thread = (2 * per_thread).min(MAX_PER_THREAD);
     }
-    let selections = found.into_iter().map(|(index, rows)| {
+    let selections = by_part.into_iter().map(|(index, rows)| {
         let part = &parts[index];
         let rows = LiveRows::new(RowSet::List(rows.into()), part.invisible());
         Selection::of((index, part), rows, Projection::SORT_KEY)
@@ -66,8 +66,8 @@ pub(in crate::query) fn newest<'a>(
     Ok(Newest { selections: selections.collect::<Result<_>>()?, frontier })
 }
 
-/// Returns which of a round's candidates are selected, by part and ascending.
-fn selected(
+/// Returns the selected rows among the candidates of a round, by part and ascending.
+fn select_round(
     parts: &[SnapshotPart],
     filter: &Filter,
     round: &[CandidateRow],
@@ -81,20 +81,20 @@ fn selected(
     for (index, rows) in by_part {
         let part = &parts[index];
         let unknown: Vec<u32> = rows.iter().filter(|(_, is_known)| !is_known).map(|(row, _)| *row).collect();
-        let found = look_at(part, filter, &unknown, cancel)?;
-        let is_selected = |(row, is_known): &(u32, bool)| *is_known || found.binary_search(row).is_ok();
+        let matching = check_documents(part, filter, &unknown, cancel)?;
+        let is_selected = |(row, is_known): &(u32, bool)| *is_known || matching.binary_search(row).is_ok();
         selected.insert(index, rows.into_iter().filter(is_selected).map(|(row, _)| row).collect());
     }
     Ok(selected)
 }
 
-/// Rows of a part, ascending, each with whether it is known to be selected.
+/// Rows of a part, ascending, each with whether it is selected for certain.
 type CandidateRows<'c> = Peekable<Box<dyn Iterator<Item = (u32, bool)> + 'c>>;
 
-/// The candidates of all parts that have not been looked at, in result order.
+/// The candidates of all parts that are not checked yet, in result order.
 struct OpenRows<'c> {
     rows: Vec<CandidateRows<'c>>,
-    /// For their sort keys; they have no rows.
+    /// Empty selections that provide the sort keys of each part.
     keys: Vec<Selection<'c>>,
 }
 
@@ -119,7 +119,7 @@ impl<'c> OpenRows<'c> {
         Ok(Self { rows: rows.collect(), keys })
     }
 
-    /// Returns the next candidates, at most `count`; fewer only if no more are left.
+    /// Returns the next candidates, at most `count`. There are fewer only at the end.
     fn next_round(&mut self, count: usize) -> Vec<CandidateRow> {
         let mut round = Vec::with_capacity(count);
         while round.len() < count {

@@ -1,7 +1,7 @@
-//! Merges the rows of one page out of many parts that are each in result order.
+//! Merges the rows of one page from parts that are each in result order.
 //!
-//! A deep page costs as much as the first one: binary search on the sort key finds where the page begins in every
-//! part, by summing ranks (multi-sequence selection); only the page itself is merged.
+//! A deep page costs as much as the first one. Binary search on the sort key finds the start of the page in every part
+//! by summing ranks (multi-sequence selection), and only the page itself is merged.
 
 use std::ops::Range;
 
@@ -10,10 +10,10 @@ use crate::query::rows::selection::Selection;
 /// A row of the page: the selection it belongs to, and its row number in that part.
 pub(in crate::query) type PageRow = (usize, usize);
 
-/// So few rows before a page are merged too, in less time than it takes to search for where the page begins.
+/// Up to this many rows before a page are merged too, which is faster than searching for the start of the page.
 const MAX_SKIPPED: usize = 256;
 
-/// Returns at most `limit` rows in result order, from the one with `offset` rows before it.
+/// Returns at most `limit` rows in result order, starting with the row that has `offset` rows before it.
 pub(in crate::query) fn page_of(selections: &[Selection<'_>], offset: usize, limit: usize) -> Vec<PageRow> {
     let total_count: usize = selections.iter().map(|selection| selection.count).sum();
     if offset >= total_count {
@@ -43,7 +43,7 @@ fn row(row: u32) -> usize {
     row as usize
 }
 
-/// Returns which ranks rows have, in result order, that started at this instant.
+/// Returns the ranks, in result order, of the rows with this start time.
 pub(in crate::query) fn ranks_of_start(selections: &[Selection<'_>], start: i64) -> Range<usize> {
     let newer = |is_newer: &dyn Fn(i64) -> bool| {
         let rank = |own: &Selection<'_>| {
@@ -54,21 +54,22 @@ pub(in crate::query) fn ranks_of_start(selections: &[Selection<'_>], start: i64)
     newer(&|own| own > start)..newer(&|own| own >= start)
 }
 
-/// A place in a part: a row, and how many selected rows come before it.
+/// A row of a part, and the number of selected rows before it.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct RankedRow {
     row: usize,
     rank: usize,
 }
 
-/// Returns, of each selection, the row before which its rows are among the first `offset` of all.
+/// Returns the row of each selection at which the page starts: the selected rows before it are among the first `offset`
+/// rows of all selections.
 ///
-/// The place in question of each part lies between `low` and `high`. A pivot between them cuts all parts, so each
-/// cut is looked for between these places alone.
+/// The row lies between `low` and `high` of its part. A pivot between them splits every part, and each split is
+/// searched only within these bounds.
 fn rows_at(selections: &[Selection<'_>], offset: usize) -> Vec<u32> {
-    let mut low = vec![Place { row: 0, rank: 0 }; selections.len()];
-    let mut high: Vec<Place> =
-        selections.iter().map(|own| Place { row: own.view.count(), rank: own.count }).collect();
+    let mut low = vec![RankedRow { row: 0, rank: 0 }; selections.len()];
+    let mut high: Vec<RankedRow> =
+        selections.iter().map(|own| RankedRow { row: own.view.count(), rank: own.count }).collect();
     while sum_of_ranks(&low) < offset {
         let widest = (0..selections.len()).max_by_key(|part| high[*part].rank - low[*part].rank);
         let Some(widest) = widest else { break };
@@ -76,29 +77,28 @@ fn rows_at(selections: &[Selection<'_>], offset: usize) -> Vec<u32> {
         let Some(pivot_row) = selections[widest].select(pivot_rank) else { break };
         let pivot = selections[widest].key(pivot_row);
         let between = selections.iter().zip(low.iter().zip(&high));
-        let cuts: Vec<Place> = between
+        let splits: Vec<RankedRow> = between
             .map(|(selection, (low, high))| {
                 let row = first_row(low.row..high.row, |row| selection.key(row) >= pivot);
-                let known = [low, high].into_iter().find(|place| place.row == row);
-                known.copied().unwrap_or_else(|| Place { row, rank: selection.rank(row) })
+                let known = [low, high].into_iter().find(|bound| bound.row == row);
+                known.copied().unwrap_or_else(|| RankedRow { row, rank: selection.rank(row) })
             })
             .collect();
-        if sum_of_ranks(&cuts) < offset {
-            low = cuts;
-            low[widest] = Place { row: pivot_row + 1, rank: pivot_rank + 1 };
+        if sum_of_ranks(&splits) < offset {
+            low = splits;
+            low[widest] = RankedRow { row: pivot_row + 1, rank: pivot_rank + 1 };
         } else {
-            high = cuts;
+            high = splits;
         }
     }
-    low.iter().map(|place| u32::try_from(place.row).unwrap_or(u32::MAX)).collect()
+    low.iter().map(|bound| u32::try_from(bound.row).unwrap_or(u32::MAX)).collect()
 }
 
-fn sum_of_ranks(places: &[Place]) -> usize {
-    places.iter().map(|place| place.rank).sum()
+fn sum_of_ranks(bounds: &[RankedRow]) -> usize {
+    bounds.iter().map(|bound| bound.rank).sum()
 }
 
-/// Returns the first of these rows for which `is_behind` holds, as it does for all after it; their end if
-/// it holds for none.
+/// Returns the first row for which `is_behind` is true, or the end of the range. `is_behind` must be monotonic.
 fn first_row(rows: Range<usize>, is_behind: impl Fn(usize) -> bool) -> usize {
     let Range { start: mut low, end: mut high } = rows;
     while low < high {
@@ -108,7 +108,7 @@ fn first_row(rows: Range<usize>, is_behind: impl Fn(usize) -> bool) -> usize {
     low
 }
 
-/// Returns the first of the next rows in result order, if any selection has one left.
+/// Returns the first of the next rows in result order; `None` if all selections are exhausted.
 fn first_of_all(selections: &[Selection<'_>], next_rows: &[Option<usize>]) -> Option<PageRow> {
     let mut best: Option<PageRow> = None;
     for (part, next_row) in next_rows.iter().enumerate() {

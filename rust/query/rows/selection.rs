@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::filter::{Filter, INLINE_ROW_BUDGET};
 use crate::index::columns::Projection;
 use crate::query::cancellation::CancellationToken;
-use crate::query::pool::{as_look_threads_come_free, as_threads_come_free, in_rounds, threads};
+use crate::query::pool::{par_map_chunked, par_map_dynamic, par_map_low_priority, threads};
 use crate::storage::{ColumnMatch, PartColumns, Snapshot, SnapshotPart};
 
 /// The sort key of results: newest start first, then trace id ascending.
@@ -28,7 +28,7 @@ impl SortKey<'_> {
 pub(in crate::query) const SORT_KEY_BYTES: usize = 24;
 
 impl SortKey<'_> {
-    /// Returns bytes that are less for what comes before: the start time, then the trace id.
+    /// Returns bytes that sort in result order: the start time, then the trace id.
     pub(in crate::query) fn to_bytes(self) -> [u8; SORT_KEY_BYTES] {
         let mut bytes = [0; SORT_KEY_BYTES];
         bytes[..8].copy_from_slice(&descending(self.start_time));
@@ -37,7 +37,7 @@ impl SortKey<'_> {
     }
 }
 
-/// Returns bytes that are less for a greater number.
+/// Returns bytes that sort in descending order of the number.
 pub(in crate::query) fn descending(number: i64) -> [u8; 8] {
     (!(number.cast_unsigned() ^ 1 << 63)).to_be_bytes()
 }
@@ -91,18 +91,18 @@ impl<'a> Selection<'a> {
         Ok(Self { part, index, count: rows.count(), rows, view: part.columns(projection)? })
     }
 
-    /// Whether all rows of the part are selected.
+    /// True if all rows of the part are selected.
     pub(in crate::query) fn is_whole(&self) -> bool {
         self.count == self.view.count()
     }
 
-    /// Returns a selection of these rows of the same part, none of which is deleted.
+    /// Returns a selection of these rows of the same part. None of them may be deleted.
     pub(in crate::query) fn only(&self, rows: RowSet) -> Self {
         let rows: LiveRows = rows.into();
         Self { part: self.part, index: self.index, count: rows.count(), rows, view: self.view.clone() }
     }
 
-    /// Returns those of the selected rows that are in `rows`.
+    /// Returns a selection of the rows that are both selected and in `rows`.
     pub(in crate::query) fn among(&self, rows: RowSet) -> Self {
         let rows = self.rows.among(rows);
         Self { part: self.part, index: self.index, count: rows.count(), rows, view: self.view.clone() }
@@ -118,7 +118,7 @@ impl<'a> Selection<'a> {
         self.rows.rank(u32::try_from(row).unwrap_or(u32::MAX))
     }
 
-    /// Returns the selected row with `rank` selected rows before it, if there is one.
+    /// Returns the selected row with `rank` selected rows before it, if it exists.
     pub(in crate::query) fn select(&self, rank: usize) -> Option<usize> {
         self.rows.select(rank).map(|row| row as usize)
     }
@@ -127,11 +127,11 @@ impl<'a> Selection<'a> {
 /// Parts per thread that are evaluated in one round.
 pub(in crate::query) const PARTS_PER_THREAD: usize = 2;
 
-/// Documents that one thread looks at before it takes others: about a millisecond.
-const VERIFIED_AT_ONCE: usize = 64;
+/// Documents that a thread checks as one item, which takes about a millisecond.
+const DOCUMENTS_PER_CHUNK: usize = 64;
 
-/// Returns the rows that `filter` selects in every part, evaluated in parallel if that is worthwhile; parts without
-/// a match are left out. Only the columns of `projection` may be read from the result.
+/// Returns the rows that `filter` selects in every part, evaluated in parallel if that is faster. Parts without a match
+/// are left out. Only the columns of `projection` may be read from the result.
 pub(in crate::query) fn select<'a>(
     snapshot: &'a Snapshot,
     filter: &Filter,
@@ -142,9 +142,9 @@ pub(in crate::query) fn select<'a>(
     let selections = if filter.reads_spans() {
         verified(parts, (filter, projection), cancel)?
     } else {
-        let mut selections = soon_selected(parts, (filter, projection), cancel)?;
+        let mut selections = cheap_selections(parts, (filter, projection), cancel)?;
         let done = selections.len();
-        selections.extend(in_rounds(&parts[done..], PARTS_PER_THREAD, |(index, part)| {
+        selections.extend(par_map_chunked(&parts[done..], PARTS_PER_THREAD, |(index, part)| {
             cancel.check()?;
             Selection::new((done + index, part), (filter, projection), cancel)
         })?);
@@ -153,9 +153,9 @@ pub(in crate::query) fn select<'a>(
     Ok(selections.into_iter().filter(|selection| selection.count > 0).collect())
 }
 
-/// Returns the rows that a filter selects in the first parts, up to one in which finding them may take longer than waking another
-/// thread.
-fn soon_selected<'a>(
+/// Returns the rows that a filter selects in the first parts. It stops at the first part whose evaluation may take
+/// longer than waking another thread.
+fn cheap_selections<'a>(
     parts: &'a [SnapshotPart],
     (filter, projection): (&Filter, Projection),
     cancel: &CancellationToken,
@@ -171,20 +171,21 @@ fn soon_selected<'a>(
     Ok(selections)
 }
 
-/// Returns the rows that a filter selects in every part, of which the columns decide only some.
+/// Returns the rows that a filter selects in every part. The columns alone cannot decide this filter.
 fn verified<'a>(
     parts: &'a [SnapshotPart],
     (filter, projection): (&Filter, Projection),
     cancel: &CancellationToken,
 ) -> Result<Vec<Selection<'a>>> {
     let candidates = candidates_of(parts, filter, cancel)?;
-    cancel.expect_few(candidates.iter().map(|candidates| candidates.unverified.len()).sum())?;
+    cancel.admit_checks(candidates.iter().map(|candidates| candidates.unverified.len()).sum())?;
     let mut selections = Vec::with_capacity(parts.len());
     for (part, ColumnMatch { certain, unverified }) in parts.iter().enumerate().zip(candidates) {
         let rows = if unverified.is_empty() {
             certain
         } else {
-            let find = || Ok(certain.with(look_at(part.1, filter, &unverified, cancel)?, part.1.count()));
+            let find =
+                || Ok(certain.with(check_documents(part.1, filter, &unverified, cancel)?, part.1.count()));
             part.1.rows_once(filter, &|| cancel.is_cancelled(), find)?
         };
         selections.push(Selection::of(part, LiveRows::new(rows, part.1.invisible()), projection)?);
@@ -192,7 +193,7 @@ fn verified<'a>(
     Ok(selections)
 }
 
-/// Returns what the columns of every part say of a filter.
+/// Returns the rows of every part that the columns select, and those whose documents must be checked.
 ///
 /// # Errors
 /// [`crate::error::Error::Cancelled`]; damage found while an index is rebuilt.
@@ -201,42 +202,46 @@ pub(in crate::query) fn candidates_of(
     filter: &Filter,
     cancel: &CancellationToken,
 ) -> Result<Vec<ColumnMatch>> {
-    as_threads_come_free(parts, |part| {
+    par_map_dynamic(parts, |part| {
         cancel.check()?;
         part.candidates(filter, &|| cancel.is_cancelled())
     })
 }
 
-/// Returns, of rows of parts, those that a filter selects too. The documents of these rows alone are looked at.
+/// Returns the rows of each part that the filter selects too. Only the documents of these rows are checked.
 ///
 /// # Errors
-/// [`crate::error::Error::TooLarge`] if there are too many; [`crate::error::Error::Cancelled`]; damage found while an index is rebuilt.
+/// [`crate::error::Error::TooLarge`] if too many documents must be checked; [`crate::error::Error::Cancelled`]; damage
+/// found while an index is rebuilt.
 pub(in crate::query) fn narrowed(
     rows: &[(&SnapshotPart, &LiveRows)],
     filter: &Filter,
     cancel: &CancellationToken,
 ) -> Result<Vec<LiveRows>> {
-    let candidates =
-        in_rounds(rows, PARTS_PER_THREAD, |(_, (part, rows)): (usize, &(&SnapshotPart, &LiveRows))| {
+    let candidates = par_map_chunked(
+        rows,
+        PARTS_PER_THREAD,
+        |(_, (part, rows)): (usize, &(&SnapshotPart, &LiveRows))| {
             cancel.check()?;
             let mut candidates = part.candidates(filter, &|| cancel.is_cancelled())?;
             candidates.unverified.retain(|row| rows.contains(*row));
             Ok(candidates)
-        })?;
-    cancel.expect_few(candidates.iter().map(|candidates| candidates.unverified.len()).sum())?;
-    let found = rows.iter().zip(candidates).map(|((part, rows), ColumnMatch { certain, unverified })| {
-        let found = look_at(part, filter, &unverified, cancel)?;
-        Ok(rows.intersected(certain.with(found, part.count())))
+        },
+    )?;
+    cancel.admit_checks(candidates.iter().map(|candidates| candidates.unverified.len()).sum())?;
+    let narrowed = rows.iter().zip(candidates).map(|((part, rows), ColumnMatch { certain, unverified })| {
+        let matching = check_documents(part, filter, &unverified, cancel)?;
+        Ok(rows.intersected(certain.with(matching, part.count())))
     });
-    found.collect()
+    narrowed.collect()
 }
 
-/// Returns which of a part's rows a filter matches, by a look at their documents on all threads: where the part awaits an index, on
-/// those of the lowest priority.
+/// Returns the rows of a part that a filter matches, by checking their documents on all threads. If the part is not
+/// indexed yet, the check runs on the threads of the lowest priority.
 ///
 /// # Errors
 /// [`crate::error::Error::Cancelled`]; damage found while an index is rebuilt.
-pub(in crate::query) fn look_at(
+pub(in crate::query) fn check_documents(
     part: &SnapshotPart,
     filter: &Filter,
     rows: &[u32],
@@ -247,13 +252,13 @@ pub(in crate::query) fn look_at(
     }
     let indexes = part.indexes(filter)?;
     let verifier = indexes.as_ref().map(|indexes| filter.verifier(indexes.of_filters()));
-    let share = rows.len().div_ceil(threads()).min(VERIFIED_AT_ONCE);
-    let chunks: Vec<&[u32]> = rows.chunks(share).collect();
-    let look = |rows: &&[u32]| part.verified((filter, verifier.as_ref()), rows, &|| cancel.is_cancelled());
-    let found = if part.awaits_indexes() {
-        as_look_threads_come_free(&chunks, look)?
+    let chunk_size = rows.len().div_ceil(threads()).min(DOCUMENTS_PER_CHUNK);
+    let chunks: Vec<&[u32]> = rows.chunks(chunk_size).collect();
+    let check = |rows: &&[u32]| part.verified((filter, verifier.as_ref()), rows, &|| cancel.is_cancelled());
+    let matching = if part.awaits_indexes() {
+        par_map_low_priority(&chunks, check)?
     } else {
-        as_threads_come_free(&chunks, look)?
+        par_map_dynamic(&chunks, check)?
     };
-    Ok(found.concat())
+    Ok(matching.concat())
 }

@@ -80,8 +80,8 @@ impl SnapshotLeaf<'_> {
         Ok(self.sort_keys(part)?.key(row).to_bytes().to_vec())
     }
 
-    /// Returns the first documents; none if one of them is damaged or unreadable. Those of the page are requested
-    /// again, and only then is the damage an error.
+    /// Returns the first documents, or an empty list if one of them is damaged or unreadable. The documents of the page
+    /// are requested again, and only that request reports the damage.
     fn first_documents(
         self,
         request: &KeysRequest,

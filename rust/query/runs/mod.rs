@@ -20,8 +20,8 @@ pub(in crate::query) struct DocumentsRequest {
     pub(in crate::query) with_matches: bool,
 }
 
-/// Items in the order of the request. Of a request for traces, each item is a JSON object. Of a request for
-/// spans, each item has the spans of one trace, joined with commas; it is empty for a damaged trace.
+/// Items in the order of the request. For a request for traces, each item is a JSON object. For a request for spans,
+/// each item has the spans of one trace, joined with commas. It is empty for a damaged trace.
 #[derive(Clone, PartialEq, Message)]
 pub(in crate::query) struct ItemList {
     #[prost(bytes = "vec", repeated, tag = "1")]

@@ -3,13 +3,13 @@
 use crate::bitmap::{fill, is_set, ones, set};
 use crate::error::Result;
 use crate::query::cancellation::CancellationToken;
-use crate::query::pool::in_rounds;
+use crate::query::pool::par_map_chunked;
 use crate::query::rows::selection::{PARTS_PER_THREAD, Selection};
-use crate::query::sessions::newest_rows::{NewestRows, Share};
+use crate::query::sessions::newest_rows::{CodeRange, NewestRows};
 use crate::query::sessions::numbers::SessionNumbers;
 
-/// Returns how many sessions have a selected row. Sessions that only one segment has are counted by its own codes; those of a
-/// segment all of whose sessions have one are not looked for.
+/// Returns the number of sessions with a selected row. Sessions of a single segment are counted by its own codes. A
+/// segment whose sessions all have a selected row is not searched.
 pub(in crate::query) fn count(
     selections: &[Selection<'_>],
     numbers: &SessionNumbers<'_>,
@@ -24,7 +24,7 @@ pub(in crate::query) fn count(
         (false, _) => Codes::OfRows,
     };
     let codes = codes_of(selections, which, cancel)?;
-    let mut total = if is_every { numbers.sealed() } else { 0 };
+    let mut total = if is_every { numbers.segment_sessions() } else { 0 };
     let mut seen = vec![0; numbers.end().div_ceil(64)];
     for (part, own) in codes.iter().enumerate() {
         let part_numbers = numbers.of_part(part);
@@ -35,7 +35,7 @@ pub(in crate::query) fn count(
                 let is_counted = !numbers.is_segment(part)
                     && match numbers.only_segment(part, code) {
                         Some((segment, code)) => is_every || is_set(&codes[segment], code),
-                        None => is_every && numbers.is_sealed(part, code),
+                        None => is_every && numbers.is_in_segment(part, code),
                     };
                 total += u64::from(!is_counted && set(&mut seen, part_numbers[code] as usize));
             }
@@ -52,7 +52,7 @@ enum Codes {
     OfRows,
 }
 
-/// Returns a bit per session code of each selection, set as `which` says.
+/// Returns one bit per session code of each selection, set according to `which`.
 fn codes_of(
     selections: &[Selection<'_>],
     which: impl Fn(usize) -> Codes,
@@ -68,18 +68,18 @@ fn codes_of(
     };
     let mut codes: Vec<Vec<u64>> = selections.iter().enumerate().map(initial).collect();
     let rows = NewestRows::new(selections, |part| which(part) == Codes::OfRows, cancel)?;
-    let found = in_rounds(&rows.shares, PARTS_PER_THREAD, |(_, share): (usize, &Share)| {
+    let by_range = par_map_chunked(&rows.ranges, PARTS_PER_THREAD, |(_, range): (usize, &CodeRange)| {
         cancel.check()?;
-        Ok(rows.codes(share))
+        Ok(rows.codes(range))
     })?;
-    for (share, own) in rows.shares.iter().zip(found) {
-        codes[share.part][share.codes.start / 64..][..own.len()].copy_from_slice(&own);
+    for (range, own) in rows.ranges.iter().zip(by_range) {
+        codes[range.part][range.codes.start / 64..][..own.len()].copy_from_slice(&own);
     }
     Ok(codes)
 }
 
-/// Returns a test whether all sessions of a segment have a selected row: only deleted rows are missing, and their
-/// sessions have other rows. It holds for no batch of the head.
+/// Returns a predicate that is true if every session of a segment has a selected row: only deleted rows are missing,
+/// and their sessions have other rows. It is false for a batch of the head.
 fn has_every_session<'a>(numbers: &'a SessionNumbers<'_>) -> impl Fn((usize, &Selection<'_>)) -> bool + 'a {
     /// With more deleted rows than this, they are not checked one by one.
     const MAX_DELETED: usize = 1 << 14;

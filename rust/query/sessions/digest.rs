@@ -1,6 +1,6 @@
-//! Digests of texts: equal texts have equal ones, and others but for a chance of 1 in 10^19 among 10^10.
+//! Digests of texts. Equal texts have equal digests. A collision among 10^10 different texts has a probability of 1 in
+//! 10^19.
 
-/// The bytes of a digest.
 pub(in crate::query) const DIGEST_BYTES: usize = 16;
 
 /// Returns the digest of a text.
@@ -11,14 +11,14 @@ pub(in crate::query) fn digest(text: &[u8]) -> [u8; DIGEST_BYTES] {
     digest
 }
 
-/// Returns which of `ranges` equal ranges a digest is in.
+/// Returns the index of the range that contains a digest, of `ranges` equal ranges.
 #[allow(clippy::cast_possible_truncation, reason = "less than the number of ranges")]
 pub(in crate::query) fn range_of(digest: &[u8; DIGEST_BYTES], ranges: u32) -> u32 {
     let first = u32::from_be_bytes([digest[0], digest[1], digest[2], digest[3]]);
     ((u64::from(first) * u64::from(ranges)) >> 32) as u32
 }
 
-/// Returns the digests that follow each other in some bytes; `None` if they are none.
+/// Returns the concatenated digests in some bytes; `None` if the length is wrong.
 pub(in crate::query) fn read_digests(bytes: &[u8]) -> Option<impl Iterator<Item = u128> + '_> {
     let (digests, rest) = bytes.as_chunks::<DIGEST_BYTES>();
     rest.is_empty().then(|| digests.iter().map(|digest| u128::from_be_bytes(*digest)))

@@ -1,7 +1,7 @@
-//! The sessions of few selected rows: each row is read, so nothing is known of the other sessions of the store.
+//! Groups few selected rows by session. Each row is read, and other sessions of the store are not needed.
 //!
-//! Numbers of all sessions ([`super::numbers`]) are computed anew once segments have changed. A search of few rows, such as the
-//! sessions of a user, does not wait for them.
+//! Session numbers ([`super::numbers`]) are computed again whenever segments have changed. A search with few rows, such
+//! as the sessions of one user, does not wait for them.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -14,9 +14,9 @@ use crate::query::rows::selection::{Selection, SortKey};
 
 /// A session with its selected rows.
 pub(in crate::query) struct Session<'s> {
-    /// What [`split_session_key`] splits.
+    /// The key, as input of [`split_session_key`].
     pub(in crate::query) key: &'s [u8],
-    /// When its newest selected trace starts, in microseconds since 1970.
+    /// The start of its newest selected trace, in microseconds since 1970.
     pub(in crate::query) start: i64,
     /// Its selected rows, newest first.
     pub(in crate::query) rows: Vec<PageRow>,
@@ -34,11 +34,11 @@ pub(in crate::query) fn sessions_of<'s>(selections: &'s [Selection<'_>]) -> Vec<
         });
     }
     rows.sort_unstable();
-    let mut places: HashMap<&[u8], usize, RandomState> = HashMap::default();
+    let mut indexes: HashMap<&[u8], usize, RandomState> = HashMap::default();
     let mut sessions: Vec<Session<'s>> = Vec::new();
     for (trace, row, key) in rows {
-        let place = *places.entry(key).or_insert(sessions.len());
-        match sessions.get_mut(place) {
+        let index = *indexes.entry(key).or_insert(sessions.len());
+        match sessions.get_mut(index) {
             Some(session) => session.rows.push(row),
             None => sessions.push(Session { key, start: trace.start_time(), rows: vec![row] }),
         }

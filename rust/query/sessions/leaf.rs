@@ -12,7 +12,7 @@ use crate::query::cancellation::CancellationToken;
 use crate::query::leaf::SnapshotLeaf;
 use crate::query::messages::size;
 use crate::query::page::Window;
-use crate::query::pool::in_rounds;
+use crate::query::pool::par_map_chunked;
 use crate::query::rows::selection::Selection;
 use crate::schema::Field;
 
@@ -98,7 +98,7 @@ fn parts_of(
     if sessions.are_few() {
         return Ok(page.iter().map(part).collect());
     }
-    in_rounds(page, SESSIONS_PER_THREAD, |(_, session)| {
+    par_map_chunked(page, SESSIONS_PER_THREAD, |(_, session)| {
         cancel.check()?;
         Ok(part(session))
     })

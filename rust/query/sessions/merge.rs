@@ -18,11 +18,11 @@ use crate::query::merge::{Merge, Response};
 use crate::query::messages::{LeafRequest, LeafResponse, unexpected};
 use crate::query::page::{Page, PageRequest};
 
-/// A leaf with at most so many sessions sends their digests with the first of them.
+/// A leaf with up to this many sessions sends their digests with its first sessions.
 const MAX_DIGESTS: u64 = 25_000;
-/// The approximate number of digests that are counted at once.
-const DIGESTS_AT_ONCE: u64 = 1 << 20;
-/// Sessions are counted first if a page ends after so many sessions.
+/// The approximate number of digests that are counted together.
+const DIGESTS_PER_RANGE: u64 = 1 << 20;
+/// If a page ends after this many sessions, sessions are counted first.
 const MAX_UNCOUNTED: u64 = 1 << 16;
 
 /// Merges a page of sessions.
@@ -101,7 +101,7 @@ impl SessionsMerge {
         }
         self.digests = Vec::new();
         let most: u64 = self.counts.iter().sum();
-        let ranges = u32::try_from(most.div_ceil(DIGESTS_AT_ONCE)).unwrap_or(u32::MAX);
+        let ranges = u32::try_from(most.div_ceil(DIGESTS_PER_RANGE)).unwrap_or(u32::MAX);
         Round::Digests(0, ranges.max(1))
     }
 
@@ -151,11 +151,11 @@ impl Merge for SessionsMerge {
                 }
                 Round::Count if self.counts.is_empty() => return Ok(Some(self.request_first(0))),
                 Round::Count => {
-                    let is_there = window.offset as u64 <= self.counts.iter().sum();
-                    if is_there {
+                    let may_exist = window.offset as u64 <= self.counts.iter().sum();
+                    if may_exist {
                         (self.counts, self.digests, self.has_digests) = (Vec::new(), Vec::new(), true);
                     }
-                    self.round = if is_there { Round::First } else { self.counting_round() };
+                    self.round = if may_exist { Round::First } else { self.counting_round() };
                 }
                 Round::First if self.counts.is_empty() => {
                     return Ok(Some(self.request_first(window.end() as u64)));

@@ -27,7 +27,7 @@ pub(super) use merge::SessionsMerge;
 pub(in crate::query) struct SessionsRequest {
     #[prost(uint64, tag = "1")]
     pub(in crate::query) limit: u64,
-    /// The digests of all sessions are sent too if there are at most so many.
+    /// The digests of all sessions are sent too if there are at most this many.
     #[prost(uint64, tag = "2")]
     pub(in crate::query) max_digests: u64,
     /// The number of sessions before the window.

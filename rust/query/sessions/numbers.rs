@@ -8,14 +8,14 @@ use crate::index::ordinals::{GlobalOrdinals, KnownSessions};
 use crate::query::rows::selection::Selection;
 use crate::storage::Snapshot;
 
-/// For each selection, the number of every session code. Equal sessions have equal numbers.
+/// The number of every session code of each selection. Equal sessions have equal numbers.
 pub(in crate::query) struct SessionNumbers<'a> {
     ordinals: &'a GlobalOrdinals,
     parts: Vec<PartNumbers>,
     end: usize,
 }
 
-/// Where the numbers of a part are stored.
+/// The source of the numbers of a part.
 enum PartNumbers {
     Segment(usize),
     Head { numbers: Vec<u32>, known: KnownSessions },
@@ -28,8 +28,8 @@ impl<'a> SessionNumbers<'a> {
     /// Damage found while an index is rebuilt.
     pub(in crate::query) fn new(snapshot: &'a Snapshot, selections: &[Selection<'_>]) -> Result<Self> {
         let ordinals = snapshot.global_ordinals()?;
-        // Sessions that are in no segment get the numbers after the others, assigned anew in every search.
-        let mut unsealed: HashMap<&[u8], u32> = HashMap::new();
+        // Sessions of the head alone get the following numbers, which are assigned anew in every search.
+        let mut head_only: HashMap<&[u8], u32> = HashMap::new();
         let mut parts = Vec::with_capacity(selections.len());
         for selection in selections {
             let Some(known) = selection.part.known_sessions(ordinals) else {
@@ -40,21 +40,21 @@ impl<'a> SessionNumbers<'a> {
                 if let Some((segment, code)) = *known {
                     return ordinals.of_segment(segment)[code as usize];
                 }
-                let next = ordinals.end().saturating_add(u32::try_from(unsealed.len()).unwrap_or(u32::MAX));
-                *unsealed.entry(selection.view.session(code)).or_insert(next)
+                let next = ordinals.end().saturating_add(u32::try_from(head_only.len()).unwrap_or(u32::MAX));
+                *head_only.entry(selection.view.session(code)).or_insert(next)
             };
             let numbers = known.iter().enumerate().map(number).collect();
             parts.push(PartNumbers::Head { numbers, known });
         }
-        Ok(Self { ordinals, parts, end: ordinals.end() as usize + unsealed.len() })
+        Ok(Self { ordinals, parts, end: ordinals.end() as usize + head_only.len() })
     }
 
-    /// Returns an upper bound of all numbers, exclusive.
+    /// Returns the exclusive upper bound of all numbers.
     pub(in crate::query) fn end(&self) -> usize {
         self.end
     }
 
-    /// Returns a bit per number, set if a batch of the head has the session; `None` if there is no such batch.
+    /// Returns one bit per number, set if a batch of the head has the session; `None` without such a batch.
     pub(in crate::query) fn in_head(&self) -> Option<Vec<u64>> {
         let mut words: Option<Vec<u64>> = None;
         for part in &self.parts {
@@ -67,17 +67,17 @@ impl<'a> SessionNumbers<'a> {
         words
     }
 
-    /// Returns how many sessions the segments have together.
-    pub(in crate::query) fn sealed(&self) -> u64 {
+    /// Returns the number of sessions in all segments together.
+    pub(in crate::query) fn segment_sessions(&self) -> u64 {
         u64::from(self.ordinals.count())
     }
 
-    /// Whether a selection belongs to a segment.
+    /// True if a selection belongs to a segment.
     pub(in crate::query) fn is_segment(&self, part: usize) -> bool {
         matches!(self.parts[part], PartNumbers::Segment(_))
     }
 
-    /// Whether every segment has a selection.
+    /// True if every segment has a selection.
     pub(in crate::query) fn is_every_segment(&self) -> bool {
         let segments = self.parts.iter().filter(|part| matches!(part, PartNumbers::Segment(_)));
         segments.count() == self.ordinals.segments()
@@ -91,8 +91,8 @@ impl<'a> SessionNumbers<'a> {
         }
     }
 
-    /// Returns one bit per session code of a selection, set if several segments have the session; `None` for a
-    /// batch of the head.
+    /// Returns one bit per session code of a selection, set if several segments have the session; `None` for a batch of
+    /// the head.
     pub(in crate::query) fn shared(&self, part: usize) -> Option<&[u64]> {
         match &self.parts[part] {
             PartNumbers::Segment(segment) => Some(self.ordinals.shared(*segment)),
@@ -100,8 +100,8 @@ impl<'a> SessionNumbers<'a> {
         }
     }
 
-    /// Returns the selection of the only segment that has a session, and the session's code there; `None` if there
-    /// is no such segment or several, or none of its rows is selected.
+    /// Returns the selection of the only segment that has a session, and the session's code there; `None` if no segment
+    /// or several segments have it, or if none of its rows is selected.
     pub(in crate::query) fn only_segment(&self, part: usize, code: usize) -> Option<(usize, usize)> {
         let (segment, code) = self.home(part, code)?;
         let selection = self
@@ -111,12 +111,12 @@ impl<'a> SessionNumbers<'a> {
         (!is_set(self.ordinals.shared(segment), code)).then_some((selection, code))
     }
 
-    /// Whether any segment has the session that is `code` in `part`.
-    pub(in crate::query) fn is_sealed(&self, part: usize, code: usize) -> bool {
+    /// True if any segment has the session that is `code` in `part`.
+    pub(in crate::query) fn is_in_segment(&self, part: usize, code: usize) -> bool {
         self.home(part, code).is_some()
     }
 
-    /// Whether the selection `other` may have rows of the session that is `code` in `part`.
+    /// True if the selection `other` may have rows of the session that is `code` in `part`.
     pub(in crate::query) fn may_have(&self, other: usize, (part, code): (usize, usize)) -> bool {
         let PartNumbers::Segment(other) = self.parts[other] else { return true };
         let home = self.home(part, code);

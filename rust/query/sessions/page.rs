@@ -8,15 +8,15 @@ use crate::error::Result;
 use crate::index::columns::split_session_key;
 use crate::query::cancellation::CancellationToken;
 use crate::query::page::Window;
-use crate::query::pool::in_rounds;
+use crate::query::pool::par_map_chunked;
 use crate::query::rows::page_rows::{PageRow, page_of, ranks_of_start};
 use crate::query::rows::selection::{PARTS_PER_THREAD, Selection};
 use crate::query::sessions::count::count;
-use crate::query::sessions::newest_rows::{NewestRows, Share};
+use crate::query::sessions::newest_rows::{CodeRange, NewestRows};
 use crate::query::sessions::numbers::SessionNumbers;
 
-/// A page that ends in the first one of so many shares of all sessions is found by a walk.
-const WALKED_SHARE: usize = 16;
+/// A page that ends within this fraction of all sessions is found by walking over the newest rows.
+const WALK_FRACTION: usize = 16;
 
 /// Rows that are read between two checks for cancellation.
 const ROWS_PER_CHECK: usize = 1 << 14;
@@ -24,8 +24,8 @@ const ROWS_PER_CHECK: usize = 1 << 14;
 /// A session: a selection that has it, and its code there.
 pub(in crate::query) type SessionRef = (usize, usize);
 
-/// Returns how many sessions there are, and those of a window, in order, each with the start of its newest trace in microseconds
-/// since 1970.
+/// Returns the number of sessions, and the sessions of a window in order, each with the start of its newest trace in
+/// microseconds since 1970.
 ///
 /// # Errors
 /// [`crate::error::Error::Cancelled`].
@@ -34,7 +34,7 @@ pub(in crate::query) fn page(
     window: Window,
     cancel: &CancellationToken,
 ) -> Result<(u64, Vec<(i64, SessionRef)>)> {
-    let is_deep = |sessions: usize| window.end().min(sessions) > sessions / WALKED_SHARE;
+    let is_deep = |sessions: usize| window.end().min(sessions) > sessions / WALK_FRACTION;
     let rows: usize = selections.iter().map(|selection| selection.count).sum();
     let most = rows.min(numbers.end());
     if window.offset < most && is_deep(most) {
@@ -52,7 +52,7 @@ pub(in crate::query) fn page(
     Ok((count, page))
 }
 
-/// Returns the sessions of a window at the beginning, by a walk over the newest rows.
+/// Returns the sessions of a window near the start, by walking over the newest rows.
 pub(in crate::query) fn first_sessions(
     (selections, numbers): (&[Selection<'_>], &SessionNumbers<'_>),
     Range { start: offset, end }: Range<usize>,
@@ -69,7 +69,7 @@ pub(in crate::query) fn first_sessions(
         let next = rows.next_row();
         let start = next.map(|(part, row)| selections[part].view.start_time(row));
         if start != instant {
-            // Sessions whose last traces start at the same instant are sorted by id before the page is cut.
+            // Sessions whose newest traces start at the same instant are sorted by id before the window is applied.
             let count = tied.len();
             if before + count > offset {
                 tied.sort_unstable_by_key(|(part, code)| {
@@ -92,7 +92,8 @@ pub(in crate::query) fn first_sessions(
     Ok(page)
 }
 
-/// Returns how many sessions there are, and those of any window: the newest rows of sessions are ordered like rows of results.
+/// Returns the number of sessions, and the sessions of any window. The newest rows of sessions are ordered like result
+/// rows.
 pub(in crate::query) fn deep_sessions(
     (selections, numbers): (&[Selection<'_>], &SessionNumbers<'_>),
     window: Window,
@@ -107,7 +108,7 @@ pub(in crate::query) fn deep_sessions(
     let Some((first, last)) = ends else {
         return Ok((count as u64, Vec::new()));
     };
-    // Sessions whose last traces start at the same instant are sorted by id before the page is cut.
+    // Sessions whose newest traces start at the same instant are sorted by id before the window is applied.
     let (begin, end) = (ranks_of_start(&newest, first).start, ranks_of_start(&newest, last).end);
     let rows = page_of(&newest, begin, end - begin).into_iter();
     let session = |(part, row)| Some((start((part, row)), (part, selections[part].view.session_code(row)?)));
@@ -118,22 +119,22 @@ pub(in crate::query) fn deep_sessions(
     Ok((count as u64, sessions.into_iter().skip(window.start - begin).take(window.len()).collect()))
 }
 
-/// Returns, for each selection, those of its rows that are the newest selected rows of their sessions.
+/// Returns the rows of each selection that are the newest selected row of their session.
 fn newest_rows<'a>(
     (selections, numbers): (&[Selection<'a>], &SessionNumbers<'_>),
     cancel: &CancellationToken,
 ) -> Result<Vec<Selection<'a>>> {
     let in_head = numbers.in_head();
     let rows = NewestRows::new(selections, |_| true, cancel)?;
-    let found = in_rounds(&rows.shares, PARTS_PER_THREAD, |(_, share): (usize, &Share)| {
+    let by_range = par_map_chunked(&rows.ranges, PARTS_PER_THREAD, |(_, range): (usize, &CodeRange)| {
         cancel.check()?;
-        let (numbers, shared) = (numbers.of_part(share.part), numbers.shared(share.part));
+        let (numbers, shared) = (numbers.of_part(range.part), numbers.shared(range.part));
         let (mut own, mut common) = (Vec::new(), Vec::new());
-        rows.read(share, |code, row| {
+        rows.read(range, |code, row| {
             let is_in_head = || in_head.as_ref().is_some_and(|head| is_set(head, numbers[code] as usize));
             if shared.is_none_or(|shared| is_set(shared, code)) || is_in_head() {
-                let start = selections[share.part].view.start_time(row);
-                common.push((numbers[code], Reverse(start), share.part, row));
+                let start = selections[range.part].view.start_time(row);
+                common.push((numbers[code], Reverse(start), range.part, row));
             } else {
                 own.push(row);
             }
@@ -142,11 +143,11 @@ fn newest_rows<'a>(
     })?;
     let words = |selection: &Selection<'_>| vec![0; selection.view.count().div_ceil(64)];
     let mut words: Vec<Vec<u64>> = selections.iter().map(words).collect();
-    // Of a session that several parts may have, the newest row of all is taken.
+    // If several parts may have a session, the newest of their rows is used.
     let mut common = Vec::new();
-    for (share, (own, more)) in rows.shares.iter().zip(found) {
+    for (range, (own, more)) in rows.ranges.iter().zip(by_range) {
         for row in own {
-            set(&mut words[share.part], row);
+            set(&mut words[range.part], row);
         }
         common.extend(more);
     }
@@ -182,7 +183,7 @@ impl<'a> NewestFirst<'a> {
         self.next_rows[part] = row.map(|row| (self.selections[part].view.start_time(row), row));
     }
 
-    /// Returns the part and the number of the next row.
+    /// Returns the part and the row of the next row.
     fn next_row(&mut self) -> Option<(usize, usize)> {
         let next_rows = self.next_rows.iter().enumerate();
         let newest = next_rows.filter_map(|(part, head)| head.map(|(start, row)| (start, part, row)));

@@ -1,5 +1,5 @@
-//! The sessions of selected rows. Of few rows each is read ([`few`](super::few)); of many the sessions are numbered
-//! ([`numbers`](super::numbers)) and counted in bitmaps.
+//! The sessions of selected rows. Few rows are read one by one ([`few`](super::few)). For many rows, sessions are
+//! numbered ([`numbers`](super::numbers)) and counted in bitmaps.
 
 use crate::bitmap::{ones, set};
 use crate::error::Result;
@@ -13,8 +13,9 @@ use crate::query::sessions::page::{SessionRef, page};
 use crate::query::sessions::traces::{SessionTrace, traces_of_key};
 use crate::storage::Snapshot;
 
-/// Up to so many selected rows are read one by one, about 0.1 µs each. Of ten million traces with numbered sessions, bitmaps take
-/// less from about 500 rows on, by up to 0.1 ms; to number the sessions anew takes up to 10 ms.
+/// Up to this many selected rows are read one by one, which takes about 0.1 µs each. With ten million traces and
+/// numbered sessions, bitmaps are faster from about 500 rows, by up to 0.1 ms. Numbering the sessions again takes up to
+/// 10 ms.
 const MAX_FEW_ROWS: usize = 1 << 10;
 
 /// The sessions of selected rows.
@@ -30,18 +31,18 @@ enum Sessions<'s> {
 
 /// A session that has a selected row.
 pub(in crate::query) struct SelectedSession<'s> {
-    /// When its newest selected trace starts, in microseconds since 1970.
+    /// The start of its newest selected trace, in microseconds since 1970.
     pub(in crate::query) start: i64,
-    /// What [`split_session_key`](crate::index::columns::split_session_key) splits.
+    /// The key, as input of [`split_session_key`](crate::index::columns::split_session_key).
     pub(in crate::query) key: &'s [u8],
     rows: Rows<'s>,
 }
 
-/// How the selected rows of a session are found.
+/// How to find the selected rows of a session.
 enum Rows<'s> {
-    /// These they are, newest first.
+    /// The rows, newest first.
     Read(&'s [PageRow]),
-    /// Those of a session with a number, in the parts that may have it.
+    /// A numbered session. Its rows are in the parts that may have it.
     Numbered(&'s SessionNumbers<'s>, SessionRef),
 }
 
@@ -63,12 +64,12 @@ impl<'s> SelectedSessions<'s> {
         Ok(Self { selections, sessions: Sessions::Many(SessionNumbers::new(snapshot, selections)?) })
     }
 
-    /// Whether reading their rows takes no longer than waking another thread.
+    /// True if reading the rows is faster than waking another thread.
     pub(in crate::query) fn are_few(&self) -> bool {
         matches!(self.sessions, Sessions::Few(_))
     }
 
-    /// Returns how many sessions there are, and those of a window in the order of [`super::sessions`].
+    /// Returns the number of sessions, and the sessions of a window in the order of [`super::sessions`].
     ///
     /// # Errors
     /// [`crate::error::Error::Cancelled`].
@@ -99,22 +100,22 @@ impl<'s> SelectedSessions<'s> {
         }
     }
 
-    /// Returns the selected traces of one of these sessions, newest first.
+    /// Returns the selected traces of a session, newest first.
     pub(in crate::query) fn traces(&self, session: &SelectedSession<'_>) -> Vec<SessionTrace<'_>> {
         let selections = self.selections;
         match session.rows {
             Rows::Read(rows) => {
                 rows.iter().map(|(part, row)| SessionTrace::of(&selections[*part], *row)).collect()
             }
-            Rows::Numbered(numbers, place) => {
+            Rows::Numbered(numbers, session_ref) => {
                 let parts = selections.iter().enumerate();
-                let having = parts.filter(|(part, _)| numbers.may_have(*part, place));
+                let having = parts.filter(|(part, _)| numbers.may_have(*part, session_ref));
                 traces_of_key(having.map(|(_, selection)| selection), session.key)
             }
         }
     }
 
-    /// Calls `visit` with the key of every session, each once.
+    /// Calls `visit` with the key of every session, once per session.
     ///
     /// # Errors
     /// [`crate::error::Error::Cancelled`].
@@ -159,7 +160,7 @@ mod tests {
     use crate::query::rows::selection::select;
     use crate::storage::{Options, TraceStore};
 
-    /// A trace: when it starts, its session, its user, and whether it failed. Few values, so that ties are common.
+    /// A trace: its start, its session, its user, and whether it failed. The few values make ties common.
     type Run = (u64, Option<u8>, Option<u8>, bool);
 
     fn body(runs: &[(u16, Run)]) -> Vec<u8> {
@@ -194,10 +195,10 @@ mod tests {
         proto::TracesData { resource_spans }.encode_to_vec()
     }
 
-    /// A session of a page: when its newest trace starts, its key, and the sort key of each of its traces.
+    /// A session of a page: the start of its newest trace, its key, and the sort key of each of its traces.
     type Shown = (i64, Vec<u8>, Vec<Vec<u8>>);
 
-    /// Returns how many sessions there are, and those of a window.
+    /// Returns the number of sessions, and the sessions of a window.
     fn shown(sessions: &SelectedSessions<'_>, window: Window) -> (u64, Vec<Shown>) {
         let (count, page) = sessions.page(window, &CancellationToken::default()).expect("sessions");
         let shown = |session: &SelectedSession<'_>| {
@@ -212,7 +213,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(12))]
 
         #[test]
-        fn each_way_finds_the_same_sessions_and_traces(
+        fn few_and_many_return_the_same_sessions_and_traces(
             runs in prop::collection::vec(
                 (0..9_u64, prop::option::of(0..12_u8), prop::option::of(0..3_u8), any::<bool>()), 1..80),
             chunk in 1..30_usize, flush_after in 0..4_usize, errors in any::<bool>(), user in prop::option::of(0..3_u8),
@@ -227,9 +228,9 @@ mod tests {
                     store.flush().expect("a segment");
                 }
             }
-            let doomed = user.map(|user| format!(r#"{{"op":"EQ","key":"user_id","value":"{user}"}}"#));
-            if let Some(doomed) = doomed {
-                store.delete(&Filter::compile(doomed.as_bytes()).expect("a good filter"), false).expect("deleted");
+            let deleted = user.map(|user| format!(r#"{{"op":"EQ","key":"user_id","value":"{user}"}}"#));
+            if let Some(deleted) = deleted {
+                store.delete(&Filter::compile(deleted.as_bytes()).expect("a good filter"), false).expect("deleted");
             }
             let source = if errors { r#"{"op":"EQ","key":"status","value":"ERROR"}"# } else { "{}" };
             let filter = Filter::compile(source.as_bytes()).expect("a good filter");
@@ -237,22 +238,22 @@ mod tests {
             let selections = select(&snapshot, &filter, projection(), &token).expect("selections");
             let few = SelectedSessions::few(&selections);
             let many = SelectedSessions::many(&snapshot, &selections).expect("numbers");
-            let Sessions::Many(numbers) = &many.sessions else { unreachable!("asked for many") };
+            let Sessions::Many(numbers) = &many.sessions else { unreachable!("constructed by `many`") };
             let many_of = (selections.as_slice(), numbers);
             let count = count(&selections, numbers, &token).expect("a count");
             let end = usize::try_from(count).expect("few");
             for rows in (0..=end).flat_map(|start| [start..start + 1, start..start + 3, start..end]) {
                 let window = Window { offset: rows.start, limit: rows.len() };
-                let (found, few) = shown(&few, window);
-                prop_assert_eq!(found, count);
+                let (total, few) = shown(&few, window);
+                prop_assert_eq!(total, count);
                 prop_assert_eq!((count, few), shown(&many, window));
-                let shown = |found: Vec<(i64, SessionRef)>| -> Vec<(i64, Vec<u8>)> {
-                    let shown = found.into_iter();
+                let shown = |page: Vec<(i64, SessionRef)>| -> Vec<(i64, Vec<u8>)> {
+                    let shown = page.into_iter();
                     shown.map(|(start, (part, code))| (start, selections[part].view.session(code).to_vec())).collect()
                 };
                 let walked = first_sessions(many_of, rows.start..rows.end.min(end), &token).expect("sessions");
-                let (found, deep) = deep_sessions(many_of, window, &token).expect("sessions");
-                prop_assert_eq!(found, count);
+                let (total, deep) = deep_sessions(many_of, window, &token).expect("sessions");
+                prop_assert_eq!(total, count);
                 prop_assert_eq!(shown(walked), shown(deep));
             }
             let beyond = Window { offset: 1_000, limit: 3 };

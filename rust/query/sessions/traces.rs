@@ -1,4 +1,4 @@
-//! The selected traces of a session, and what is shown of them.
+//! The selected traces of a session, and their values in the response.
 
 use std::collections::HashSet;
 
@@ -44,7 +44,7 @@ pub(in crate::query) fn traces_of_key<'a>(
     traces
 }
 
-/// Returns what there is of a session, from its selected traces, newest first.
+/// Returns the part of a session, from its selected traces, newest first.
 pub(in crate::query) fn part_of(traces: &[SessionTrace<'_>]) -> SessionPart {
     let value = |trace: &SessionTrace<'_>, at: usize| {
         let value = trace.details[at]?.to_owned();

@@ -65,14 +65,15 @@ impl SnapshotLeaf<'_> {
         request: &KeysRequest,
         cancel: &CancellationToken,
     ) -> Result<Keys> {
-        let wanted = size(request.end);
+        let max_spans = size(request.end);
         // Each of these traces has a span that matches.
-        let Newest { selections, frontier } = newest(self.snapshot, &self.query.selecting, wanted, cancel)?;
+        let Newest { selections, frontier } =
+            newest(self.snapshot, &self.query.selecting, max_spans, cancel)?;
         let indexes = indexes_of(&selections, &self.query.filter)?;
         let mut walk = SpanWalk::new((&selections, &indexes), spans, false, cancel)?;
         let mut keys = Keys::default();
         let mut window = KeyWindow::new(self, &selections, request);
-        let is_all = walk.count(wanted, |row, count| window.add(&mut keys, row, count))?;
+        let is_all = walk.count(max_spans, |row, count| window.add(&mut keys, row, count))?;
         keys.count = window.before;
         keys.damage = walk.damage();
         let last = window.last.map(|(selection, row)| selections[selection].key(row).to_bytes().to_vec());
@@ -81,7 +82,7 @@ impl SnapshotLeaf<'_> {
             None if is_all => None,
             _ => last,
         };
-        // The key of a trace is less than the keys of its spans, all of which are known.
+        // The key of a trace is less than the keys of its spans, and all these spans are known.
         let end = [u8::MAX; NUMBER_BYTES];
         keys.frontier = keys.frontier.map(|trace| [trace.as_slice(), &end].concat());
         Ok(keys)

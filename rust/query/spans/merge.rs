@@ -9,14 +9,14 @@ use crate::query::page::{PageRequest, json_array};
 use crate::query::rows::selection::SORT_KEY_BYTES;
 use crate::query::runs::Documents;
 
-/// The size of the number of a span among the matching spans of its trace, which follows the key of the trace.
+/// The size of the index of a span among the matching spans of its trace. The index follows the key of the trace.
 pub(in crate::query) const NUMBER_BYTES: usize = size_of::<u32>();
 
 /// Merges a page of spans.
 pub(in crate::query) struct SpansMerge {
     with_matches: bool,
     keys: KeyMerge,
-    /// The leaf of each trace of the page and the spans that it has there, once they are known.
+    /// The leaf of each trace of the page, and the range of its spans on the page, once they are known.
     traces: Option<Vec<(usize, SpanRange)>>,
     documents: Documents,
 }

@@ -1,8 +1,8 @@
 //! Walks over traces to count and to write their matching spans.
 //!
-//! Traces are selected with the condition that they have such a span. The span table of a segment knows how many spans
-//! of most traces match; the documents of the other traces are checked. A walk visits traces in result order, in
-//! rounds that grow, until a page is known. The memory of a walk is that of one round and of the checked counts.
+//! Traces are selected with the condition that they have such a span. The span table of a segment has the number of
+//! matching spans of most traces; the documents of the other traces are checked. A walk visits traces in result order, in
+//! rounds that grow, until a page is known. A walk takes the memory of one round and of the checked counts.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::filter::{Filter, OneSpanMatcher, SpanCounter, SpanFilter};
 use crate::index::columns::Projection;
 use crate::query::cancellation::CancellationToken;
 use crate::query::matches::append_matches;
-use crate::query::pool::{fold_rounds, in_rounds, threads};
+use crate::query::pool::{par_fold_chunked, par_map_chunked, threads};
 use crate::query::rows::page_rows::{PageRow, page_of};
 use crate::query::rows::selection::Selection;
 use crate::schema::Field;
@@ -21,8 +21,8 @@ use crate::trace::view::{TraceView, write_span_preview};
 /// Traces per thread in the first round of a walk, and in the largest one.
 const FIRST_PER_THREAD: usize = 8;
 const MAX_PER_THREAD: usize = 1_024;
-/// Traces that are counted by a span table at once: some milliseconds.
-const INLINE_ROW_BUDGET: usize = 65_536;
+/// Traces that are counted by a span table as one item, which takes some milliseconds.
+const ROWS_PER_CHUNK: usize = 65_536;
 /// Documents per thread that are checked in one round.
 const CHECKS_PER_THREAD: usize = 64;
 
@@ -110,27 +110,32 @@ impl<'s, 'a> SpanWalk<'s, 'a> {
     pub(in crate::query) fn count_all(&mut self) -> Result<SpanCounts> {
         self.has_columns = true;
         let of_selection = |(selection, of): (usize, &Selection<'_>)| {
-            (0..of.count).step_by(INLINE_ROW_BUDGET).map(move |rank| (selection, rank)).collect::<Vec<_>>()
+            (0..of.count).step_by(ROWS_PER_CHUNK).map(move |rank| (selection, rank)).collect::<Vec<_>>()
         };
         let chunks: Vec<(usize, usize)> = self.selections.iter().enumerate().flat_map(of_selection).collect();
-        let (mut total, mut open) = (0, Vec::<PageRow>::new());
+        let (mut total, mut unresolved) = (0, Vec::<PageRow>::new());
         let of_chunk = |(_, (selection, rank)): (usize, &(usize, usize))| {
             self.cancel.check()?;
             let rows: Vec<u32> =
-                self.selections[*selection].rows.from_rank(*rank).take(INLINE_ROW_BUDGET).collect();
+                self.selections[*selection].rows.from_rank(*rank).take(ROWS_PER_CHUNK).collect();
             let counts = self.known_counts(*selection, &rows);
-            let open = rows.iter().zip(&counts).filter(|(_, count)| count.is_none());
-            let open: Vec<PageRow> = open.map(|(row, _)| (*selection, *row as usize)).collect();
-            Ok((counts.into_iter().flatten().sum::<u64>(), open))
+            let unresolved = rows.iter().zip(&counts).filter(|(_, count)| count.is_none());
+            let unresolved: Vec<PageRow> = unresolved.map(|(row, _)| (*selection, *row as usize)).collect();
+            Ok((counts.into_iter().flatten().sum::<u64>(), unresolved))
         };
-        fold_rounds(&chunks, 1, of_chunk, |(count, of_chunk)| {
+        par_fold_chunked(&chunks, 1, of_chunk, |(count, of_chunk)| {
             total += count;
-            open.extend(of_chunk);
+            unresolved.extend(of_chunk);
         })?;
-        self.cancel.expect_few(open.len())?;
-        let mut checked = Vec::with_capacity(open.len());
-        fold_rounds(&open, CHECKS_PER_THREAD, |(_, row)| self.check(*row), |count| checked.push(count))?;
-        for ((selection, row), count) in open.into_iter().zip(checked) {
+        self.cancel.admit_checks(unresolved.len())?;
+        let mut checked = Vec::with_capacity(unresolved.len());
+        par_fold_chunked(
+            &unresolved,
+            CHECKS_PER_THREAD,
+            |(_, row)| self.check(*row),
+            |count| checked.push(count),
+        )?;
+        for ((selection, row), count) in unresolved.into_iter().zip(checked) {
             let count = self.readable(count).unwrap_or(0);
             total += count as u64;
             self.checked[selection].push((row_number(row), u32::try_from(count).unwrap_or(u32::MAX)));
@@ -138,19 +143,19 @@ impl<'s, 'a> SpanWalk<'s, 'a> {
         Ok(SpanCounts { total, checked: self.checked.clone(), damage: self.damage() })
     }
 
-    /// Calls `visit` with every trace in result order and the number of its matching spans, until `wanted` spans were
-    /// visited. Returns `true` if these were all traces.
+    /// Calls `visit` with every trace in result order and the number of its matching spans, until `max_spans` spans
+    /// were visited. Returns true if all traces were visited.
     ///
     /// # Errors
     /// [`Error::Cancelled`]; [`Error::Storage`].
     pub(in crate::query) fn count(
         &mut self,
-        wanted: usize,
+        max_spans: usize,
         mut visit: impl FnMut(PageRow, usize),
     ) -> Result<bool> {
         let (mut walked, mut seen, mut per_thread) = (0, 0_usize, FIRST_PER_THREAD);
         let rows: usize = self.selections.iter().map(|selection| selection.count).sum();
-        while walked < rows && seen < wanted {
+        while walked < rows && seen < max_spans {
             let round = page_of(self.selections, walked, threads() * per_thread);
             if round.is_empty() {
                 break;
@@ -165,12 +170,12 @@ impl<'s, 'a> SpanWalk<'s, 'a> {
         Ok(walked == rows)
     }
 
-    /// Returns spans of traces as JSON, in order, by trace. A damaged trace has none.
+    /// Returns spans of traces as JSON, in order, by trace. The list of a damaged trace is empty.
     ///
     /// # Errors
     /// [`Error::Cancelled`]; [`Error::Storage`].
     pub(in crate::query) fn write(&mut self, traces: &[PageTrace]) -> Result<Vec<Vec<Vec<u8>>>> {
-        let written = in_rounds(traces, FIRST_PER_THREAD, |(_, trace)| self.write_of(trace))?;
+        let written = par_map_chunked(traces, FIRST_PER_THREAD, |(_, trace)| self.write_of(trace))?;
         Ok(written.into_iter().map(|spans| self.readable(spans).unwrap_or_default()).collect())
     }
 
@@ -194,9 +199,9 @@ impl<'s, 'a> SpanWalk<'s, 'a> {
                 counts[*index] = known.or_else(|| self.checked_count(selection, *row));
             }
         }
-        let open: Vec<PageRow> =
+        let unresolved: Vec<PageRow> =
             round.iter().zip(&counts).filter(|(_, count)| count.is_none()).map(|(row, _)| *row).collect();
-        let mut checked = in_rounds(&open, per_thread, |(_, row)| self.check(*row))?.into_iter();
+        let mut checked = par_map_chunked(&unresolved, per_thread, |(_, row)| self.check(*row))?.into_iter();
         for count in counts.iter_mut().filter(|count| count.is_none()) {
             *count = checked.next().and_then(|count| self.readable(count));
         }
@@ -257,7 +262,7 @@ impl<'s, 'a> SpanWalk<'s, 'a> {
         }
     }
 
-    /// Returns what was read. The damage of a document is recorded once.
+    /// Returns the value, or records the damage once and returns `None`.
     fn readable<T>(&mut self, read: Result<T>) -> Option<T> {
         read.map_err(|error| {
             let error = error.to_string();

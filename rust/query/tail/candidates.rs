@@ -1,4 +1,4 @@
-//! Traces of one snapshot, looked up once for all readers.
+//! Traces of one snapshot. They are located once for all readers.
 
 use std::collections::BTreeMap;
 
@@ -14,12 +14,12 @@ pub(super) type Location = (usize, u32);
 pub(super) struct Candidates<'a> {
     snapshot: &'a Snapshot,
     count: usize,
-    /// By part, the rows that hold candidates, and which ones.
+    /// By part, the rows of the candidates and their indexes.
     rows: BTreeMap<usize, (Vec<u32>, Vec<usize>)>,
 }
 
 impl<'a> Candidates<'a> {
-    /// Looks traces up. Those that are not visible stay without a row.
+    /// Looks up traces. Traces that are not visible have no row.
     pub(super) fn of(snapshot: &'a Snapshot, traces: impl Iterator<Item = TraceId>) -> Self {
         let mut candidates = Self { snapshot, count: 0, rows: BTreeMap::new() };
         for trace_id in traces {
@@ -35,7 +35,7 @@ impl<'a> Candidates<'a> {
         candidates
     }
 
-    /// Returns, for each trace, where it is, if it is visible and the filter matches it.
+    /// Returns the location of each trace that is visible and matches the filter.
     ///
     /// # Errors
     /// Damage found while an index is rebuilt.

@@ -1,13 +1,13 @@
-//! What a reader is sent.
+//! The events that a reader receives.
 
-/// What happened to a reader.
+/// The kind of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventKind {
     /// A trace was committed, or has changed.
     Trace,
     /// Some rows were dropped because the reader was slow.
     Dropped,
-    /// An unknown number of changes was forgotten before the reader got to them.
+    /// Changes were dropped from the log before the reader reached them. Their number is unknown.
     Gap,
 }
 
@@ -22,12 +22,12 @@ impl EventKind {
     }
 }
 
-/// An event that a reader is sent.
+/// An event that a reader receives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TailEvent {
     /// Counts the events of this reader, from 1.
     pub number: u64,
-    /// What happened.
+    /// The kind of the event.
     pub kind: EventKind,
     /// A JSON object.
     pub body: Vec<u8>,

@@ -1,10 +1,10 @@
-//! Follows a store: readers are sent the traces that requests commit, as far as their filters match
+//! Follows a store: readers receive the committed traces that match their filters
 //! (`docs/reference/api-search.md#tail`).
 //!
-//! The store remembers which traces changed ([`Changes`]), and nothing of what they were. A [`poll`] brings all readers
-//! up to one snapshot: it looks up the rows of what changed, evaluates the filters on these rows alone, and queues the
-//! ids of those that match. What a reader is sent is read from the snapshot only then, so that a queue takes no memory
-//! to speak of, and the last state of a trace is what arrives. Ingest knows nothing of readers and waits for none.
+//! The store records which traces changed ([`Changes`]), but not their content. A [`poll`] advances all readers to one
+//! snapshot. It looks up the rows of the changed traces, evaluates the filters on these rows alone, and queues the ids
+//! of the matching traces. A trace is read from the snapshot only when it is sent. Queues therefore take little memory,
+//! and readers receive the latest state of a trace. Ingest does not depend on readers and never waits for them.
 
 mod candidates;
 mod event;
@@ -23,25 +23,25 @@ use crate::query::items::{PAGE_MEMORY, damaged_item, item};
 use crate::storage::{Changes, Snapshot, SnapshotPart};
 use crate::trace::detail::Detail;
 
-/// The most changes that are evaluated at once, which bounds the memory of their rows.
+/// The maximum number of changes that are evaluated together, which bounds the memory of their rows.
 const MAX_EVALUATED: u64 = 8_192;
 
-/// A reader takes no more events once it has this many bytes.
-const MAX_TAKEN_BYTES: usize = 256 << 10;
+/// A reader gets no further events in one poll after this many bytes.
+const MAX_POLL_BYTES: usize = 256 << 10;
 
 /// The result of a poll.
 #[derive(Debug, Default)]
 pub struct Polled {
     /// The events of each reader, in the order of the readers.
     pub events: Vec<Vec<TailEvent>>,
-    /// Whether a reader has something that is due later, so that it must be polled even if nothing changes.
+    /// True if a reader has a deferred event, so that it must be polled even if nothing changes.
     pub has_deferred: bool,
-    /// What is wrong with traces that are marked as damaged, and those that could not be read.
+    /// The damage of traces that are marked as damaged, and the errors of traces that could not be read.
     pub errors: Vec<String>,
 }
 
-/// Brings readers up to a snapshot, and takes their next events: of each at most the number that stands beside it.
-/// Readers must be distinct.
+/// Advances readers to a snapshot, and returns the next events of each. Each reader is paired with its maximum number
+/// of events. Readers must be distinct.
 ///
 /// # Errors
 /// Damage found while an index is rebuilt.
@@ -61,14 +61,14 @@ pub fn poll(
     let mut items = Items { snapshot, known: HashMap::new(), errors: Vec::new() };
     let mut polled = Polled::default();
     for (reader, max_events) in readers {
-        polled.events.push(take(&mut items, reader, *max_events, now)?);
+        polled.events.push(next_events(&mut items, reader, *max_events, now)?);
         polled.has_deferred |= reader.has_deferred();
     }
     polled.errors = items.errors;
     Ok(polled)
 }
 
-/// Offers readers that are all at `position` what matches of the changes that the snapshot has after it.
+/// Offers the matching changes between `position` and the snapshot to readers that are all at `position`.
 fn advance(snapshot: &Snapshot, changes: &Changes, readers: &[&Tail], mut position: u64) -> Result<()> {
     let through = snapshot.changes();
     while position < through {
@@ -87,7 +87,8 @@ fn advance(snapshot: &Snapshot, changes: &Changes, readers: &[&Tail], mut positi
     Ok(())
 }
 
-/// Returns each trace of `changed`, which follow `start`, once, with the position of its last change, in that order.
+/// Returns each of the `changed` traces once, with the position of its last change, in that order. The changes follow
+/// `start`.
 fn latest_changes(start: u64, changed: &[TraceId]) -> Vec<(TraceId, u64)> {
     let latest: HashMap<TraceId, u64> = changed.iter().copied().zip(start + 1..).collect();
     let mut latest: Vec<(TraceId, u64)> = latest.into_iter().collect();
@@ -95,28 +96,33 @@ fn latest_changes(start: u64, changed: &[TraceId]) -> Vec<(TraceId, u64)> {
     latest
 }
 
-/// Takes the next events of a reader. A queued trace that does not match any more, or is gone, is no event.
-fn take(items: &mut Items<'_>, reader: &Tail, max_events: usize, now: Instant) -> Result<Vec<TailEvent>> {
+/// Returns the next events of a reader. A queued trace that no longer matches or no longer exists is skipped.
+fn next_events(
+    items: &mut Items<'_>,
+    reader: &Tail,
+    max_events: usize,
+    now: Instant,
+) -> Result<Vec<TailEvent>> {
     let snapshot = items.snapshot;
-    let mut taking = reader.begin_to_take(max_events, now);
-    let candidates = Candidates::of(snapshot, taking.traces().iter().copied());
+    let mut batch = reader.start_batch(max_events, now);
+    let candidates = Candidates::of(snapshot, batch.traces().iter().copied());
     let locations = candidates.matching(reader.filter())?;
     let mut bytes = 0;
     for (index, location) in locations.into_iter().enumerate() {
-        if bytes >= MAX_TAKEN_BYTES {
-            taking.put_back(index);
+        if bytes >= MAX_POLL_BYTES {
+            batch.requeue_from(index);
             break;
         }
         let Some(location) = location else { continue };
         match items.of(location) {
-            Some(item) => bytes += taking.add(index, item, snapshot.changes()),
-            None => taking.drop_one(),
+            Some(item) => bytes += batch.add(index, item, snapshot.changes()),
+            None => batch.count_dropped(),
         }
     }
-    Ok(taking.finish())
+    Ok(batch.finish())
 }
 
-/// The JSON of the traces that readers take in one poll: each is written once.
+/// The JSON of the traces that readers receive in one poll. Each trace is written once.
 struct Items<'a> {
     snapshot: &'a Snapshot,
     known: HashMap<(usize, u32), Option<Vec<u8>>>,
@@ -135,7 +141,8 @@ impl Items<'_> {
     }
 }
 
-/// Returns the JSON of a row's trace. A trace whose document is damaged is marked so, and the damage is added.
+/// Returns the JSON of the trace in a row. A trace with a damaged document is marked as damaged, and the damage is
+/// recorded.
 fn write_item(part: &SnapshotPart, row: usize, damage: &mut Vec<String>) -> Result<Vec<u8>> {
     let _permit = PAGE_MEMORY.acquire(part.document_bytes(row), || Ok(()))?;
     match part.trace(row) {
@@ -155,7 +162,7 @@ mod tests {
     use crate::storage::MAX_CHANGES;
 
     #[test]
-    fn a_reader_that_is_too_far_behind_is_told_of_a_gap_once() {
+    fn a_reader_that_is_too_far_behind_receives_one_gap() {
         let (changes, reader) = (Changes::default(), Tail::new(Filter::all(), 0));
         let trace_id = TraceId::from_bytes(&[1; 16]).expect("an id");
         let kinds = |position: u64| {
@@ -165,10 +172,10 @@ mod tests {
         };
         let remembered = changes.append(&vec![trace_id; MAX_CHANGES]);
         assert_eq!(kinds(remembered), []);
-        let forgotten = changes.append(&vec![trace_id; MAX_CHANGES + 1]);
-        assert_eq!(kinds(forgotten), [EventKind::Gap]);
-        assert_eq!(kinds(forgotten), []);
+        let lost = changes.append(&vec![trace_id; MAX_CHANGES + 1]);
+        assert_eq!(kinds(lost), [EventKind::Gap]);
+        assert_eq!(kinds(lost), []);
         assert!(reader.rewind(0));
-        assert_eq!(kinds(forgotten), [EventKind::Gap]);
+        assert_eq!(kinds(lost), [EventKind::Gap]);
     }
 }

@@ -1,4 +1,4 @@
-//! One reader: its position, its queue, and what it was sent.
+//! One reader: its position, its queue, and its sent events.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,19 +8,19 @@ use crate::filter::Filter;
 use crate::otlp::TraceId;
 use crate::query::tail::event::{EventKind, TailEvent};
 
-/// Traces that wait for a reader; beyond it the oldest one is dropped.
+/// The maximum number of traces in a reader's queue. Beyond it the oldest one is dropped.
 pub const MAX_QUEUED: usize = 256;
 
 /// The least time between two events of one trace.
 pub const MIN_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A reader knows of this many traces that it was sent them: about 200 KiB.
+/// The number of sent traces that are remembered per reader, which takes about 200 KiB.
 const MAX_SENT: usize = 3_584;
 
-/// The events that are sent again to a reader that lost them with its connection.
-const MAX_REPEATABLE: usize = 1_024;
+/// The number of events that can be sent again to a reader that lost them with its connection.
+const MAX_REPLAYED: usize = 1_024;
 
-/// A reader of the traces that a filter matches, from a position on.
+/// A reader of the matching traces that change after a position.
 #[derive(Debug)]
 pub struct Tail {
     filter: Filter,
@@ -32,16 +32,16 @@ struct State {
     /// The position up to which changes were evaluated.
     position: u64,
     queue: Queue,
-    /// Traces that changed soon after they were sent, and when they are queued.
+    /// Traces that changed soon after they were sent, with the time at which they are queued.
     deferred: HashMap<TraceId, Instant>,
     sent: SentTraces,
     /// The number of the last event.
     last: u64,
     /// The last events.
-    repeatable: VecDeque<SentEvent>,
-    /// Rows that were dropped since the last event that said so.
+    replay_log: VecDeque<SentEvent>,
+    /// Rows that were dropped since the last event that reported drops.
     dropped: u64,
-    /// Whether changes were forgotten since the last event that said so.
+    /// True if changes were lost since the last event that reported a gap.
     has_gap: bool,
 }
 
@@ -54,7 +54,7 @@ enum SentEvent {
 }
 
 impl Tail {
-    /// Returns a reader of what changes after `position` (see [`crate::storage::Changes`]).
+    /// Returns a reader of the changes after `position` (see [`crate::storage::Changes`]).
     pub fn new(filter: Filter, position: u64) -> Self {
         Self { filter, state: Mutex::new(State { position, ..State::default() }) }
     }
@@ -64,8 +64,8 @@ impl Tail {
         self.state().last
     }
 
-    /// Goes back to where event `number` was the last one: what came after it is sent again. Returns whether that was
-    /// possible.
+    /// Rewinds to the state after event `number`, so that later events are sent again. Returns false if the reader no
+    /// longer remembers them.
     pub fn rewind(&self, number: u64) -> bool {
         self.state().rewind(number)
     }
@@ -83,7 +83,7 @@ impl Tail {
     }
 
     /// Moves to `position`. `changed` are the matching traces that changed up to there, with the positions of their
-    /// last changes; with `has_gap` other changes were forgotten.
+    /// last changes. With `has_gap`, other changes were lost.
     pub(super) fn advance(
         &self,
         changed: impl Iterator<Item = (TraceId, u64)>,
@@ -96,16 +96,16 @@ impl Tail {
         changed.for_each(|(trace_id, changed_at)| state.offer(trace_id, changed_at));
     }
 
-    /// Begins to take the next events, at most `max_events`, unless there is something to say of lost rows too.
-    pub(super) fn begin_to_take(&self, max_events: usize, now: Instant) -> Taking<'_> {
+    /// Starts a batch of at most `max_events` trace events. Events that report lost rows come in addition.
+    pub(super) fn start_batch(&self, max_events: usize, now: Instant) -> Batch<'_> {
         let mut state = self.state();
         state.queue_due(now);
         let traces = if max_events == 0 { Vec::new() } else { state.queue.pop(max_events) };
-        let mut taking = Taking { state, traces, events: Vec::new(), now };
+        let mut batch = Batch { state, traces, events: Vec::new(), now };
         if max_events > 0 {
-            taking.report_losses();
+            batch.report_losses();
         }
-        taking
+        batch
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -118,13 +118,13 @@ impl State {
     fn offer(&mut self, trace_id: TraceId, changed_at: u64) {
         match self.sent.of(trace_id) {
             Some(sent) if sent.through >= changed_at => {}
-            // Whether it is due is decided where the time is known.
+            // The trace may already be due, but the time is known only in `queue_due`.
             Some(sent) => drop(self.deferred.insert(trace_id, sent.at + MIN_INTERVAL)),
             None => self.queue(trace_id),
         }
     }
 
-    /// Queues the deferred traces that are due, the one that waits longest first.
+    /// Queues the deferred traces that are due, longest wait first.
     fn queue_due(&mut self, now: Instant) {
         let mut due: Vec<(Instant, TraceId)> =
             self.deferred.iter().filter(|(_, due)| **due <= now).map(|(id, due)| (*due, *id)).collect();
@@ -143,10 +143,10 @@ impl State {
         let Some(lost) = self.last.checked_sub(number).and_then(|lost| usize::try_from(lost).ok()) else {
             return false;
         };
-        if lost > self.repeatable.len() {
+        if lost > self.replay_log.len() {
             return false;
         }
-        for event in self.repeatable.split_off(self.repeatable.len() - lost).into_iter().rev() {
+        for event in self.replay_log.split_off(self.replay_log.len() - lost).into_iter().rev() {
             match event {
                 SentEvent::Trace(trace_id) => {
                     self.deferred.remove(&trace_id);
@@ -162,21 +162,22 @@ impl State {
     }
 }
 
-/// Events that are being taken.
-pub(super) struct Taking<'a> {
+/// A batch of events in progress.
+pub(super) struct Batch<'a> {
     state: MutexGuard<'a, State>,
     traces: Vec<TraceId>,
     events: Vec<TailEvent>,
     now: Instant,
 }
 
-impl Taking<'_> {
-    /// Returns the traces that are to be sent, unless they do not match any more.
+impl Batch<'_> {
+    /// Returns the traces to send, if they still match.
     pub(super) fn traces(&self) -> &[TraceId] {
         &self.traces
     }
 
-    /// Adds the event of one of the traces: its JSON, which contains its changes up to a position. Returns its size.
+    /// Adds the event of one of the traces. Its JSON `item` contains its changes up to the position `through`. Returns
+    /// its size in bytes.
     pub(super) fn add(&mut self, index: usize, item: &[u8], through: u64) -> usize {
         const UPDATE: &[u8] = br#","update":true}"#;
         let (trace_id, number) = (self.traces[index], self.state.last + 1);
@@ -194,15 +195,15 @@ impl Taking<'_> {
         bytes
     }
 
-    /// Queues the traces from this one on again, before the others.
-    pub(super) fn put_back(&mut self, index: usize) {
+    /// Returns the traces from this index on to the front of the queue.
+    pub(super) fn requeue_from(&mut self, index: usize) {
         for trace_id in self.traces.drain(index..).rev() {
             self.state.queue.push_front(trace_id);
         }
     }
 
     /// Counts a trace that could not be read.
-    pub(super) fn drop_one(&mut self) {
+    pub(super) fn count_dropped(&mut self) {
         self.state.dropped += 1;
     }
 
@@ -210,7 +211,7 @@ impl Taking<'_> {
         self.events
     }
 
-    /// What was lost is older than what waits in the queue.
+    /// Lost rows are older than the queued ones, so they are reported first.
     fn report_losses(&mut self) {
         if std::mem::take(&mut self.state.has_gap) {
             self.push(EventKind::Gap, SentEvent::Gap, b"{}".to_vec());
@@ -225,15 +226,15 @@ impl Taking<'_> {
     fn push(&mut self, kind: EventKind, remembered: SentEvent, body: Vec<u8>) {
         let state = &mut self.state;
         state.last += 1;
-        if state.repeatable.len() == MAX_REPEATABLE {
-            state.repeatable.pop_front();
+        if state.replay_log.len() == MAX_REPLAYED {
+            state.replay_log.pop_front();
         }
-        state.repeatable.push_back(remembered);
+        state.replay_log.push_back(remembered);
         self.events.push(TailEvent { number: state.last, kind, body });
     }
 }
 
-/// Distinct traces that wait to be sent.
+/// Distinct traces in the order in which they are sent.
 #[derive(Debug, Default)]
 struct Queue {
     traces: VecDeque<TraceId>,
@@ -241,7 +242,7 @@ struct Queue {
 }
 
 impl Queue {
-    /// Adds a trace, unless it waits already. Returns how many were dropped for it.
+    /// Adds a trace unless it is queued already. Returns the number of traces dropped to make room.
     fn push(&mut self, trace_id: TraceId) -> u64 {
         if !self.known.insert(trace_id) {
             return 0;
@@ -271,7 +272,7 @@ impl Queue {
     }
 }
 
-/// When a trace was sent.
+/// The events of a sent trace.
 #[derive(Debug, Clone, Copy)]
 struct Sent {
     /// The number of its first event.
@@ -282,7 +283,7 @@ struct Sent {
     through: u64,
 }
 
-/// The traces that were sent, as far as they are remembered.
+/// The sent traces that are remembered.
 #[derive(Debug, Default)]
 struct SentTraces {
     by_id: HashMap<TraceId, Sent>,
@@ -295,7 +296,7 @@ impl SentTraces {
         self.by_id.get(&trace_id).copied()
     }
 
-    /// Remembers an event of a trace; returns whether there was one before.
+    /// Records an event of a trace. Returns true if the trace was sent before.
     fn add(&mut self, trace_id: TraceId, sent: Sent) -> bool {
         if let Some(known) = self.by_id.get_mut(&trace_id) {
             *known = Sent { first: known.first, ..sent };
@@ -311,7 +312,7 @@ impl SentTraces {
         false
     }
 
-    /// Forgets a trace whose first event came after event `number`.
+    /// Forgets a trace if its first event came after event `number`.
     fn forget_after(&mut self, trace_id: TraceId, number: u64) {
         if self.of(trace_id).is_some_and(|sent| sent.first > number) {
             self.by_id.remove(&trace_id);

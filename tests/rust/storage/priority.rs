@@ -22,15 +22,15 @@ fn background_threads_have_a_lower_priority() {
 }
 
 #[test]
-fn looks_at_what_has_no_index_have_the_lowest_priority() {
+fn document_checks_without_an_index_have_the_lowest_priority() {
     let folder = tempfile::TempDir::new().expect("a folder");
     let store = open(&folder);
     store.ingest(request(&[span(1, 1, 0)])).expect("ingested");
-    let said = Filter::compile(br#"{"op":"CONTAINS","key":"text","value":"refund"}"#).expect("a filter");
+    let filter = Filter::compile(br#"{"op":"CONTAINS","key":"text","value":"refund"}"#).expect("a filter");
     let page = PageRequest::new(1, 10).expect("a page");
-    let found = ids(&store.snapshot(), &said, page, &CancellationToken::default()).expect("found");
-    assert_eq!(found.total_count, 0);
-    wait_until(|| niceness_of("spanwise-look").is_some_and(|nice| nice >= 15));
+    let ids = ids(&store.snapshot(), &filter, page, &CancellationToken::default()).expect("ids");
+    assert_eq!(ids.total_count, 0);
+    wait_until(|| niceness_of("spanwise-check").is_some_and(|nice| nice >= 15));
 }
 
 /// Returns the nice value of the thread with this name prefix, if there is one.

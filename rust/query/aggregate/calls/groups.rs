@@ -1,4 +1,4 @@
-//! The groups of model calls, and the pass that counts the calls of each.
+//! The groups of model calls, and the pass that counts the calls of each group.
 
 use std::cmp::Reverse;
 
@@ -6,42 +6,42 @@ use ahash::HashMap;
 
 use crate::bitmap::{LiveRows, RowBlock};
 use crate::error::Result;
-use crate::query::aggregate::calls::made::{CallReader, Models, PartCalls};
 use crate::query::aggregate::calls::measure::CallSums;
+use crate::query::aggregate::calls::part_calls::{CallReader, Models, PartCalls};
 use crate::query::aggregate::parts::{Chunk, Part, chunks};
 use crate::query::aggregate::passes::CHUNKS_PER_THREAD;
 use crate::query::aggregate::plan::{Subset, subsets_of_calls};
 use crate::query::aggregate::request::Aggregation;
 use crate::query::cancellation::CancellationToken;
-use crate::query::pool::{fold_rounds, threads};
+use crate::query::pool::{par_fold_chunked, threads};
 
-/// What a number of a response takes, with its comma, and a name of a model beside its groups.
+/// The size of a number in a response with its comma, and of a group's model name and members.
 const NUMBER_BYTES: usize = 64;
 const GROUP_BYTES: usize = 1_024;
 
-/// The calls of the selected traces, and the groups that they are in.
+/// The model calls of the selected traces, and their groups.
 pub(in crate::query::aggregate) struct CallGroups {
     calls: Vec<PartCalls>,
     models: Models,
-    pub(in crate::query::aggregate) kept: KeptModels,
-    /// By number of a model: its group, the last one if it has none of its own.
+    pub(in crate::query::aggregate) grouped: GroupedModels,
+    /// The group of each model, by model number. Models without a group of their own have the last one.
     slots: Vec<usize>,
-    /// The traces of each `where`, those of none first, and for each measure which they are.
+    /// The traces of each `where`, starting with all traces, and the subset of each measure.
     pub(in crate::query::aggregate) subsets: Vec<Subset>,
     pub(super) of_measures: Vec<usize>,
 }
 
 /// The models that have a group of their own.
 #[derive(Debug, Default)]
-pub(in crate::query::aggregate) struct KeptModels {
-    /// Their names, those of most calls first; `None` is that of calls that name none.
+pub(in crate::query::aggregate) struct GroupedModels {
+    /// The names, most calls first; `None` stands for calls without a model.
     pub(in crate::query::aggregate) names: Vec<Option<String>>,
-    /// How many models have calls.
+    /// The number of models with calls.
     pub(in crate::query::aggregate) total: usize,
 }
 
-impl KeptModels {
-    /// Returns at most `limit` models, from all that have calls with their numbers.
+impl GroupedModels {
+    /// Returns at most `limit` models from all models with their numbers of calls.
     pub(in crate::query::aggregate) fn of(mut counted: Vec<(Option<String>, u64)>, limit: usize) -> Self {
         counted.sort_by(|(one, calls), (other, other_calls)| {
             let key = |name: &Option<String>, calls: u64| (Reverse(calls), name.is_none());
@@ -52,14 +52,14 @@ impl KeptModels {
     }
 }
 
-/// Sums of every group, by subset and slot.
+/// The sums of every group, by subset and slot.
 pub(in crate::query::aggregate) type SumsBySubset = Vec<Vec<CallSums>>;
 
 impl CallGroups {
     /// Finds the calls of the selected rows of `parts`, and their groups.
     ///
     /// # Errors
-    /// [`crate::error::Error::TooLarge`] if too many documents would have to be read, [`crate::error::Error::Cancelled`].
+    /// [`crate::error::Error::TooLarge`] if too many documents must be read; [`crate::error::Error::Cancelled`].
     pub(in crate::query::aggregate) fn new(
         parts: &[Part],
         aggregation: &Aggregation,
@@ -67,27 +67,27 @@ impl CallGroups {
     ) -> Result<Self> {
         let groups = Self::read(parts, aggregation, cancel)?;
         let counted = groups.counted(parts, cancel)?;
-        Ok(groups.keeping(KeptModels::of(counted, aggregation.by_model.unwrap_or_default())))
+        Ok(groups.with_groups(GroupedModels::of(counted, aggregation.by_model.unwrap_or_default())))
     }
 
-    /// Finds the calls of the selected rows of `parts`, each model in a group of its own.
+    /// Finds the calls of the selected rows of `parts`, with each model in a group of its own.
     ///
     /// # Errors
-    /// As [`CallGroups::new`].
+    /// The errors of [`CallGroups::new`].
     pub(in crate::query::aggregate) fn read(
         parts: &[Part],
         aggregation: &Aggregation,
         cancel: &CancellationToken,
     ) -> Result<Self> {
         let documents: Result<Vec<usize>> = parts.iter().map(Part::documents_of_calls).collect();
-        cancel.expect_few(documents?.into_iter().sum())?;
+        cancel.admit_checks(documents?.into_iter().sum())?;
         let (calls, models) = PartCalls::of(parts, cancel)?;
         let (subsets, of_measures) = subsets_of_calls(aggregation);
         let slots = (0..models.names.len()).collect();
-        Ok(Self { calls, models, kept: KeptModels::default(), slots, subsets, of_measures })
+        Ok(Self { calls, models, grouped: GroupedModels::default(), slots, subsets, of_measures })
     }
 
-    /// Returns the models that have calls, while each is in a group of its own, with their numbers.
+    /// Returns the models that have calls, with their numbers of calls. Each model must be in a group of its own.
     ///
     /// # Errors
     /// [`crate::error::Error::Cancelled`].
@@ -102,15 +102,15 @@ impl CallGroups {
         Ok(counted.map(|(name, sums)| (name.clone(), sums.calls)).collect())
     }
 
-    /// Returns these calls in the groups of the kept models, and one of all others.
-    pub(in crate::query::aggregate) fn keeping(self, kept: KeptModels) -> Self {
-        let slots: HashMap<&Option<String>, usize> = kept.names.iter().zip(0..).collect();
-        let other = kept.names.len();
+    /// Returns these calls in the groups of the given models, and one group for all other models.
+    pub(in crate::query::aggregate) fn with_groups(self, grouped: GroupedModels) -> Self {
+        let slots: HashMap<&Option<String>, usize> = grouped.names.iter().zip(0..).collect();
+        let other = grouped.names.len();
         let slots = self.models.names.iter().map(|name| slots.get(name).copied().unwrap_or(other)).collect();
-        Self { kept, slots, ..self }
+        Self { grouped, slots, ..self }
     }
 
-    /// Returns the memory that so many groups take at most, in bytes, with the response.
+    /// Returns the maximum memory of `groups` groups and their response, in bytes.
     pub(in crate::query::aggregate) fn max_bytes(
         &self,
         groups: usize,
@@ -129,7 +129,11 @@ impl CallGroups {
             + groups * (GROUP_BYTES + NUMBER_BYTES * measures * (buckets + 1))
     }
 
-    /// Calls `fold` with the bucket of each chunk and the sums of its calls; `rows` are those of every subset but the first.
+    /// Calls `fold` with the bucket of each chunk and the sums of its calls. `rows` are the rows of every subset except
+    /// the first.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Cancelled`].
     pub(in crate::query::aggregate) fn fold(
         &self,
         parts: &[Part],
@@ -161,11 +165,10 @@ impl CallGroups {
             }
             Ok((chunk.bucket, sums))
         };
-        fold_rounds(chunks, CHUNKS_PER_THREAD, of_chunk, |(bucket, sums)| fold(bucket, sums))
+        par_fold_chunked(chunks, CHUNKS_PER_THREAD, of_chunk, |(bucket, sums)| fold(bucket, sums))
     }
 }
 
-/// Adds sums.
 pub(super) fn merge(sums: &mut [CallSums], others: &[CallSums]) {
     sums.iter_mut().zip(others).for_each(|(sum, other)| sum.merge(other));
 }

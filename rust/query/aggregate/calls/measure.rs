@@ -1,22 +1,22 @@
-//! What is measured of model calls.
+//! The measures of model calls.
 
 use crate::query::aggregate::measure::Operation;
 use crate::schema::Field;
 use crate::trace::cost::{CallCost, CostField, SpanUsage, Tokens, TraceNumber};
 
-/// What is measured of model calls.
+/// A measure of model calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::query::aggregate) enum CallMeasure {
-    /// Their number.
+    /// The number of calls.
     Count,
-    /// A sum of their tokens.
+    /// The sum of their tokens.
     Tokens(Field),
-    /// What they cost.
+    /// The sum of their costs.
     Cost(CostField),
 }
 
 impl CallMeasure {
-    /// Returns the measure that an operation is; `None` if it is not one of calls.
+    /// Returns the measure of an operation; `None` if it does not apply to calls.
     pub(in crate::query::aggregate) fn of(operation: Operation) -> Option<Self> {
         let is_tokens = |field: Field| TOKENS.contains(&field);
         match operation {
@@ -36,7 +36,7 @@ const TOKENS: [Field; 5] = [
     Field::ReasoningTokens,
 ];
 
-/// What was counted of some calls.
+/// The sums of some model calls.
 #[derive(Debug, Default, Clone, Copy)]
 pub(in crate::query::aggregate) struct CallSums {
     pub(super) calls: u64,
@@ -50,15 +50,15 @@ pub(in crate::query::aggregate) struct CallSums {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CallValue {
     Count(u64),
-    /// Nanodollars; `None` if they are not known.
+    /// Nanodollars; `None` if unknown.
     Cost(Option<u64>),
 }
 
-/// How many numbers there are of some calls.
+/// The number of integers in [`CallSums::to_numbers`].
 pub(in crate::query::aggregate) const CALL_NUMBERS: usize = 7;
 
 impl CallSums {
-    /// Returns these sums as numbers, for another process.
+    /// Returns these sums as the numbers of a message.
     pub(in crate::query::aggregate) fn to_numbers(self) -> [u64; CALL_NUMBERS] {
         let Tokens { input, output, cached, reasoning } = self.tokens;
         [self.calls, input, output, cached, reasoning, self.cost, u64::from(self.has_unknown_cost)]
@@ -75,7 +75,7 @@ impl CallSums {
         }
     }
 
-    /// Adds what one call adds to the sums of its trace.
+    /// Adds the part of one call to the sums of its trace.
     pub(super) fn add(&mut self, counted: &SpanUsage, cost: CallCost) {
         self.calls += u64::from(counted.is_innermost);
         self.tokens.add(counted.tokens);
@@ -85,12 +85,11 @@ impl CallSums {
         }
     }
 
-    /// Whether there are any, or any part of one that the calls inside it do not have.
+    /// True if there are calls, or parts of a call that its inner calls do not have.
     pub(super) fn has_calls(&self) -> bool {
         self.calls > 0 || self.cost > 0 || self.has_unknown_cost || !self.tokens.is_empty()
     }
 
-    /// Adds others.
     pub(super) fn merge(&mut self, other: &Self) {
         self.calls += other.calls;
         self.tokens.add(other.tokens);
@@ -98,7 +97,8 @@ impl CallSums {
         self.has_unknown_cost |= other.has_unknown_cost;
     }
 
-    /// Returns the value of a measure. Calls have a cost, or if that of one of them is not known a part of it, as traces do.
+    /// Returns the value of a measure. As for traces, calls have either a cost or, if the cost of a call is unknown, a
+    /// partial cost.
     pub(super) fn value(&self, measure: CallMeasure) -> CallValue {
         let Tokens { input, output, cached, reasoning } = self.tokens;
         match measure {

@@ -3,7 +3,7 @@
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
 use crate::error::{Error, Result};
-use crate::query::aggregate::calls::groups::{CallGroups, KeptModels, SumsBySubset, merge};
+use crate::query::aggregate::calls::groups::{CallGroups, GroupedModels, SumsBySubset, merge};
 use crate::query::aggregate::calls::measure::{CallMeasure, CallSums, CallValue};
 use crate::query::aggregate::parts::{Part, chunks};
 use crate::query::aggregate::passes::rows_of_subsets;
@@ -24,55 +24,54 @@ impl CallGroups {
         cancel: &CancellationToken,
     ) -> Result<Vec<u8>> {
         let rows = rows_of_subsets(parts, &self.subsets, cancel)?;
-        let mut totals = CallTotals::new(self.subsets.len(), self.kept.names.len() + 1, axis);
+        let mut totals = CallTotals::new(self.subsets.len(), self.grouped.names.len() + 1, axis);
         self.fold(parts, &chunks(parts, axis), (&rows, cancel), |bucket, chunk| totals.add(bucket, &chunk))?;
-        totals.print((aggregation, axis), &self.kept, &self.of_measures)
+        totals.print((aggregation, axis), &self.grouped, &self.of_measures)
     }
 }
 
-/// What was counted of calls.
+/// The sums of calls.
 pub(in crate::query::aggregate) struct CallTotals {
     total: SumsBySubset,
-    /// For each bucket.
+    /// By bucket.
     series: Vec<SumsBySubset>,
 }
 
 impl CallTotals {
-    /// Returns the sums of no calls.
     pub(in crate::query::aggregate) fn new(subsets: usize, slots: usize, axis: Option<&TimeAxis>) -> Self {
         let none = vec![vec![CallSums::default(); slots]; subsets];
         Self { series: vec![none.clone(); axis.map_or(0, |axis| axis.count)], total: none }
     }
 
-    /// Adds sums of a bucket.
+    /// Adds the sums of a bucket.
     pub(in crate::query::aggregate) fn add(&mut self, bucket: usize, more: &SumsBySubset) {
         for sums in self.series.get_mut(bucket).into_iter().chain([&mut self.total]) {
             sums.iter_mut().zip(more).for_each(|(sums, more)| merge(sums, more));
         }
     }
 
-    /// Returns the response's `data` as JSON; `of_measures` says which subset each measure is of.
+    /// Returns the response's `data` as JSON. `of_measures` is the subset of each measure.
     ///
     /// # Errors
-    /// None for numbers and texts.
+    /// Never, because numbers and texts serialize without errors.
     pub(in crate::query::aggregate) fn print(
         &self,
         (aggregation, axis): (&Aggregation, Option<&TimeAxis>),
-        kept: &KeptModels,
+        grouped: &GroupedModels,
         of_measures: &[usize],
     ) -> Result<Vec<u8>> {
         let Self { total, series } = self;
-        let response = CallResponse { aggregation, axis, kept, of_measures, total, series };
+        let response = CallResponse { aggregation, axis, grouped, of_measures, total, series };
         serde_json::to_vec(&response)
             .map_err(|error| Error::Batch(format!("an aggregation cannot be printed: {error}")))
     }
 }
 
-/// What a response is made of.
+/// The content of a response.
 struct CallResponse<'a> {
     aggregation: &'a Aggregation,
     axis: Option<&'a TimeAxis>,
-    kept: &'a KeptModels,
+    grouped: &'a GroupedModels,
     of_measures: &'a [usize],
     total: &'a SumsBySubset,
     series: &'a [SumsBySubset],
@@ -93,19 +92,19 @@ impl Serialize for CallResponse<'_> {
         if self.aggregation.time.is_some() {
             map.serialize_entry("time", &TimeAxisJson(self.axis))?;
         }
-        let kept = self.kept.names.len();
-        let groups: Vec<Group<'_>> = (0..kept).map(|slot| Group { response: self, slot }).collect();
+        let grouped = self.grouped.names.len();
+        let groups: Vec<Group<'_>> = (0..grouped).map(|slot| Group { response: self, slot }).collect();
         map.serialize_entry("groups", &groups)?;
-        if self.kept.total > kept {
-            map.serialize_entry("other", &Group { response: self, slot: kept })?;
+        if self.grouped.total > grouped {
+            map.serialize_entry("other", &Group { response: self, slot: grouped })?;
         }
-        map.serialize_entry("groups_total", &self.kept.total)?;
-        map.serialize_entry("values_total", &serde_json::json!({"model": self.kept.total}))?;
+        map.serialize_entry("groups_total", &self.grouped.total)?;
+        map.serialize_entry("values_total", &serde_json::json!({"model": self.grouped.total}))?;
         map.end()
     }
 }
 
-/// The calls of one model, or of all others.
+/// The calls of one model, or of all other models.
 struct Group<'a> {
     response: &'a CallResponse<'a>,
     slot: usize,
@@ -127,7 +126,7 @@ impl Serialize for Group<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         let Self { response, slot } = self;
         let mut map = serializer.serialize_map(None)?;
-        if let Some(name) = response.kept.names.get(*slot) {
+        if let Some(name) = response.grouped.names.get(*slot) {
             map.serialize_entry("by", &serde_json::json!({"model": name}))?;
         }
         map.serialize_entry("total", &Members(self.values(response.total).collect()))?;

@@ -1,46 +1,46 @@
-//! Finds the value at a rank of the selected rows by counting them in the order of values.
+//! Finds the value at a rank of the selected rows by counting rows in the order of values.
 //!
-//! The values that are left are divided into bins with about as many rows each. Bins are counted from the nearer end until
-//! the rank is reached, which leaves one of them, and that is divided again. So rows behind the rank are hardly counted, and
-//! those before it once; where bins begin is looked for only as far as they are counted.
+//! The remaining values are divided into bins with about the same number of rows. Bins are counted from the nearer end
+//! until the rank is reached. The bin with the rank is divided again. Rows beyond the rank are therefore rarely
+//! counted, and rows before it are counted once. The bounds of bins are located only as far as bins are counted.
 
 use std::ops::Range;
 
 use crate::error::Result;
 use crate::query::cancellation::CancellationToken;
-use crate::query::pool::{in_rounds, threads};
+use crate::query::pool::{par_map_chunked, threads};
 use crate::query::rows::sorted::values::Values;
 
-/// At how many rows values are divided.
+/// The number of rows at which the remaining values are divided.
 const DIVISIONS: usize = 32;
 
 /// Bins per thread that are counted in one round.
 const BINS_PER_THREAD: usize = 1;
 
-/// With at most so many rows left, bins are not counted on several threads.
+/// Up to this many remaining rows, bins are counted on one thread.
 const MAX_INLINE_ROWS: usize = 1 << 15;
 
-/// Values that are left.
-struct Left {
-    /// Where they are in the order of every part.
+/// Values that may have the rank.
+struct Remaining {
+    /// The range of these values in the order of every part.
     ranges: Bin,
-    /// How many selected rows of every part have less than these values, and how many have one of them.
+    /// The number of selected rows of every part with a lower value, and with one of these values.
     below: Vec<usize>,
     inside: Vec<usize>,
 }
 
-/// Where the values of a bin are in the order of every part.
+/// The range of the values of a bin in the order of every part.
 type Bin = Vec<Range<usize>>;
 
-impl Left {
+impl Remaining {
     fn rows(&self) -> usize {
         self.ranges.iter().map(ExactSizeIterator::len).sum()
     }
 }
 
 impl Values<'_, '_> {
-    /// Steps to the value that has the selected row with `offset` others before it; returns how many come before that
-    /// value. More than `offset` rows are selected.
+    /// Moves to the value of the selected row that has `offset` rows before it, and returns the number of rows before
+    /// that value. More than `offset` rows must be selected.
     ///
     /// # Errors
     /// [`crate::error::Error::Cancelled`].
@@ -50,29 +50,29 @@ impl Values<'_, '_> {
         let rank = if self.sort.ascending { offset } else { total - 1 - offset };
         self.for_each_part(total, cancel, |part, _| part.selected.become_bitmap())?;
         let ranges = self.parts.iter().map(|part| 0..part.order.count()).collect();
-        let mut left = Left { ranges, below: vec![0; counts.len()], inside: counts };
-        while let Some(bounds) = self.bounds(&left) {
-            left = self.narrowed(left, &bounds, rank, cancel)?;
+        let mut remaining = Remaining { ranges, below: vec![0; counts.len()], inside: counts };
+        while let Some(bounds) = self.bounds(&remaining) {
+            remaining = self.narrowed(remaining, &bounds, rank, cancel)?;
         }
-        let Left { ranges, below, inside } = left;
+        let Remaining { ranges, below, inside } = remaining;
         let before = if self.sort.ascending { sum(&below) } else { total - sum(&below) - sum(&inside) };
         for (index, range) in ranges.into_iter().enumerate() {
             let part = &mut self.parts[index];
             if self.sort.ascending {
-                part.left = self.selections[index].count - below[index];
+                part.remaining = self.selections[index].count - below[index];
                 part.positions.start = range.start;
             } else {
-                part.left = below[index] + inside[index];
+                part.remaining = below[index] + inside[index];
                 part.positions.end = range.end;
             }
         }
         Ok(before)
     }
 
-    /// Returns the values at which those that are left are divided, ascending: some values of the part that has most rows,
-    /// and the next greater ones, so that what many rows have becomes a bin of its own. `None` if one value is left.
-    fn bounds(&self, left: &Left) -> Option<Vec<i64>> {
-        let ranges = left.ranges.iter().enumerate().filter(|(_, range)| !range.is_empty());
+    /// Returns the values at which the remaining values are divided, ascending; `None` if one value remains. These are
+    /// values of the part with the most rows, each with its successor, so that a frequent value gets a bin of its own.
+    fn bounds(&self, remaining: &Remaining) -> Option<Vec<i64>> {
+        let ranges = remaining.ranges.iter().enumerate().filter(|(_, range)| !range.is_empty());
         let ends = ranges
             .clone()
             .map(|(part, range)| (self.value(part, range.start), self.value(part, range.end - 1)));
@@ -89,26 +89,32 @@ impl Values<'_, '_> {
         Some(bounds)
     }
 
-    /// Returns the bin that has the selected row at `rank`.
-    fn narrowed(&self, left: Left, bounds: &[i64], rank: usize, cancel: &CancellationToken) -> Result<Left> {
-        let rows = left.rows();
-        let Left { ranges: mut uncounted, below, inside } = left;
+    /// Returns the bin that contains the selected row at `rank`.
+    fn narrowed(
+        &self,
+        remaining: Remaining,
+        bounds: &[i64],
+        rank: usize,
+        cancel: &CancellationToken,
+    ) -> Result<Remaining> {
+        let rows = remaining.rows();
+        let Remaining { ranges: mut uncounted, below, inside } = remaining;
         let is_from_least = rank - sum(&below) < sum(&inside) / 2;
-        // How many rows come before the wanted one, from the nearer end.
+        // The number of remaining rows before the row at `rank`, from the nearer end.
         let before = if is_from_least { rank - sum(&below) } else { sum(&below) + sum(&inside) - 1 - rank };
-        // The bound at which each bin ends; the last one has none.
+        // The bound at which each bin ends; `None` for the last bin.
         let bounds = bounds.iter().copied().map(Some);
         let bins: Vec<Option<i64>> =
             if is_from_least { bounds.chain([None]).collect() } else { bounds.rev().chain([None]).collect() };
-        let at_once = if rows <= MAX_INLINE_ROWS { 1 } else { threads() * BINS_PER_THREAD };
+        let bins_per_round = if rows <= MAX_INLINE_ROWS { 1 } else { threads() * BINS_PER_THREAD };
         let mut counted = vec![0; self.parts.len()];
-        for round in bins.chunks(at_once) {
+        for round in bins.chunks(bins_per_round) {
             cancel.check()?;
             let round: Vec<Bin> =
-                round.iter().map(|bound| self.cut(&mut uncounted, *bound, is_from_least)).collect();
+                round.iter().map(|bound| self.split_off(&mut uncounted, *bound, is_from_least)).collect();
             let counts = match &round[..] {
                 [bin] => vec![self.count(bin)],
-                round => in_rounds(round, BINS_PER_THREAD, |(_, bin)| Ok(self.count(bin)))?,
+                round => par_map_chunked(round, BINS_PER_THREAD, |(_, bin)| Ok(self.count(bin)))?,
             };
             for (ranges, in_bin) in round.into_iter().zip(counts) {
                 if sum(&counted) + sum(&in_bin) > before {
@@ -120,7 +126,7 @@ impl Values<'_, '_> {
                         }
                     };
                     let below = below.iter().enumerate().map(|(part, below)| below + passed(part)).collect();
-                    return Ok(Left { ranges, below, inside: in_bin });
+                    return Ok(Remaining { ranges, below, inside: in_bin });
                 }
                 counted.iter_mut().zip(in_bin).for_each(|(counted, in_bin)| *counted += in_bin);
             }
@@ -128,10 +134,10 @@ impl Values<'_, '_> {
         unreachable!("a selected row has the rank")
     }
 
-    /// Cuts off, from the end that is counted from, the values up to a bound, or all of them.
-    fn cut(&self, ranges: &mut [Range<usize>], bound: Option<i64>, is_from_least: bool) -> Bin {
+    /// Removes the values up to a bound, or all values, from the end that is counted from, and returns them.
+    fn split_off(&self, ranges: &mut [Range<usize>], bound: Option<i64>, is_from_least: bool) -> Bin {
         let parts = self.parts.iter().zip(self.selections).zip(ranges);
-        let cut = parts.map(|((part, selection), range)| {
+        let bin = parts.map(|((part, selection), range)| {
             let is_less =
                 |row: usize| bound.is_some_and(|bound| selection.view.number(self.sort.by, row) < bound);
             let Range { start, end } = range.clone();
@@ -147,10 +153,10 @@ impl Values<'_, '_> {
                 }
             }
         });
-        cut.collect()
+        bin.collect()
     }
 
-    /// Returns how many rows of every part are selected in a bin.
+    /// Returns the number of selected rows of every part in a bin.
     fn count(&self, bin: &Bin) -> Vec<usize> {
         let parts = self.parts.iter().zip(bin);
         parts.map(|(part, range)| part.order.count_in(range.clone(), part.selected.words())).collect()

@@ -1,11 +1,11 @@
-//! Pages in another order than that of results: by a number of the rows, by what traces cost, or by start time, ascending or
-//! descending. Traces without a cost come last, in the order of results.
+//! Pages in other orders than newest first: by a number of the rows, by a cost of traces, or by start time, ascending
+//! or descending. Traces without a cost come last, in the order of results.
 //!
-//! The rows of every part are kept in order of each number. A page is found value by value ([`values`]), over rows that are
-//! not selected ([`selected`]): the selected rows of one value, of all parts, are a selection of their own, in the order of
-//! results. Where a deep page begins is found without walking there ([`jump`]). Few selected rows are far from each other,
-//! and are sorted instead. What takes least is reckoned ([`cost`]).
-//! The order of start times is that of results from its end ([`oldest`]).
+//! Every part has its rows in the order of each number. A page is found value by value ([`values`]), skipping rows that
+//! are not selected ([`selected`]). The selected rows of one value, of all parts, form a selection of their own, in the
+//! order of results. A deep page is found without walking to it ([`jump`]). Few selected rows are far apart, so they
+//! are sorted instead. The cheapest plan is estimated ([`cost`]). Ascending start time is the order of results read
+//! backwards ([`oldest`]).
 
 mod cost;
 mod jump;
@@ -19,18 +19,18 @@ use crate::query::page::{Sort, Window};
 use crate::query::rows::costs::{rows_with_cost, with_costs};
 use crate::query::rows::page_rows::{PageRow, page_of};
 use crate::query::rows::selection::Selection;
-use cost::Way;
+use cost::PagePlan;
 use oldest::oldest_first;
 use values::Values;
 
-/// Values that are visited between two checks whether the search is cancelled.
+/// Values that are visited between two checks for cancellation.
 const VALUES_PER_CHECK: usize = 1_024;
 
-/// Selected rows in the order of a search, of which any window can be read.
+/// Selected rows in the order of a search. Any window of them can be read.
 pub(in crate::query) struct OrderedRows<'s, 'a> {
     sort: Sort,
     selections: &'s [Selection<'a>],
-    /// Of an order by a cost: the rows that have one, and those that do not.
+    /// The rows with and without a value, if a cost orders them.
     by_cost: Option<[Vec<Selection<'a>>; 2]>,
 }
 
@@ -78,7 +78,7 @@ impl<'s, 'a> OrderedRows<'s, 'a> {
         Ok(page)
     }
 
-    /// Returns the number by which a row is ordered, if it has one.
+    /// Returns the number that orders a row; `None` if it has no value.
     pub(in crate::query) fn value(&self, (selection, row): PageRow) -> Option<i64> {
         match &self.by_cost {
             Some([present, _]) => present[selection].view.costs()?.value(self.sort.by.cost()?, row),
@@ -87,7 +87,7 @@ impl<'s, 'a> OrderedRows<'s, 'a> {
     }
 }
 
-/// Returns the rows of a window, by the way that takes least.
+/// Returns the rows of a window, by the cheapest plan.
 fn sorted_rows(
     selections: &[Selection<'_>],
     order: (Sort, Window),
@@ -97,22 +97,22 @@ fn sorted_rows(
     if order.1.offset >= total {
         return Ok(Vec::new());
     }
-    rows_by(Way::of(selections, order.1), selections, order, cancel)
+    rows_with_plan(PagePlan::of(selections, order.1), selections, order, cancel)
 }
 
-/// Returns the rows of a window in which there are some.
-fn rows_by(
-    way: Way,
+/// Returns the rows of a window that contains at least one row.
+fn rows_with_plan(
+    plan: PagePlan,
     selections: &[Selection<'_>],
     (sort, window): (Sort, Window),
     cancel: &CancellationToken,
 ) -> Result<Vec<PageRow>> {
     let Window { offset, limit } = window;
     let mut values = Values::new(selections, sort);
-    let mut before = match way {
-        Way::Sort => return Ok(first_sorted(selections, sort, window.end()).split_off(offset)),
-        Way::Walk => 0,
-        Way::Jump => values.jump(offset, cancel)?,
+    let mut before = match plan {
+        PagePlan::Sort => return Ok(first_sorted(selections, sort, window.end()).split_off(offset)),
+        PagePlan::Walk => 0,
+        PagePlan::Jump => values.jump(offset, cancel)?,
     };
     let total: usize = selections.iter().map(|selection| selection.count).sum();
     values.begin(window.end().min(total) - before, cancel)?;
@@ -188,7 +188,7 @@ mod tests {
         Trace::new(trace_id, 0).with(spans.map(|span| Span::from_wire(span).expect("a span").into()))
     }
 
-    /// Matches all traces, about half of them, and those that come first or last in order.
+    /// Filters that match all traces, about half of them, and those that come first or last in order.
     const FILTERS: [&str; 4] = [
         "{}",
         r#"{"op":"EQ","key":"status","value":"ERROR"}"#,
@@ -198,7 +198,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_way_to_a_page_finds_the_same_rows(
+        fn every_plan_returns_the_same_rows(
             durations in prop::collection::vec((prop_oneof![0..4_u64, 0..1_000_000_000_u64], any::<bool>()), 1..400),
             parts in 1..4_usize, ascending in any::<bool>(), filter in prop::sample::select(&FILTERS), page in 0..200_usize,
         ) {
@@ -217,9 +217,9 @@ mod tests {
                 let window = Window { offset: page % total, limit: 2 };
                 let sorted = first_sorted(&selections, sort, total);
                 let expected = &sorted[window.offset..window.end().min(total)];
-                for way in [Way::Sort, Way::Walk, Way::Jump] {
-                    let rows = rows_by(way, &selections, (sort, window), &token).expect("rows");
-                    prop_assert_eq!(&rows, expected, "{:?}", way);
+                for plan in [PagePlan::Sort, PagePlan::Walk, PagePlan::Jump] {
+                    let rows = rows_with_plan(plan, &selections, (sort, window), &token).expect("rows");
+                    prop_assert_eq!(&rows, expected, "{:?}", plan);
                 }
             }
             let past = Window { offset: total, limit: 2 };

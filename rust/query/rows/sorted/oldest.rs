@@ -1,4 +1,5 @@
-//! Rows by start time, the oldest first: the order of results from its end, but for the rows that started at once.
+//! Rows by ascending start time: the order of results read backwards, except that rows of equal start time keep the
+//! order of results.
 
 use crate::query::page::Window;
 use crate::query::rows::page_rows::{PageRow, page_of, ranks_of_start};
@@ -14,8 +15,8 @@ pub(in crate::query) fn oldest_first(selections: &[Selection<'_>], window: Windo
     let start = |(part, row): PageRow| selections[part].view.start_time(row);
     let start_at = |rank: usize| page_of(selections, total - 1 - rank, 1).first().copied().map(start);
     let (Some(oldest), Some(newest)) = (start_at(offset), start_at(end - 1)) else { return Vec::new() };
-    // Rows of the oldest start may come before the window, and rows of the newest one after it: of these groups a part is
-    // cut out. All rows between the groups are in the window.
+    // Some rows of the oldest start time may come before the window, and some of the newest one after it. Only a part
+    // of these two groups is on the page, and all rows between them.
     let first = ranks_of_start(selections, oldest);
     let skipped = offset - (total - first.end);
     let mut page = page_of(selections, first.start + skipped, (first.len() - skipped).min(end - offset));

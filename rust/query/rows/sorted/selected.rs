@@ -1,4 +1,4 @@
-//! Which rows of a part are selected, for many that are asked for one by one.
+//! Tests which rows of a part are selected, one row at a time.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ pub(in crate::query) struct Selected<'s> {
 
 enum Form {
     All,
-    /// As they are, until so many more are looked up.
+    /// The original row set. After this many more lookups a bitmap is built.
     Listed(usize),
     Bitmap(Vec<u64>),
 }
@@ -28,7 +28,7 @@ impl<'s> Selected<'s> {
         Self { rows: &selection.rows, count: selection.view.count(), form }
     }
 
-    /// Whether a row is selected.
+    /// True if a row is selected.
     pub(in crate::query) fn contains(&mut self, row: usize) -> bool {
         match &mut self.form {
             Form::All => true,
@@ -44,7 +44,7 @@ impl<'s> Selected<'s> {
         }
     }
 
-    /// Returns how many of the rows at these positions of an order are selected.
+    /// Returns the number of selected rows at these positions of an order.
     pub(in crate::query) fn count_at(&mut self, order: &ValueOrder, positions: Range<usize>) -> usize {
         if let Form::Listed(_) = self.form {
             return positions.filter(|position| self.contains(order.row(*position))).count();
@@ -52,21 +52,21 @@ impl<'s> Selected<'s> {
         order.count_in(positions, self.words())
     }
 
-    /// Becomes a bitmap if so many lookups would take longer.
+    /// Builds the bitmap now if this many lookups would take longer.
     pub(in crate::query) fn expect_lookups(&mut self, lookups: usize) {
         if matches!(self.form, Form::Listed(most) if most < lookups) {
             self.become_bitmap();
         }
     }
 
-    /// Makes a bitmap of the rows, unless all are selected.
+    /// Builds a bitmap of the rows, unless all are selected.
     pub(in crate::query) fn become_bitmap(&mut self) {
         if let Form::Listed(_) = self.form {
             self.form = Form::Bitmap(self.rows.to_words(self.count));
         }
     }
 
-    /// Returns the bitmap; `None` if all rows are selected. [`Selected::become_bitmap`] comes first.
+    /// Returns the bitmap; `None` if all rows are selected. Call [`Selected::become_bitmap`] first.
     pub(in crate::query) fn words(&self) -> Option<&[u64]> {
         match &self.form {
             Form::Bitmap(words) => Some(words),

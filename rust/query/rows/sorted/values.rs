@@ -1,4 +1,4 @@
-//! The selected rows of all parts, value by value.
+//! Visits the selected rows of all parts value by value.
 
 use std::ops::Range;
 
@@ -10,11 +10,11 @@ use crate::query::page::Sort;
 use crate::query::pool::{on_threads, threads};
 use crate::query::rows::page_rows::{PageRow, page_of};
 use crate::query::rows::selection::{PARTS_PER_THREAD, Selection};
-use crate::query::rows::sorted::cost::rows_looked_at;
+use crate::query::rows::sorted::cost::rows_scanned;
 use crate::query::rows::sorted::selected::Selected;
 use crate::storage::ValueOrder;
 
-/// What looks at no more rows is not worth several threads.
+/// Work on up to this many rows runs on one thread.
 const MAX_INLINE_ROWS: usize = 1 << 14;
 
 /// The values of the selected rows in order.
@@ -24,53 +24,59 @@ pub(in crate::query) struct Values<'s, 'a> {
     pub(in crate::query) parts: Vec<PartValues<'s>>,
 }
 
-/// The values of one part that are still to come.
+/// The values of one part that are not visited yet.
 pub(in crate::query) struct PartValues<'s> {
     pub(in crate::query) order: ValueOrder,
     pub(in crate::query) selected: Selected<'s>,
-    /// Where they are in the order.
+    /// The range of these values in the order.
     pub(in crate::query) positions: Range<usize>,
-    /// How many selected rows are there.
-    pub(in crate::query) left: usize,
-    /// The next of them that a selected row has.
+    /// The number of selected rows in that range.
+    pub(in crate::query) remaining: usize,
+    /// The next value that a selected row has.
     next: Option<i64>,
 }
 
-/// The rows of one value, of which not all are selected.
+/// The rows of one value. Not all of them are selected.
 pub(in crate::query) struct Tied {
-    /// How many are selected.
+    /// The number of selected rows.
     pub(in crate::query) count: usize,
-    /// Where they are in the order of a part.
+    /// The parts, each with the range of the rows in its order.
     positions: Vec<(usize, Range<usize>)>,
 }
 
 impl<'s, 'a> Values<'s, 'a> {
-    /// Returns all values; [`Values::begin`] comes before [`Values::next`].
+    /// Returns all values. Call [`Values::begin`] before [`Values::next`].
     pub(in crate::query) fn new(selections: &'s [Selection<'a>], sort: Sort) -> Self {
         let part = |selection: &'s Selection<'_>| {
             let order = selection.view.value_order(sort.by).unwrap_or_else(|| ValueOrder::descending(0));
             let selected = Selected::new(selection);
-            PartValues { positions: 0..order.count(), order, selected, left: selection.count, next: None }
+            PartValues {
+                positions: 0..order.count(),
+                order,
+                selected,
+                remaining: selection.count,
+                next: None,
+            }
         };
         Self { selections, sort, parts: selections.iter().map(part).collect() }
     }
 
-    /// Finds the next value of every part, before steps to so many selected rows.
+    /// Finds the next value of every part. `steps` is the expected number of selected rows to visit.
     ///
     /// # Errors
     /// [`crate::error::Error::Cancelled`].
     pub(in crate::query) fn begin(&mut self, steps: usize, cancel: &CancellationToken) -> Result<()> {
         let sort = self.sort;
         let total = self.selections.iter().map(|selection| selection.count).sum();
-        let looked_at = |selection: &Selection<'_>| rows_looked_at(selection, steps, total);
-        let rows = self.selections.iter().map(looked_at).sum();
+        let scanned = |selection: &Selection<'_>| rows_scanned(selection, steps, total);
+        let rows = self.selections.iter().map(scanned).sum();
         self.for_each_part(rows, cancel, |part, selection| {
-            part.selected.expect_lookups(looked_at(selection));
+            part.selected.expect_lookups(scanned(selection));
             part.step(selection, sort);
         })
     }
 
-    /// Calls `work` with every part, on several threads if there is work for so many rows.
+    /// Calls `work` with every part, on several threads if it has to scan many `rows`.
     ///
     /// # Errors
     /// [`crate::error::Error::Cancelled`].
@@ -106,14 +112,14 @@ impl<'s, 'a> Values<'s, 'a> {
         let value = if self.sort.ascending { values.min() } else { values.max() }?;
         let mut tied = Tied { count: 0, positions: Vec::new() };
         for (index, part) in self.parts.iter_mut().enumerate().filter(|(_, part)| part.next == Some(value)) {
-            let (positions, count) = part.take(&self.selections[index], self.sort, value);
+            let (positions, count) = part.advance(&self.selections[index], self.sort, value);
             tied.count += count;
             tied.positions.push((index, positions));
         }
         Some(tied)
     }
 
-    /// Returns at most `limit` of the selected rows of one value, from the one with `offset` of them before it.
+    /// Returns at most `limit` selected rows of one value, starting with the one that has `offset` of them before it.
     pub(in crate::query) fn page_of(&self, tied: &Tied, offset: usize, limit: usize) -> Vec<PageRow> {
         let selected = |(part, positions): &(usize, Range<usize>)| {
             let rows = self.parts[*part].order.rows(positions.start, positions.end);
@@ -130,10 +136,10 @@ impl PartValues<'_> {
         selection.view.number(sort.by, self.order.row(position))
     }
 
-    /// Steps over rows that are not selected.
+    /// Skips rows that are not selected.
     fn step(&mut self, selection: &Selection<'_>, sort: Sort) {
         let Range { start, end } = self.positions;
-        let next = if self.left == 0 {
+        let next = if self.remaining == 0 {
             None
         } else if sort.ascending {
             (start..end).find(|position| self.selected.contains(self.order.row(*position)))
@@ -148,20 +154,21 @@ impl PartValues<'_> {
         self.next = next.map(|position| self.value(selection, sort, position));
     }
 
-    /// Returns where the next value is, which is `value`, and how many selected rows have it; steps over it.
-    fn take(&mut self, selection: &Selection<'_>, sort: Sort, value: i64) -> (Range<usize>, usize) {
+    /// Moves past the next value, which is `value`. Returns its range in the order and the number of selected rows in
+    /// it.
+    fn advance(&mut self, selection: &Selection<'_>, sort: Sort, value: i64) -> (Range<usize>, usize) {
         let Range { start, end } = self.positions;
         let number = |row: usize| selection.view.number(sort.by, row);
-        let (taken, left) = if sort.ascending {
+        let (passed, remaining) = if sort.ascending {
             let next = self.order.gallop_up(start, end, |row| number(row) <= value);
             (start..next, next..end)
         } else {
             let next = self.order.gallop_down(start, end, |row| number(row) < value);
             (next..end, start..next)
         };
-        let count = self.selected.count_at(&self.order, taken.clone());
-        (self.positions, self.left) = (left, self.left - count);
+        let count = self.selected.count_at(&self.order, passed.clone());
+        (self.positions, self.remaining) = (remaining, self.remaining - count);
         self.step(selection, sort);
-        (taken, count)
+        (passed, count)
     }
 }

@@ -1,15 +1,15 @@
-//! All values of a field with their numbers of rows: in one shard, and added up over shards.
+//! All values of a field with their numbers of rows, on one leaf and added up over leaves.
 //!
-//! A shard sends them in ascending order, so many at a time, and the front door takes those before which no shard has any
-//! more: what it keeps does not grow with the number of values.
+//! A leaf sends its values in ascending order, a limited number at a time. The root consumes the values up to the point
+//! that all leaves have passed, so its memory does not grow with the number of values.
 
 use std::collections::BTreeMap;
 
 use crate::error::Result;
 use crate::query::aggregate::groups::GroupedField;
+use crate::query::aggregate::leaves::messages::{Values, ValuesRequest};
 use crate::query::aggregate::parts::Part;
 use crate::query::aggregate::request::By;
-use crate::query::aggregate::shards::wire::{Values, ValuesRequest};
 use crate::query::aggregate::texts::{UsedTexts, merge_from, used_texts};
 use crate::query::cancellation::CancellationToken;
 use crate::query::facets::Top;
@@ -17,8 +17,8 @@ use crate::query::messages::unexpected;
 use crate::query::rows::selection::Selection;
 use crate::schema::Field;
 
-/// Values that a shard sends at once.
-const VALUES_AT_ONCE: u64 = 1 << 16;
+/// Values that a leaf sends in one response.
+const VALUES_PER_RESPONSE: u64 = 1 << 16;
 
 /// The values of a field among selected rows.
 pub(in crate::query) struct ValueCounts {
@@ -42,49 +42,50 @@ impl ValueCounts {
         Ok(Self { parts, used, field })
     }
 
-    /// Returns the values that are asked for.
+    /// Returns the requested values.
     ///
     /// # Errors
     /// [`crate::error::Error::Cancelled`].
     pub(in crate::query) fn values(
         &self,
-        asked: &ValuesRequest,
+        request: &ValuesRequest,
         cancel: &CancellationToken,
     ) -> Result<Values> {
-        values_of(&self.parts, (self.field, &self.used), asked, cancel)
+        values_of(&self.parts, (self.field, &self.used), request, cancel)
     }
 }
 
-/// Returns the values of a field in parts of which these texts are used.
+/// Returns the requested values of a field in `parts`, which use the texts in `used`.
 ///
 /// # Errors
 /// [`crate::error::Error::Cancelled`].
 pub(super) fn values_of(
     parts: &[Part],
     (field, used): (Field, &[UsedTexts]),
-    asked: &ValuesRequest,
+    request: &ValuesRequest,
     cancel: &CancellationToken,
 ) -> Result<Values> {
     let missing = used.iter().map(|used| used.missing).sum();
-    let mut found = Values { missing, ..Values::default() };
-    let prefix = asked.prefix.as_bytes();
-    let is_before = |text: &[u8]| text < prefix || asked.after.as_deref().is_some_and(|after| text <= after);
+    let mut page = Values { missing, ..Values::default() };
+    let prefix = request.prefix.as_bytes();
+    let is_before =
+        |text: &[u8]| text < prefix || request.after.as_deref().is_some_and(|after| text <= after);
     merge_from(parts, (field, used), is_before, cancel, |text, _, rows| {
         if !text.starts_with(prefix) {
             return false;
         }
-        if found.texts.len() as u64 >= asked.limit {
-            found.has_more = true;
+        if page.texts.len() as u64 >= request.limit {
+            page.has_more = true;
             return false;
         }
-        found.texts.push(text.to_vec());
-        found.counts.push(rows);
+        page.texts.push(text.to_vec());
+        page.counts.push(rows);
         true
     })?;
-    Ok(found)
+    Ok(page)
 }
 
-/// How far a shard has sent its values.
+/// The position up to which a leaf has sent its values.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Cursor {
     Start,
@@ -92,71 +93,72 @@ enum Cursor {
     End,
 }
 
-/// Adds up the values of shards.
+/// Adds up the values of several leaves.
 pub(in crate::query) struct ValueMerge {
-    asked: ValuesRequest,
+    request: ValuesRequest,
     cursors: Vec<Cursor>,
-    /// Values that another shard may still have.
+    /// Values that other leaves may still send.
     pending: BTreeMap<Vec<u8>, u64>,
-    /// How many rows have no value, by shard.
+    /// The number of rows without a value, by leaf.
     missing: Vec<u64>,
 }
 
 impl ValueMerge {
-    /// Begins with the first values of `shards` shards.
-    pub(in crate::query) fn new(shards: usize, field: Field, excludes_own: bool, prefix: &str) -> Self {
-        let asked = ValuesRequest {
+    /// Starts with the first values of all leaves.
+    pub(in crate::query) fn new(leaves: usize, field: Field, excludes_own: bool, prefix: &str) -> Self {
+        let request = ValuesRequest {
             field: field.key().to_owned(),
             excludes_own,
             prefix: prefix.to_owned(),
             after: None,
-            limit: VALUES_AT_ONCE,
+            limit: VALUES_PER_RESPONSE,
         };
-        let cursors = vec![Cursor::Start; shards];
-        Self { asked, cursors, pending: BTreeMap::new(), missing: vec![0; shards] }
+        let cursors = vec![Cursor::Start; leaves];
+        Self { request, cursors, pending: BTreeMap::new(), missing: vec![0; leaves] }
     }
 
-    /// Returns how many rows have no value.
+    /// Returns the number of rows without a value.
     pub(in crate::query) fn missing(&self) -> u64 {
         self.missing.iter().sum()
     }
 
-    /// Returns how far all shards have sent their values.
+    /// Returns the position up to which all leaves have sent their values.
     fn bound(&self) -> Cursor {
         self.cursors.iter().min().cloned().unwrap_or(Cursor::End)
     }
 
-    /// Returns what to ask each shard; `None` once all values are known.
-    pub(in crate::query) fn wanted(&self) -> Option<Vec<Option<ValuesRequest>>> {
+    /// Returns the requests for further values; `None` once all values are known.
+    pub(in crate::query) fn next_requests(&self) -> Option<Vec<Option<ValuesRequest>>> {
         let bound = self.bound();
         let after = match &bound {
             Cursor::Start => None,
             Cursor::After(value) => Some(value.clone()),
             Cursor::End => return None,
         };
-        let asked = ValuesRequest { after, ..self.asked.clone() };
-        Some(self.cursors.iter().map(|cursor| (*cursor == bound).then(|| asked.clone())).collect())
+        let request = ValuesRequest { after, ..self.request.clone() };
+        Some(self.cursors.iter().map(|cursor| (*cursor == bound).then(|| request.clone())).collect())
     }
 
-    /// Takes the next values of a shard.
+    /// Adds the next values of a leaf.
     ///
     /// # Errors
-    /// [`crate::error::Error::Busy`] if they are none.
-    pub(in crate::query) fn take(&mut self, shard: usize, values: Values) -> Result<()> {
+    /// [`crate::error::Error::Busy`] if the response is invalid.
+    pub(in crate::query) fn add(&mut self, leaf: usize, values: Values) -> Result<()> {
         let Values { texts, counts, missing, has_more } = values;
-        if texts.len() != counts.len() || (has_more && texts.is_empty()) || shard >= self.cursors.len() {
+        if texts.len() != counts.len() || (has_more && texts.is_empty()) || leaf >= self.cursors.len() {
             return Err(unexpected());
         }
-        self.missing[shard] = missing;
+        self.missing[leaf] = missing;
         let last = texts.last().filter(|_| has_more);
-        self.cursors[shard] = last.map_or(Cursor::End, |last| Cursor::After(last.clone()));
+        self.cursors[leaf] = last.map_or(Cursor::End, |last| Cursor::After(last.clone()));
         for (value, count) in texts.into_iter().zip(counts) {
             *self.pending.entry(value).or_default() += count;
         }
         Ok(())
     }
 
-    /// Calls `visit` with the values that no shard has any more of, ascending, with their numbers of rows.
+    /// Removes the values that no leaf can send again, and calls `visit` with each of them, ascending, and its number
+    /// of rows.
     pub(in crate::query) fn drain(&mut self, mut visit: impl FnMut(Vec<u8>, u64)) {
         let bound = self.bound();
         while let Some(first) = self.pending.first_entry() {
@@ -174,41 +176,41 @@ impl ValueMerge {
     }
 }
 
-/// The values of a field to group by, added up.
+/// The values of a field to group by, added up over leaves.
 pub(super) struct GroupValues {
     by: By,
     merge: ValueMerge,
-    /// The most frequent ones of those that are known, each with whether it stands for what has none.
+    /// The most frequent values so far. The flag is true for rows without a value.
     top: Top<(bool, Vec<u8>)>,
-    /// How many are known.
+    /// The number of values so far.
     total: usize,
 }
 
 impl GroupValues {
-    /// Begins with the first values of `shards` shards.
-    pub(super) fn new(shards: usize, by: By) -> Self {
-        Self { by, merge: ValueMerge::new(shards, by.field, false, ""), top: Top::new(by.limit), total: 0 }
+    /// Starts with the first values of all leaves.
+    pub(super) fn new(leaves: usize, by: By) -> Self {
+        Self { by, merge: ValueMerge::new(leaves, by.field, false, ""), top: Top::new(by.limit), total: 0 }
     }
 
-    /// Returns what to ask each shard; `None` once all values are known.
-    pub(super) fn wanted(&mut self) -> Option<Vec<Option<ValuesRequest>>> {
+    /// Returns the requests for further values; `None` once all values are known.
+    pub(super) fn next_requests(&mut self) -> Option<Vec<Option<ValuesRequest>>> {
         let Self { merge, top, total, .. } = self;
         merge.drain(|value, rows| {
             *total += 1;
             top.offer(rows, (false, value));
         });
-        merge.wanted()
+        merge.next_requests()
     }
 
-    /// Takes the next values of a shard.
+    /// Adds the next values of a leaf.
     ///
     /// # Errors
-    /// As [`ValueMerge::take`].
-    pub(super) fn take(&mut self, shard: usize, values: Values) -> Result<()> {
-        self.merge.take(shard, values)
+    /// The errors of [`ValueMerge::add`].
+    pub(super) fn add(&mut self, leaf: usize, values: Values) -> Result<()> {
+        self.merge.add(leaf, values)
     }
 
-    /// Returns the groups of the most frequent values. Call it once all are known.
+    /// Returns the groups of the most frequent values. Call it once all values are known.
     pub(super) fn grouped(&mut self) -> GroupedField {
         let missing = self.merge.missing();
         let mut top = std::mem::replace(&mut self.top, Top::new(self.by.limit));

@@ -1,23 +1,23 @@
-//! Messages of aggregations over shards.
+//! Messages of aggregations over leaves.
 
 use prost::{Message, Oneof};
 
-/// The values of a field among the selected rows, in ascending order, with their numbers of rows.
+/// Requests the values of a field among the selected rows, ascending, with their numbers of rows.
 #[derive(Clone, PartialEq, Message)]
 pub(in crate::query) struct ValuesRequest {
     /// The key of the field.
     #[prost(string, tag = "1")]
     pub(in crate::query) field: String,
-    /// Whether the conditions on the field are left out of the filter.
+    /// True to ignore the conditions on the field.
     #[prost(bool, tag = "2")]
     pub(in crate::query) excludes_own: bool,
-    /// What the values start with.
+    /// The prefix of the values.
     #[prost(string, tag = "3")]
     pub(in crate::query) prefix: String,
-    /// The value after which they begin.
+    /// The value before the first one to return.
     #[prost(bytes = "vec", optional, tag = "4")]
     pub(in crate::query) after: Option<Vec<u8>>,
-    /// At most so many.
+    /// The maximum number of values.
     #[prost(uint64, tag = "5")]
     pub(in crate::query) limit: u64,
 }
@@ -29,52 +29,52 @@ pub(in crate::query) struct Values {
     pub(in crate::query) texts: Vec<Vec<u8>>,
     #[prost(uint64, repeated, tag = "2")]
     pub(in crate::query) counts: Vec<u64>,
-    /// How many rows have no value.
+    /// The number of rows without a value.
     #[prost(uint64, tag = "3")]
     pub(in crate::query) missing: u64,
-    /// Whether more values follow.
+    /// True if more values follow.
     #[prost(bool, tag = "4")]
     pub(in crate::query) has_more: bool,
 }
 
-/// What is asked of a shard.
+/// Requests one step of an aggregation.
 #[derive(Clone, PartialEq, Message)]
 pub(in crate::query) struct AggregateRequest {
     #[prost(oneof = "StepRequest", tags = "1, 2, 3, 4, 5, 6, 7")]
     pub(in crate::query::aggregate) step: Option<StepRequest>,
 }
 
-/// One step of an aggregation.
+/// The steps of an aggregation.
 #[derive(Clone, PartialEq, Oneof)]
 pub(in crate::query::aggregate) enum StepRequest {
-    /// Selects the rows.
+    /// Select the rows and return a summary.
     #[prost(message, tag = "1")]
-    Shape(ShapeRequest),
-    /// The values of a field to group by, and their numbers of rows.
+    Summary(EmptyRequest),
+    /// Return the values of a field to group by, with their numbers of rows.
     #[prost(message, tag = "2")]
     Values(ValuesRequest),
-    /// How much memory counting takes.
+    /// Return the memory that counting takes.
     #[prost(message, tag = "5")]
     Memory(MemoryRequest),
-    /// Counts.
+    /// Count.
     #[prost(message, tag = "3")]
     Count(CountRequest),
-    /// Counts the values of quantiles that are not found yet.
+    /// Count the values around the unresolved quantiles.
     #[prost(message, tag = "4")]
     Refine(RefineRequest),
-    /// Selects the rows of the only leaf, and returns the memory that the aggregation takes.
+    /// Select the rows of the only leaf, and return the memory that the aggregation takes.
     #[prost(message, tag = "6")]
-    Prepare(ShapeRequest),
-    /// Aggregates the rows of the only leaf.
+    Prepare(EmptyRequest),
+    /// Aggregate the rows of the only leaf.
     #[prost(message, tag = "7")]
-    Whole(ShapeRequest),
+    Whole(EmptyRequest),
 }
 
-/// Nothing but the query.
+/// A request without parameters.
 #[derive(Clone, PartialEq, Message)]
-pub(in crate::query::aggregate) struct ShapeRequest {}
+pub(in crate::query::aggregate) struct EmptyRequest {}
 
-/// How many groups and buckets there are.
+/// The number of groups and buckets.
 #[derive(Clone, PartialEq, Message)]
 pub(in crate::query::aggregate) struct MemoryRequest {
     #[prost(uint64, tag = "1")]
@@ -83,44 +83,44 @@ pub(in crate::query::aggregate) struct MemoryRequest {
     pub(in crate::query::aggregate) buckets: u64,
 }
 
-/// What all shards count by.
+/// The groups, buckets and bins that are the same on all leaves.
 #[derive(Clone, PartialEq, Message)]
 pub(in crate::query::aggregate) struct CountRequest {
-    /// When the oldest and the newest selected row of all shards start, if there are any.
+    /// The start times of the oldest and the newest selected row of all leaves; absent without rows.
     #[prost(message, optional, tag = "1")]
     pub(in crate::query::aggregate) bounds: Option<Bounds>,
-    /// For each field to group by, the kept values.
+    /// The top values of each field to group by.
     #[prost(message, repeated, tag = "2")]
-    pub(in crate::query::aggregate) fields: Vec<KeptValues>,
-    /// The models that are kept, of an aggregation of calls.
+    pub(in crate::query::aggregate) fields: Vec<TopValues>,
+    /// The top models of an aggregation of model calls.
     #[prost(message, optional, tag = "3")]
-    pub(in crate::query::aggregate) models: Option<KeptValues>,
-    /// For each subset and number, its bounds over all shards.
+    pub(in crate::query::aggregate) models: Option<TopValues>,
+    /// The bounds over all leaves, by subset and number.
     #[prost(message, repeated, tag = "4")]
     pub(in crate::query::aggregate) numbers: Vec<NumberRange>,
-    /// For each subset and field whose values are counted, the numbers of the shard's values.
+    /// The numbers of the leaf's values, by subset and distinct field.
     #[prost(message, repeated, tag = "5")]
     pub(in crate::query::aggregate) distinct: Vec<NumberedValues>,
 }
 
 /// The values of a field that have a group of their own.
 #[derive(Clone, PartialEq, Message)]
-pub(in crate::query::aggregate) struct KeptValues {
+pub(in crate::query::aggregate) struct TopValues {
     #[prost(message, repeated, tag = "1")]
-    pub(in crate::query::aggregate) values: Vec<KeptValue>,
-    /// How many values there are, a missing one included.
+    pub(in crate::query::aggregate) values: Vec<TopValue>,
+    /// The number of all values, including a missing one.
     #[prost(uint64, tag = "2")]
     pub(in crate::query::aggregate) total: u64,
 }
 
-/// A value; absent for what has none.
+/// A value; absent for rows without a value.
 #[derive(Clone, PartialEq, Message)]
-pub(in crate::query::aggregate) struct KeptValue {
+pub(in crate::query::aggregate) struct TopValue {
     #[prost(string, optional, tag = "1")]
     pub(in crate::query::aggregate) text: Option<String>,
 }
 
-/// A least and a greatest value.
+/// The least and the greatest value.
 #[derive(Clone, Copy, PartialEq, Message)]
 pub(in crate::query::aggregate) struct Bounds {
     #[prost(sint64, tag = "1")]
@@ -129,7 +129,7 @@ pub(in crate::query::aggregate) struct Bounds {
     pub(in crate::query::aggregate) high: i64,
 }
 
-/// The bounds of the selected values of a number, and of all that are stored.
+/// The bounds of the selected values of a number, and the bounds of all its stored values.
 #[derive(Clone, PartialEq, Message)]
 pub(in crate::query::aggregate) struct NumberRange {
     #[prost(message, optional, tag = "1")]
@@ -138,7 +138,7 @@ pub(in crate::query::aggregate) struct NumberRange {
     pub(in crate::query::aggregate) stored: Option<Bounds>,
 }
 
-/// Numbers of the values of a shard, in the order in which it has sent their digests, and how many there are in all shards.
+/// The numbers of a leaf's values, in the order of the digests that it sent, and the number of values of all leaves.
 #[derive(Clone, PartialEq, Message)]
 pub(in crate::query::aggregate) struct NumberedValues {
     #[prost(uint32, repeated, tag = "1")]
@@ -147,14 +147,14 @@ pub(in crate::query::aggregate) struct NumberedValues {
     pub(in crate::query::aggregate) count: u64,
 }
 
-/// The quantiles that are looked for.
+/// The unresolved quantiles.
 #[derive(Clone, PartialEq, Message)]
 pub(in crate::query::aggregate) struct RefineRequest {
     #[prost(message, repeated, tag = "1")]
     pub(in crate::query::aggregate) fields: Vec<FieldTargets>,
 }
 
-/// The targets of a number of a subset.
+/// The targets of a number of a subset: in total and by bucket.
 #[derive(Clone, PartialEq, Message)]
 pub(in crate::query::aggregate) struct FieldTargets {
     #[prost(uint32, tag = "1")]
@@ -167,7 +167,6 @@ pub(in crate::query::aggregate) struct FieldTargets {
     pub(in crate::query::aggregate) buckets: Vec<Targets>,
 }
 
-/// Targets: their bounds and ranks.
 #[derive(Clone, PartialEq, Message)]
 pub(in crate::query::aggregate) struct Targets {
     #[prost(sint64, repeated, tag = "1")]
@@ -178,27 +177,27 @@ pub(in crate::query::aggregate) struct Targets {
     pub(in crate::query::aggregate) ranks: Vec<u64>,
 }
 
-/// What a shard answers.
+/// Responds to one step of an aggregation.
 #[derive(Clone, PartialEq, Message)]
 pub(in crate::query) struct AggregateResponse {
     #[prost(oneof = "StepResponse", tags = "1, 2, 3, 4, 5, 6")]
     pub(in crate::query::aggregate) step: Option<StepResponse>,
 }
 
-/// The answer to one step.
+/// The responses to the steps.
 #[derive(Clone, PartialEq, Oneof)]
 pub(in crate::query::aggregate) enum StepResponse {
     #[prost(message, tag = "1")]
-    Shape(Shape),
+    Summary(Summary),
     #[prost(message, tag = "2")]
     Values(Values),
     /// In bytes.
     #[prost(uint64, tag = "5")]
     Memory(u64),
     #[prost(message, tag = "3")]
-    Count(Counted),
+    Count(CountResponse),
     #[prost(message, tag = "4")]
-    Refine(Refined),
+    Refine(RefineResponse),
     #[prost(message, tag = "6")]
     Whole(WholeAggregate),
 }
@@ -214,68 +213,68 @@ pub(in crate::query::aggregate) struct WholeAggregate {
     pub(in crate::query::aggregate) matched: u64,
 }
 
-/// What a shard has selected.
+/// A summary of the selected rows of a leaf.
 #[derive(Clone, PartialEq, Message)]
-pub(in crate::query::aggregate) struct Shape {
+pub(in crate::query::aggregate) struct Summary {
     #[prost(uint64, tag = "1")]
     pub(in crate::query::aggregate) matched: u64,
     #[prost(message, optional, tag = "2")]
     pub(in crate::query::aggregate) bounds: Option<Bounds>,
-    /// For each subset and number.
+    /// By subset and number.
     #[prost(message, repeated, tag = "3")]
     pub(in crate::query::aggregate) numbers: Vec<NumberRange>,
-    /// For each subset and field whose values are counted, the digests of its values.
+    /// The digests of the values, by subset and distinct field.
     #[prost(bytes = "vec", repeated, tag = "4")]
     pub(in crate::query::aggregate) digests: Vec<Vec<u8>>,
-    /// The models that have calls, of an aggregation of calls.
+    /// The models that have calls, if model calls are counted.
     #[prost(message, repeated, tag = "5")]
-    pub(in crate::query::aggregate) models: Vec<CountedModel>,
+    pub(in crate::query::aggregate) models: Vec<ModelCalls>,
 }
 
-/// A model, and how many calls it has.
+/// A model with its number of calls.
 #[derive(Clone, PartialEq, Message)]
-pub(in crate::query::aggregate) struct CountedModel {
+pub(in crate::query::aggregate) struct ModelCalls {
     #[prost(string, optional, tag = "1")]
     pub(in crate::query::aggregate) name: Option<String>,
     #[prost(uint64, tag = "2")]
     pub(in crate::query::aggregate) calls: u64,
 }
 
-/// What was counted of each bucket that has rows.
+/// The counts of each bucket that has rows.
 #[derive(Clone, PartialEq, Message)]
-pub(in crate::query::aggregate) struct Counted {
+pub(in crate::query::aggregate) struct CountResponse {
     #[prost(message, repeated, tag = "1")]
     pub(in crate::query::aggregate) buckets: Vec<BucketCount>,
 }
 
-/// What was counted of a bucket.
+/// The counts of one bucket.
 #[derive(Clone, PartialEq, Message)]
 pub(in crate::query::aggregate) struct BucketCount {
     #[prost(uint64, tag = "1")]
-    pub(in crate::query::aggregate) place: u64,
-    /// For each subset.
+    pub(in crate::query::aggregate) index: u64,
+    /// By subset.
     #[prost(message, repeated, tag = "2")]
-    pub(in crate::query::aggregate) tallies: Vec<WireTally>,
-    /// For each subset and group, the numbers of its calls.
+    pub(in crate::query::aggregate) tallies: Vec<TallyMessage>,
+    /// The sums of calls, by subset and group.
     #[prost(uint64, repeated, tag = "3")]
     pub(in crate::query::aggregate) calls: Vec<u64>,
 }
 
-/// What was counted of a subset.
+/// The counts of a subset.
 #[derive(Clone, PartialEq, Message)]
-pub(in crate::query::aggregate) struct WireTally {
+pub(in crate::query::aggregate) struct TallyMessage {
     #[prost(message, optional, tag = "1")]
     pub(in crate::query::aggregate) counts: Option<Sparse>,
     #[prost(message, repeated, tag = "2")]
-    pub(in crate::query::aggregate) numbers: Vec<WireNumberTally>,
+    pub(in crate::query::aggregate) numbers: Vec<NumberTallyMessage>,
     #[prost(message, repeated, tag = "3")]
-    pub(in crate::query::aggregate) distinct: Vec<WireDistinct>,
+    pub(in crate::query::aggregate) distinct: Vec<DistinctMessage>,
 }
 
-/// What was counted of a number.
+/// The counts of a number.
 #[derive(Clone, PartialEq, Message)]
-pub(in crate::query::aggregate) struct WireNumberTally {
-    /// For each slot, 16 bytes.
+pub(in crate::query::aggregate) struct NumberTallyMessage {
+    /// 16 bytes per slot.
     #[prost(bytes = "vec", tag = "1")]
     pub(in crate::query::aggregate) sums: Vec<u8>,
     #[prost(sint64, repeated, tag = "2")]
@@ -290,14 +289,14 @@ pub(in crate::query::aggregate) struct WireNumberTally {
 
 /// Distinct values: words of bitmaps, or pairs of slots and numbers.
 #[derive(Clone, PartialEq, Message)]
-pub(in crate::query::aggregate) struct WireDistinct {
+pub(in crate::query::aggregate) struct DistinctMessage {
     #[prost(message, optional, tag = "1")]
     pub(in crate::query::aggregate) words: Option<Sparse>,
     #[prost(fixed64, repeated, tag = "2")]
     pub(in crate::query::aggregate) pairs: Vec<u64>,
 }
 
-/// Numbers most of which are zero: before each that is not, how many zeros there are.
+/// Numbers that are mostly zero: the numbers that are not zero, each with the count of zeros before it.
 #[derive(Clone, PartialEq, Message)]
 pub(in crate::query::aggregate) struct Sparse {
     #[prost(uint64, repeated, tag = "1")]
@@ -306,16 +305,16 @@ pub(in crate::query::aggregate) struct Sparse {
     pub(in crate::query::aggregate) numbers: Vec<u64>,
 }
 
-/// The bins of every field that was asked for.
+/// The bins of every requested field.
 #[derive(Clone, PartialEq, Message)]
-pub(in crate::query::aggregate) struct Refined {
+pub(in crate::query::aggregate) struct RefineResponse {
     #[prost(message, repeated, tag = "1")]
-    pub(in crate::query::aggregate) fields: Vec<RefinedField>,
+    pub(in crate::query::aggregate) fields: Vec<RefinedBins>,
 }
 
-/// The bins of one field: of all buckets together, and of each that has some.
+/// The bins of one field: in total and for each bucket with values.
 #[derive(Clone, PartialEq, Message)]
-pub(in crate::query::aggregate) struct RefinedField {
+pub(in crate::query::aggregate) struct RefinedBins {
     #[prost(message, optional, tag = "1")]
     pub(in crate::query::aggregate) total: Option<Sparse>,
     #[prost(uint64, repeated, tag = "2")]

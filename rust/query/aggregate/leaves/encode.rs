@@ -1,12 +1,12 @@
-//! Tallies and targets as messages.
+//! Converts tallies and targets to messages and back.
 
 use crate::error::Result;
 use crate::query::aggregate::calls::{CALL_NUMBERS, CallSums, SumsBySubset};
 use crate::query::aggregate::distinct::DistinctSet;
-use crate::query::aggregate::quantile::Target;
-use crate::query::aggregate::shards::wire::{
-    Bounds, FieldTargets, NumberRange, Sparse, Targets, WireDistinct, WireNumberTally, WireTally,
+use crate::query::aggregate::leaves::messages::{
+    Bounds, DistinctMessage, FieldTargets, NumberRange, NumberTallyMessage, Sparse, TallyMessage, Targets,
 };
+use crate::query::aggregate::quantile::Target;
 use crate::query::aggregate::tally::{NumberBounds, NumberStats, NumberTally, Tally, TallyLayout};
 use crate::query::messages::unexpected;
 
@@ -26,10 +26,10 @@ impl Sparse {
         sparse
     }
 
-    /// Returns the numbers, of which there are `count`.
+    /// Returns `count` numbers.
     ///
     /// # Errors
-    /// [`crate::error::Error::Busy`] if there are more.
+    /// [`crate::error::Error::Busy`] if the message has more.
     pub(super) fn numbers(&self, count: usize) -> Result<Vec<u64>> {
         let (mut numbers, mut at) = (vec![0; count], 0_usize);
         for (zeros, number) in self.zeros.iter().zip(&self.numbers) {
@@ -41,41 +41,41 @@ impl Sparse {
     }
 }
 
-/// Returns the numbers of a message that may lack them.
+/// Returns the numbers of an optional message.
 fn numbers(sparse: Option<&Sparse>, count: usize) -> Result<Vec<u64>> {
     sparse.map_or_else(|| Ok(vec![0; count]), |sparse| sparse.numbers(count))
 }
 
-impl WireTally {
+impl TallyMessage {
     pub(super) fn of(tally: &Tally) -> Self {
         Self {
             counts: Some(Sparse::of(&tally.counts)),
-            numbers: tally.numbers.iter().map(WireNumberTally::of).collect(),
-            distinct: tally.distinct.iter().map(WireDistinct::of).collect(),
+            numbers: tally.numbers.iter().map(NumberTallyMessage::of).collect(),
+            distinct: tally.distinct.iter().map(DistinctMessage::of).collect(),
         }
     }
 
-    /// Returns the tally of a layout.
+    /// Returns the tally, which must have this layout.
     ///
     /// # Errors
-    /// [`crate::error::Error::Busy`] if it is of another one.
+    /// [`crate::error::Error::Busy`] if it has another layout.
     pub(super) fn tally(self, layout: &TallyLayout) -> Result<Tally> {
         let mut tally = Tally::new(layout);
         if self.numbers.len() != tally.numbers.len() || self.distinct.len() != tally.distinct.len() {
             return Err(unexpected());
         }
         tally.counts = numbers(self.counts.as_ref(), layout.slots)?;
-        for (own, wire) in tally.numbers.iter_mut().zip(&self.numbers) {
-            wire.read(own)?;
+        for (own, message) in tally.numbers.iter_mut().zip(&self.numbers) {
+            message.read(own)?;
         }
-        for (own, wire) in tally.distinct.iter_mut().zip(self.distinct) {
-            wire.read(own, layout.slots)?;
+        for (own, message) in tally.distinct.iter_mut().zip(self.distinct) {
+            message.read(own, layout.slots)?;
         }
         Ok(tally)
     }
 }
 
-impl WireNumberTally {
+impl NumberTallyMessage {
     fn of(tally: &NumberTally) -> Self {
         Self {
             sums: tally.stats.iter().flat_map(|stats| stats.sum.to_le_bytes()).collect(),
@@ -98,14 +98,14 @@ impl WireNumberTally {
             .map(|(sum, (min, max))| NumberStats { sum: i128::from_le_bytes(*sum), min: *min, max: *max })
             .collect();
         tally.bins = numbers(self.bins.as_ref(), tally.bins.len())?;
-        for (counters, wire) in tally.histograms.iter_mut().zip(&self.histograms) {
-            *counters = wire.numbers(counters.len())?;
+        for (counters, message) in tally.histograms.iter_mut().zip(&self.histograms) {
+            *counters = message.numbers(counters.len())?;
         }
         Ok(())
     }
 }
 
-impl WireDistinct {
+impl DistinctMessage {
     fn of(set: &DistinctSet) -> Self {
         match set {
             DistinctSet::Bits { words, .. } => Self { words: Some(Sparse::of(words)), pairs: Vec::new() },
@@ -118,7 +118,7 @@ impl WireDistinct {
             return Err(unexpected());
         }
         match (set, self.words) {
-            (DistinctSet::Bits { words, .. }, Some(wire)) => *words = wire.numbers(words.len())?,
+            (DistinctSet::Bits { words, .. }, Some(message)) => *words = message.numbers(words.len())?,
             (DistinctSet::Pairs { pairs, sorted }, None) => (*pairs, *sorted) = (self.pairs, 0),
             _ => return Err(unexpected()),
         }
@@ -128,12 +128,12 @@ impl WireDistinct {
 
 impl NumberRange {
     pub(super) fn of(bounds: NumberBounds) -> Self {
-        let wire = |(low, high): (i64, i64)| (low <= high).then_some(Bounds { low, high });
-        Self { selected: wire(bounds.selected), stored: wire(bounds.stored) }
+        let message = |(low, high): (i64, i64)| (low <= high).then_some(Bounds { low, high });
+        Self { selected: message(bounds.selected), stored: message(bounds.stored) }
     }
 
     pub(super) fn bounds(&self) -> NumberBounds {
-        let of = |wire: Option<Bounds>, none| wire.map_or(none, |wire| (wire.low, wire.high));
+        let of = |message: Option<Bounds>, none| message.map_or(none, |message| (message.low, message.high));
         NumberBounds {
             selected: of(self.selected, NumberBounds::NONE.selected),
             stored: of(self.stored, NumberBounds::NONE.stored),
@@ -143,13 +143,13 @@ impl NumberRange {
 
 impl Targets {
     pub(super) fn of(targets: &[Target]) -> Self {
-        let mut wire = Self::default();
+        let mut message = Self::default();
         for (low, high, rank) in targets.iter().map(|target| target.to_parts()) {
-            wire.lows.push(low);
-            wire.highs.push(high);
-            wire.ranks.push(rank);
+            message.lows.push(low);
+            message.highs.push(high);
+            message.ranks.push(rank);
         }
-        wire
+        message
     }
 
     fn targets(&self) -> Vec<Target> {
@@ -159,14 +159,14 @@ impl Targets {
 }
 
 impl FieldTargets {
-    /// Returns the targets of all buckets together, and those of each.
+    /// Returns the targets of all buckets together, and the targets of each bucket.
     pub(super) fn targets(&self) -> (Vec<Target>, Vec<Vec<Target>>) {
         let total = self.total.as_ref().map(Targets::targets).unwrap_or_default();
         (total, self.buckets.iter().map(Targets::targets).collect())
     }
 }
 
-/// Returns the numbers of calls.
+/// Returns the sums of calls as numbers.
 pub(super) fn numbers_of(sums: CallSums) -> [u64; CALL_NUMBERS] {
     sums.to_numbers()
 }
@@ -174,7 +174,7 @@ pub(super) fn numbers_of(sums: CallSums) -> [u64; CALL_NUMBERS] {
 /// Returns the sums of calls, by subset and slot.
 ///
 /// # Errors
-/// [`crate::error::Error::Busy`] if they are of others.
+/// [`crate::error::Error::Busy`] if their number is wrong.
 pub(super) fn calls_of(numbers: &[u64], subsets: usize, slots: usize) -> Result<SumsBySubset> {
     let (sums, rest) = numbers.as_chunks::<CALL_NUMBERS>();
     if !rest.is_empty() || sums.len() != subsets * slots {

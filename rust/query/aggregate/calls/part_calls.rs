@@ -1,4 +1,4 @@
-//! The model calls of the selected rows of a part, with their models.
+//! Reads the model calls of the selected rows of a part, with their models.
 
 use std::sync::Arc;
 
@@ -8,13 +8,13 @@ use crate::error::{Error, Result};
 use crate::index::spans::SpanTable;
 use crate::query::aggregate::parts::Part;
 use crate::query::cancellation::CancellationToken;
-use crate::query::pool::in_rounds;
+use crate::query::pool::par_map_chunked;
 use crate::query::rows::selection::PARTS_PER_THREAD;
 use crate::storage::SnapshotPart;
 use crate::trace::cost::{CallCost, SpanUsage, for_each_call, prices};
 use crate::trace::view::{SpanField, TraceView};
 
-/// The models of calls, by number; `None` is that of calls that name none.
+/// The models of calls, by number; `None` stands for calls without a model.
 #[derive(Debug, Default)]
 pub(super) struct Models {
     pub(super) names: Vec<Option<String>>,
@@ -33,7 +33,7 @@ impl Models {
         number
     }
 
-    /// Returns about how many bytes of memory they take.
+    /// Returns the approximate memory of the names, in bytes.
     pub(super) fn bytes(&self) -> usize {
         const BYTES_PER_NAME: usize = 128;
         let name = |name: &Option<String>| 2 * name.as_ref().map_or(0, String::len) + BYTES_PER_NAME;
@@ -41,7 +41,7 @@ impl Models {
     }
 }
 
-/// A model call, as it was read from a document.
+/// A model call from a document.
 struct ReadCall {
     row: u32,
     model: Option<String>,
@@ -49,15 +49,14 @@ struct ReadCall {
     cost: CallCost,
 }
 
-/// The model calls of the selected rows of a part.
 pub(super) enum PartCalls {
-    /// Those of a table of spans, and the number of the model of each combination of words.
+    /// The calls in a span table, and the model number of each combination of words.
     Table(Arc<SpanTable>, Vec<u32>),
-    /// Those that were read from documents, in the order of the rows, with the numbers of their models.
+    /// The calls read from documents, in the order of the rows, with their model numbers.
     Read(Vec<(u32, u32, SpanUsage, CallCost)>),
 }
 
-/// What is read of a part.
+/// The source of the calls of a part.
 enum CallSource {
     Table(Arc<SpanTable>),
     Read(Vec<ReadCall>),
@@ -67,17 +66,18 @@ impl PartCalls {
     /// Returns the calls of every part, and their models.
     ///
     /// # Errors
-    /// [`Error::Cancelled`], [`Error::Storage`].
+    /// [`Error::Cancelled`]; [`Error::Storage`].
     pub(super) fn of(parts: &[Part], cancel: &CancellationToken) -> Result<(Vec<Self>, Models)> {
-        let sources =
-            in_rounds(parts, PARTS_PER_THREAD, |(_, part): (usize, &Part)| match part.span_table()? {
+        let sources = par_map_chunked(parts, PARTS_PER_THREAD, |(_, part): (usize, &Part)| {
+            match part.span_table()? {
                 Some(table) => Ok(CallSource::Table(table)),
                 None => read_calls(part, cancel).map(CallSource::Read),
-            })?;
+            }
+        })?;
         let mut models = Models::default();
         let of_source = |source: CallSource| match source {
             CallSource::Table(table) => {
-                let of_model = SpanField::from_key("model").expect("a span has a model");
+                let of_model = SpanField::from_key("model").expect("`model` is a span field");
                 let names: std::cell::RefCell<&mut Models> = (&mut models).into();
                 let numbers = table.of_combinations(of_model, |name| names.borrow_mut().number(name));
                 Self::Table(table, numbers)
@@ -93,7 +93,7 @@ impl PartCalls {
         Ok((calls, models))
     }
 
-    /// Returns about how many bytes of memory they take.
+    /// Returns the approximate memory of the calls, in bytes.
     pub(super) fn bytes(&self) -> usize {
         match self {
             Self::Table(_, models) => size_of_val(models.as_slice()),
@@ -101,7 +101,7 @@ impl PartCalls {
         }
     }
 
-    /// Returns what finds the calls of single rows.
+    /// Returns a reader for the calls of single rows.
     pub(super) fn reader(&self) -> CallReader<'_> {
         match self {
             Self::Table(table, models) => CallReader::Table(Box::new(table.calls()), models),
@@ -110,17 +110,17 @@ impl PartCalls {
     }
 }
 
-/// Finds the calls of single rows.
+/// Reads the calls of single rows.
 pub(super) enum CallReader<'c> {
     Table(Box<crate::index::spans::TableCalls<'c>>, &'c [u32]),
     Read(&'c [(u32, u32, SpanUsage, CallCost)]),
 }
 
 impl CallReader<'_> {
-    /// Calls `visit` with the number of the model of each call of a row, and with what it adds to the sums and the cost.
+    /// Calls `visit` with the model number of each call of a row, and its additions to the sums and the cost.
     pub(super) fn for_each(&self, row: u32, mut visit: impl FnMut(u32, &SpanUsage, CallCost)) {
         match self {
-            // A row whose document cannot be read has no calls.
+            // A row with an unreadable document has no calls.
             Self::Table(calls, models) => {
                 calls.for_each(row, |combination, counted, cost| visit(models[combination], &counted, cost));
             }
@@ -133,7 +133,7 @@ impl CallReader<'_> {
     }
 }
 
-/// Reads the calls of the selected rows of a part from their documents. A damaged one has none.
+/// Reads the calls of the selected rows of a part from their documents. A damaged document has no calls.
 fn read_calls(part: &Part, cancel: &CancellationToken) -> Result<Vec<ReadCall>> {
     let (source, rows): (&SnapshotPart, _) = part.selected();
     let mut calls = Vec::new();
@@ -146,13 +146,13 @@ fn read_calls(part: &Part, cancel: &CancellationToken) -> Result<Vec<ReadCall>> 
         };
         let trace = trace.assembled();
         let view = TraceView::of(&trace);
-        let mut found = Vec::new();
-        let price = |place| Ok(view.model(place)?.and_then(|model| prices().price_of(&model)));
-        for_each_call::<Error>(&view.call_spans(), price, |place, counted, cost| {
-            found.push((place, counted, cost));
+        let mut spans = Vec::new();
+        let price = |span| Ok(view.model(span)?.and_then(|model| prices().price_of(&model)));
+        for_each_call::<Error>(&view.call_spans(), price, |span, counted, cost| {
+            spans.push((span, counted, cost));
         })?;
-        for (place, counted, cost) in found {
-            let model = view.model(place)?.map(String::from);
+        for (span, counted, cost) in spans {
+            let model = view.model(span)?.map(String::from);
             calls.push(ReadCall { row, model, counted, cost });
         }
     }

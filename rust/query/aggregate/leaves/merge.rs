@@ -1,58 +1,58 @@
-//! The front door's side of an aggregation.
+//! The root of an aggregation.
 
 use std::collections::HashMap;
 
 use crate::error::Result;
 use crate::query::aggregate::AggregateResult;
-use crate::query::aggregate::calls::{CallTotals, KeptModels};
+use crate::query::aggregate::calls::{CallTotals, GroupedModels};
 use crate::query::aggregate::cells::Results;
 use crate::query::aggregate::groups::Groups;
+use crate::query::aggregate::leaves::encode::calls_of;
+use crate::query::aggregate::leaves::messages::{
+    AggregateRequest, Bounds, BucketCount, CountRequest, CountResponse, EmptyRequest, FieldTargets,
+    MemoryRequest, NumberRange, NumberedValues, RefineRequest, RefineResponse, StepRequest, StepResponse,
+    Summary, Targets, TopValue, TopValues, WholeAggregate,
+};
+use crate::query::aggregate::leaves::values::GroupValues;
 use crate::query::aggregate::passes::FieldRefinement;
 use crate::query::aggregate::plan::{Source, Subset, plan, subsets_of_calls};
 use crate::query::aggregate::request::Aggregation;
 use crate::query::aggregate::response::AggregateBody;
-use crate::query::aggregate::shards::encode::calls_of;
-use crate::query::aggregate::shards::values::GroupValues;
-use crate::query::aggregate::shards::wire::{
-    AggregateRequest, Bounds, BucketCount, CountRequest, Counted, FieldTargets, KeptValue, KeptValues,
-    MemoryRequest, NumberRange, NumberedValues, RefineRequest, Refined, Shape, ShapeRequest, StepRequest,
-    StepResponse, Targets, WholeAggregate,
-};
 use crate::query::aggregate::tally::{NumberBounds, Tally, TallyLayout, add};
 use crate::query::aggregate::time_axis::TimeAxis;
 use crate::query::merge::{Merge, Response};
 use crate::query::messages::{LeafRequest, LeafResponse, unexpected};
 use crate::query::sessions::read_digests;
 
-/// An aggregation over shards.
+/// Merges an aggregation.
 pub(in crate::query) struct AggregateMerge {
     aggregation: Aggregation,
     subsets: Vec<Subset>,
     sources: Vec<Source>,
     /// The subset of each measure of calls.
     of_measures: Vec<usize>,
-    shards: usize,
+    leaves: usize,
     step: Step,
-    shapes: Vec<Shape>,
+    summaries: Vec<Summary>,
     axis: Option<TimeAxis>,
     groups: Groups,
-    models: KeptModels,
+    models: GroupedModels,
     bounds: Vec<NumberBounds>,
     layouts: Vec<TallyLayout>,
     bytes: Option<u64>,
-    counted: Vec<Counted>,
+    counted: Vec<CountResponse>,
     results: Option<Results>,
-    /// What is refined in this round, and what was counted of it: of all buckets together, and of each.
+    /// The fields of this round of refinement, and their counts.
     refined: Vec<FieldCounts>,
     /// The response of the only leaf.
     whole: Option<WholeAggregate>,
 }
 
-/// What is asked next, or was asked last.
+/// The next request, or the last one sent.
 enum Step {
     Prepare,
     Whole,
-    Shape,
+    Summary,
     Values(usize, Box<GroupValues>),
     Memory,
     Count,
@@ -60,17 +60,17 @@ enum Step {
     Done,
 }
 
-/// The bins of one field.
+/// The bins of one field: in total and by bucket.
 struct FieldCounts {
-    place: (usize, usize),
+    index: (usize, usize),
     refinement: FieldRefinement,
     total: Vec<u64>,
     buckets: HashMap<usize, Vec<u64>>,
 }
 
 impl AggregateMerge {
-    /// Aggregates over `shards` shards.
-    pub(in crate::query) fn new(shards: usize, aggregation: Aggregation) -> Self {
+    /// Starts an aggregation over `leaves` leaves.
+    pub(in crate::query) fn new(leaves: usize, aggregation: Aggregation) -> Self {
         let (mut subsets, sources) = plan(&aggregation);
         let mut of_measures = Vec::new();
         if aggregation.by_model.is_some() {
@@ -81,12 +81,12 @@ impl AggregateMerge {
             subsets,
             sources,
             of_measures,
-            shards,
-            step: if shards == 1 { Step::Prepare } else { Step::Shape },
-            shapes: Vec::new(),
+            leaves,
+            step: if leaves == 1 { Step::Prepare } else { Step::Summary },
+            summaries: Vec::new(),
             axis: None,
             groups: Groups { fields: Vec::new() },
-            models: KeptModels::default(),
+            models: GroupedModels::default(),
             bounds: Vec::new(),
             layouts: Vec::new(),
             bytes: None,
@@ -109,51 +109,51 @@ impl AggregateMerge {
         self.axis.as_ref().map_or(0, |axis| axis.count)
     }
 
-    fn everyone(&self, step: StepRequest) -> Vec<Option<LeafRequest>> {
-        vec![Some(LeafRequest::Aggregate(AggregateRequest { step: Some(step) })); self.shards]
+    fn to_all(&self, step: StepRequest) -> Vec<Option<LeafRequest>> {
+        vec![Some(LeafRequest::Aggregate(AggregateRequest { step: Some(step) })); self.leaves]
     }
 
-    /// Returns when the oldest and the newest selected row of all shards start.
+    /// Returns the start times of the oldest and the newest selected row of all leaves.
     fn time_bounds(&self) -> Option<(i64, i64)> {
-        let bounds = self.shapes.iter().filter_map(|shape| shape.bounds);
+        let bounds = self.summaries.iter().filter_map(|summary| summary.bounds);
         bounds.map(|own| (own.low, own.high)).reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)))
     }
 
-    /// Adds up what shards have selected.
-    fn take_shapes(&mut self) -> Result<Step> {
+    /// Merges the summaries of all leaves, and returns the next step.
+    fn merge_summaries(&mut self) -> Result<Step> {
         self.axis = self.aggregation.time.and_then(|time| TimeAxis::new(time, self.time_bounds()));
         if let Some(limit) = self.aggregation.by_model {
             let mut calls: HashMap<Option<String>, u64> = HashMap::new();
-            for model in self.shapes.iter_mut().flat_map(|shape| std::mem::take(&mut shape.models)) {
+            for model in self.summaries.iter_mut().flat_map(|summary| std::mem::take(&mut summary.models)) {
                 *calls.entry(model.name).or_default() += model.calls;
             }
-            self.models = KeptModels::of(calls.into_iter().collect(), limit);
+            self.models = GroupedModels::of(calls.into_iter().collect(), limit);
             return Ok(Step::Memory);
         }
         let numbers: usize = self.subsets.iter().map(|subset| subset.numbers.len()).sum();
         let distinct: usize = self.subsets.iter().map(|subset| subset.distinct.len()).sum();
         self.bounds = vec![NumberBounds::NONE; numbers];
-        for shape in &self.shapes {
-            if shape.numbers.len() != numbers || shape.digests.len() != distinct {
+        for summary in &self.summaries {
+            if summary.numbers.len() != numbers || summary.digests.len() != distinct {
                 return Err(unexpected());
             }
-            for (own, more) in self.bounds.iter_mut().zip(&shape.numbers) {
+            for (own, more) in self.bounds.iter_mut().zip(&summary.numbers) {
                 *own = own.and(more.bounds());
             }
         }
         Ok(self.values_of(0))
     }
 
-    /// Returns the step that finds the values of the field to group by that is number `field`, if there is one.
+    /// Returns the step that reads the values of the field to group by at index `field`, or the step after all fields.
     fn values_of(&self, field: usize) -> Step {
         let Some(by) = self.aggregation.by.get(field) else { return Step::Memory };
-        Step::Values(field, Box::new(GroupValues::new(self.shards, *by)))
+        Step::Values(field, Box::new(GroupValues::new(self.leaves, *by)))
     }
 
-    /// Returns what to count by, for each shard.
-    fn ask_to_count(&mut self) -> Result<Vec<Option<LeafRequest>>> {
-        let value = |text: &Option<String>| KeptValue { text: text.clone() };
-        let kept = |values: &[Option<String>], total: usize| KeptValues {
+    /// Returns the requests to count.
+    fn count_requests(&mut self) -> Result<Vec<Option<LeafRequest>>> {
+        let value = |text: &Option<String>| TopValue { text: text.clone() };
+        let top = |values: &[Option<String>], total: usize| TopValues {
             values: values.iter().map(value).collect(),
             total: total as u64,
         };
@@ -169,57 +169,57 @@ impl AggregateMerge {
             };
             self.layouts = self.subsets.iter().map(layout).collect();
         }
-        let asked = CountRequest {
+        let common = CountRequest {
             bounds: self.time_bounds().map(|(low, high)| Bounds { low, high }),
-            fields: self.groups.fields.iter().map(|field| kept(&field.values, field.total)).collect(),
-            models: self.is_of_calls().then(|| kept(&self.models.names, self.models.total)),
+            fields: self.groups.fields.iter().map(|field| top(&field.values, field.total)).collect(),
+            models: self.is_of_calls().then(|| top(&self.models.names, self.models.total)),
             numbers: self.bounds.iter().map(|bounds| NumberRange::of(*bounds)).collect(),
             distinct: Vec::new(),
         };
-        let of_shard = |distinct| {
-            let step = Some(StepRequest::Count(CountRequest { distinct, ..asked.clone() }));
+        let of_leaf = |distinct| {
+            let step = Some(StepRequest::Count(CountRequest { distinct, ..common.clone() }));
             Some(LeafRequest::Aggregate(AggregateRequest { step }))
         };
-        Ok(numbers.into_iter().map(of_shard).collect())
+        Ok(numbers.into_iter().map(of_leaf).collect())
     }
 
-    /// Numbers the values that are counted: equal ones of all shards alike. Returns how many there are of each field, and the
-    /// numbers of every shard.
+    /// Numbers the distinct values. Equal values of all leaves have equal numbers. Returns the number of values of each
+    /// field, and the numbers for every leaf.
     fn number_values(&self) -> Result<(Vec<usize>, Vec<Vec<NumberedValues>>)> {
-        let fields = self.shapes.first().map_or(0, |shape| shape.digests.len());
-        let mut of_shards = vec![Vec::with_capacity(fields); self.shards];
+        let fields = self.summaries.first().map_or(0, |summary| summary.digests.len());
+        let mut of_leaves = vec![Vec::with_capacity(fields); self.leaves];
         let mut counts = Vec::with_capacity(fields);
         for field in 0..fields {
             let mut known: HashMap<u128, u32, ahash::RandomState> = HashMap::default();
-            for (shape, of_shard) in self.shapes.iter().zip(&mut of_shards) {
+            for (summary, of_leaf) in self.summaries.iter().zip(&mut of_leaves) {
                 let mut numbers = Vec::new();
-                for digest in read_digests(&shape.digests[field]).ok_or_else(unexpected)? {
+                for digest in read_digests(&summary.digests[field]).ok_or_else(unexpected)? {
                     let next = u32::try_from(known.len()).unwrap_or(u32::MAX);
                     numbers.push(*known.entry(digest).or_insert(next));
                 }
-                of_shard.push(NumberedValues { numbers, count: 0 });
+                of_leaf.push(NumberedValues { numbers, count: 0 });
             }
-            for of_shard in &mut of_shards {
-                of_shard[field].count = known.len() as u64;
+            for of_leaf in &mut of_leaves {
+                of_leaf[field].count = known.len() as u64;
             }
             counts.push(known.len());
         }
-        Ok((counts, of_shards))
+        Ok((counts, of_leaves))
     }
 
-    /// Adds up what shards have counted, bucket by bucket.
-    fn take_counts(&mut self) -> Result<()> {
+    /// Adds up the counts of all leaves, bucket by bucket.
+    fn merge_counts(&mut self) -> Result<()> {
         let mut by_bucket: Vec<Vec<BucketCount>> = Vec::new();
         for bucket in std::mem::take(&mut self.counted).into_iter().flat_map(|counted| counted.buckets) {
-            let place = usize::try_from(bucket.place).unwrap_or(usize::MAX);
-            if place >= self.buckets().max(1) {
+            let index = usize::try_from(bucket.index).unwrap_or(usize::MAX);
+            if index >= self.buckets().max(1) {
                 return Err(unexpected());
             }
-            by_bucket.resize_with(by_bucket.len().max(place + 1), Vec::new);
-            by_bucket[place].push(bucket);
+            by_bucket.resize_with(by_bucket.len().max(index + 1), Vec::new);
+            by_bucket[index].push(bucket);
         }
         let mut results = Results::new(&self.layouts, self.buckets());
-        for (place, buckets) in by_bucket.into_iter().enumerate().filter(|(_, buckets)| !buckets.is_empty()) {
+        for (index, buckets) in by_bucket.into_iter().enumerate().filter(|(_, buckets)| !buckets.is_empty()) {
             let mut sums: Vec<Tally> = self.layouts.iter().map(Tally::new).collect();
             for bucket in buckets {
                 if bucket.tallies.len() != sums.len() {
@@ -229,21 +229,21 @@ impl AggregateMerge {
                     sum.merge(&tally.tally(layout)?);
                 }
             }
-            results.finish(place, sums, &self.layouts, &self.subsets);
+            results.add_bucket(index, sums, &self.layouts, &self.subsets);
         }
         results.finish_total(&self.layouts, &self.subsets);
         self.results = Some(results);
         Ok(())
     }
 
-    /// Returns the quantiles that are to be refined; none once all are found.
-    fn ask_to_refine(&mut self) -> Option<Vec<Option<LeafRequest>>> {
+    /// Returns the requests to refine the unresolved quantiles; `None` once all are resolved.
+    fn refine_requests(&mut self) -> Option<Vec<Option<LeafRequest>>> {
         let results = self.results.as_ref()?;
         let (mut fields, mut refined) = (Vec::new(), Vec::new());
         for (subset, own) in self.subsets.iter().enumerate() {
             for (number, field) in own.numbers.iter().enumerate().filter(|(_, field)| !field.qs.is_empty()) {
-                let place = (subset, number);
-                let refinement = FieldRefinement::of_results(results, place, field.targets_per_slot());
+                let index = (subset, number);
+                let refinement = FieldRefinement::of_results(results, index, field.targets_per_slot());
                 if refinement.is_empty() {
                     continue;
                 }
@@ -258,18 +258,18 @@ impl AggregateMerge {
                         .collect(),
                 });
                 let total = vec![0; refinement.of(None).bins()];
-                refined.push(FieldCounts { place, refinement, total, buckets: HashMap::new() });
+                refined.push(FieldCounts { index, refinement, total, buckets: HashMap::new() });
             }
         }
         self.refined = refined;
-        (!fields.is_empty()).then(|| self.everyone(StepRequest::Refine(RefineRequest { fields })))
+        (!fields.is_empty()).then(|| self.to_all(StepRequest::Refine(RefineRequest { fields })))
     }
 
-    fn take_refined(&mut self, answer: Refined) -> Result<()> {
-        if answer.fields.len() != self.refined.len() {
+    fn add_refined(&mut self, response: RefineResponse) -> Result<()> {
+        if response.fields.len() != self.refined.len() {
             return Err(unexpected());
         }
-        for (own, more) in self.refined.iter_mut().zip(answer.fields) {
+        for (own, more) in self.refined.iter_mut().zip(response.fields) {
             let total = more.total.map(|bins| bins.numbers(own.total.len())).transpose()?;
             add(&mut own.total, &total.unwrap_or_default());
             for (bucket, bins) in more.buckets.into_iter().zip(more.bins) {
@@ -282,14 +282,14 @@ impl AggregateMerge {
         Ok(())
     }
 
-    /// Narrows the quantiles down by what was counted.
+    /// Narrows the quantiles down by the counts of this round.
     fn narrow(&mut self) {
         let Some(results) = &mut self.results else { return };
         for field in self.refined.drain(..) {
             for (bucket, bins) in &field.buckets {
-                field.refinement.narrow(results.targets_of(Some(*bucket), field.place), Some(*bucket), bins);
+                field.refinement.narrow(results.targets_of(Some(*bucket), field.index), Some(*bucket), bins);
             }
-            field.refinement.narrow(results.targets_of(None, field.place), None, &field.total);
+            field.refinement.narrow(results.targets_of(None, field.index), None, &field.total);
         }
     }
 
@@ -299,8 +299,8 @@ impl AggregateMerge {
             let (subsets, slots) = (self.subsets.len(), self.slots());
             let mut totals = CallTotals::new(subsets, slots, axis);
             for bucket in self.counted.iter().flat_map(|counted| &counted.buckets) {
-                let place = usize::try_from(bucket.place).unwrap_or(usize::MAX);
-                totals.add(place, &calls_of(&bucket.calls, subsets, slots)?);
+                let index = usize::try_from(bucket.index).unwrap_or(usize::MAX);
+                totals.add(index, &calls_of(&bucket.calls, subsets, slots)?);
             }
             return totals.print((&self.aggregation, axis), &self.models, &self.of_measures);
         }
@@ -323,24 +323,24 @@ impl Merge for AggregateMerge {
             match &mut self.step {
                 Step::Prepare => {
                     self.step = Step::Whole;
-                    return Ok(Some(self.everyone(StepRequest::Prepare(ShapeRequest {}))));
+                    return Ok(Some(self.to_all(StepRequest::Prepare(EmptyRequest {}))));
                 }
                 Step::Whole => {
                     self.step = Step::Done;
-                    return Ok(Some(self.everyone(StepRequest::Whole(ShapeRequest {}))));
+                    return Ok(Some(self.to_all(StepRequest::Whole(EmptyRequest {}))));
                 }
-                Step::Shape if self.shapes.is_empty() => {
-                    return Ok(Some(self.everyone(StepRequest::Shape(ShapeRequest {}))));
+                Step::Summary if self.summaries.is_empty() => {
+                    return Ok(Some(self.to_all(StepRequest::Summary(EmptyRequest {}))));
                 }
-                Step::Shape => self.step = self.take_shapes()?,
+                Step::Summary => self.step = self.merge_summaries()?,
                 Step::Values(field, values) => {
-                    if let Some(wanted) = values.wanted() {
-                        let asked = |asked| {
+                    if let Some(requests) = values.next_requests() {
+                        let message = |request| {
                             LeafRequest::Aggregate(AggregateRequest {
-                                step: Some(StepRequest::Values(asked)),
+                                step: Some(StepRequest::Values(request)),
                             })
                         };
-                        return Ok(Some(wanted.into_iter().map(|own| own.map(asked)).collect()));
+                        return Ok(Some(requests.into_iter().map(|own| own.map(message)).collect()));
                     }
                     let next = *field + 1;
                     self.groups.fields.push(values.grouped());
@@ -348,21 +348,21 @@ impl Merge for AggregateMerge {
                 }
                 Step::Memory if self.bytes.is_none() => {
                     let (slots, buckets) = (self.slots() as u64, self.buckets() as u64);
-                    return Ok(Some(self.everyone(StepRequest::Memory(MemoryRequest { slots, buckets }))));
+                    return Ok(Some(self.to_all(StepRequest::Memory(MemoryRequest { slots, buckets }))));
                 }
                 Step::Memory => {
                     self.step = Step::Count;
-                    return self.ask_to_count().map(Some);
+                    return self.count_requests().map(Some);
                 }
                 Step::Count if is_of_calls => self.step = Step::Done,
                 Step::Count => {
-                    self.take_counts()?;
+                    self.merge_counts()?;
                     self.step = Step::Refine;
                 }
                 Step::Refine => {
                     self.narrow();
-                    match self.ask_to_refine() {
-                        Some(asked) => return Ok(Some(asked)),
+                    match self.refine_requests() {
+                        Some(requests) => return Ok(Some(requests)),
                         None => self.step = Step::Done,
                     }
                 }
@@ -371,19 +371,19 @@ impl Merge for AggregateMerge {
         }
     }
 
-    fn add(&mut self, shard: usize, answered: LeafResponse) -> Result<()> {
-        let LeafResponse::Aggregate(answer) = answered else { return Err(unexpected()) };
-        match answer.step.ok_or_else(unexpected)? {
-            StepResponse::Shape(shape) => self.shapes.push(shape),
+    fn add(&mut self, leaf: usize, response: LeafResponse) -> Result<()> {
+        let LeafResponse::Aggregate(response) = response else { return Err(unexpected()) };
+        match response.step.ok_or_else(unexpected)? {
+            StepResponse::Summary(summary) => self.summaries.push(summary),
             StepResponse::Values(values) => {
-                let Step::Values(_, found) = &mut self.step else { return Err(unexpected()) };
-                found.take(shard, values)?;
+                let Step::Values(_, known) = &mut self.step else { return Err(unexpected()) };
+                known.add(leaf, values)?;
             }
             StepResponse::Memory(bytes) => {
                 self.bytes = Some(self.bytes.unwrap_or_default().saturating_add(bytes));
             }
             StepResponse::Count(counted) => self.counted.push(counted),
-            StepResponse::Refine(refined) => self.take_refined(refined)?,
+            StepResponse::Refine(refined) => self.add_refined(refined)?,
             StepResponse::Whole(whole) => self.whole = Some(whole),
         }
         Ok(())
@@ -397,7 +397,7 @@ impl Merge for AggregateMerge {
         if let Some(WholeAggregate { data, matched }) = self.whole.take() {
             return Ok(Response::Aggregate(AggregateResult { data, matched }));
         }
-        let matched = self.shapes.iter().map(|shape| shape.matched).sum();
+        let matched = self.summaries.iter().map(|summary| summary.matched).sum();
         Ok(Response::Aggregate(AggregateResult { data: self.print()?, matched }))
     }
 }

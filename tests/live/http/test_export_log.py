@@ -85,4 +85,6 @@ def test_a_service_that_everyone_reaches_without_a_token_warns(start: Callable[.
 
     assert warned() == []
     (warning,) = warned("--host", "0.0.0.0")
-    assert warning.startswith("it listens on 0.0.0.0 without authorization: whoever reaches this machine may read")
+    assert warning.startswith(
+        "it listens on 0.0.0.0 without authorization: every client that reaches this machine may read"
+    )

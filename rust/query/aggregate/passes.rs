@@ -137,7 +137,7 @@ impl Scan<'_> {
     pub(super) fn count(&self, layouts: &[TallyLayout], buckets: usize) -> Result<Results> {
         let mut results = Results::new(layouts, buckets);
         self.for_each_bucket(layouts, |bucket, sums| {
-            results.add_bucket(bucket, sums, layouts, self.subsets)
+            results.add_bucket(bucket, sums, layouts, self.subsets);
         })?;
         results.finish_total(layouts, self.subsets);
         Ok(results)

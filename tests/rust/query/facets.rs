@@ -52,7 +52,7 @@ fn text<'a>(row: &'a TraceRow, field: &str) -> Option<&'a str> {
 }
 
 #[derive(Debug, Clone)]
-struct Question {
+struct Case {
     fields: Vec<&'static str>,
     limit: usize,
     /// The field that is narrowed, and its prefix.
@@ -60,18 +60,18 @@ struct Question {
     exclude_own: bool,
 }
 
-fn questions() -> impl Strategy<Value = Question> {
+fn cases() -> impl Strategy<Value = Case> {
     let prefix =
         prop::option::of((any::<prop::sample::Index>(), prop::sample::select(vec!["", "a", "A", "zo"])));
     (subsequence(FIELDS.to_vec(), 1..9).prop_shuffle(), 1..6_usize, prefix, any::<bool>()).prop_map(
         |(fields, limit, prefix, exclude_own)| {
             let prefix = prefix.map(|(field, text)| (*field.get(&fields), text));
-            Question { fields, limit, prefix, exclude_own }
+            Case { fields, limit, prefix, exclude_own }
         },
     )
 }
 
-impl Question {
+impl Case {
     fn request(&self) -> FacetRequest {
         let request = FacetRequest::new(&self.fields, self.limit).expect("fields with facets");
         let request = request.excluding_own(self.exclude_own);
@@ -86,16 +86,16 @@ impl Question {
         let matching = |filter: &Value| -> Vec<&TraceRow> {
             rows.iter().copied().filter(|row| truth(filter, &plain(row)) == Some(true)).collect()
         };
-        let (mut data, mut kept) = (json!({}), Vec::new());
+        let (mut data, mut not_excluded) = (json!({}), Vec::new());
         for field in &self.fields {
             let own = if self.exclude_own { without(filter, field) } else { Some(filter.clone()) };
             if own.is_none() {
-                kept.push(*field);
+                not_excluded.push(*field);
             }
             let prefix = self.prefix.filter(|(narrowed, _)| narrowed == field).map_or("", |(_, text)| text);
             data[field] = facet(&matching(own.as_ref().unwrap_or(filter)), field, prefix, self.limit);
         }
-        (data, matching(filter).len() as u64, kept)
+        (data, matching(filter).len() as u64, not_excluded)
     }
 }
 
@@ -117,10 +117,10 @@ fn facet(rows: &[&TraceRow], field: &str, prefix: &str, limit: usize) -> Value {
 
 /// Returns a filter without its conditions on a field, or `None` if they cannot be separated from others.
 fn without(filter: &Value, field: &str) -> Option<Value> {
-    let left: Vec<Value> =
+    let rest: Vec<Value> =
         members(filter).into_iter().filter(|member| !keys(member).contains(field)).collect();
     let own = |member: &Value| keys(member).contains(field) && keys(member).len() > 1;
-    (!members(filter).iter().any(own)).then(|| json!({"op": "AND", "conditions": left}))
+    (!members(filter).iter().any(own)).then(|| json!({"op": "AND", "conditions": rest}))
 }
 
 fn members(filter: &Value) -> Vec<Value> {
@@ -175,34 +175,34 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
-    fn facets_equal_those_of_the_naive_evaluator(
-        operations in operations(), filters in prop::collection::vec(filters(), 6), question in questions(),
+    fn facets_equal_the_naive_evaluator(
+        operations in operations(), filters in prop::collection::vec(filters(), 6), case in cases(),
     ) {
         let (_folder, store) = opened();
         for operation in &operations {
             apply(&store, operation);
             // Each later state reuses the shared values of the state before.
             if !matches!(operation, Operation::Span(..)) {
-                let shown = counted(&store, &Filter::all(), question.request());
+                let shown = counted(&store, &Filter::all(), case.request());
                 let rows = rows(&store.snapshot());
-                let (expected, ..) = question.naive(&rows.iter().collect::<Vec<_>>(), &json!({}));
+                let (expected, ..) = case.naive(&rows.iter().collect::<Vec<_>>(), &json!({}));
                 prop_assert_eq!(data(&shown), expected);
             }
         }
         let rows = rows(&store.snapshot());
         let rows: Vec<&TraceRow> = rows.iter().collect();
         for source in filters {
-            let shown = counted(&store, &compiled(&source), question.request());
-            let (expected, matched, kept) = question.naive(&rows, &source);
+            let shown = counted(&store, &compiled(&source), case.request());
+            let (expected, matched, not_excluded) = case.naive(&rows, &source);
             prop_assert_eq!(data(&shown), expected, "{}", &source);
             prop_assert_eq!(shown.matched, matched, "{}", &source);
-            prop_assert_eq!(shown.not_excluded, kept, "{}", &source);
+            prop_assert_eq!(shown.not_excluded, not_excluded, "{}", &source);
         }
     }
 
     #[test]
-    fn the_facets_of_a_caller_are_those_of_its_own_traces_alone(
-        operations in operations(), source in filters(), question in questions(),
+    fn the_facets_of_a_caller_count_only_its_own_traces(
+        operations in operations(), source in filters(), case in cases(),
         user in prop::sample::select(TEXTS.to_vec()),
     ) {
         let (_folder, store) = opened();
@@ -212,9 +212,9 @@ proptest! {
         let rows = rows(&store.snapshot());
         let own: Vec<&TraceRow> = rows.iter().filter(|row| row.user_id.as_deref() == Some(user)).collect();
         let filter = compiled(&source).restrict("user_id", user).expect("a text");
-        let shown = counted(&store, &filter, question.request());
-        let (expected, matched, kept) = question.naive(&own, &source);
-        prop_assert_eq!((data(&shown), shown.matched, shown.not_excluded), (expected, matched, kept));
+        let shown = counted(&store, &filter, case.request());
+        let (expected, matched, not_excluded) = case.naive(&own, &source);
+        prop_assert_eq!((data(&shown), shown.matched, shown.not_excluded), (expected, matched, not_excluded));
     }
 
     #[test]
@@ -237,11 +237,11 @@ proptest! {
             (counts, facets.matched)
         };
         let whole = compiled(&source);
-        let nobody = json!({"op": "NOT", "condition": {"op": "EXISTS", "key": "user_id"}});
-        let nobodys = compiled(&json!({"op": "AND", "conditions": [source, nobody]}));
+        let no_user = json!({"op": "NOT", "condition": {"op": "EXISTS", "key": "user_id"}});
+        let without_user = compiled(&json!({"op": "AND", "conditions": [source, no_user]}));
         let users = TEXTS.map(|user| whole.restrict("user_id", user).expect("a text"));
         let (mut sums, mut matched) = (BTreeMap::new(), 0);
-        for filter in users.iter().chain([&nobodys]) {
+        for filter in users.iter().chain([&without_user]) {
             let (own, own_matched) = counts(filter);
             for (key, count) in own {
                 *sums.entry(key).or_insert(0) += count;

@@ -43,8 +43,8 @@ pub(super) fn apply(store: &TraceStore, operation: &Operation) {
             let made = span(*trace, u64::from(kind % 3) + 1, u64::from(kind % 5));
             let mut made = with(made, "openinference.span.kind", "CHAIN");
             let keys = ["session.id", "user.id", "agno.agent.id", "agno.run.id"];
-            for (place, key) in keys.into_iter().enumerate().filter(|(place, _)| kind >> place & 1 == 1) {
-                made = with(made, key, TEXTS[(usize::from(*text) + place) % TEXTS.len()]);
+            for (index, key) in keys.into_iter().enumerate().filter(|(index, _)| kind >> index & 1 == 1) {
+                made = with(made, key, TEXTS[(usize::from(*text) + index) % TEXTS.len()]);
             }
             TEXTS[usize::from(*text) % TEXTS.len()].clone_into(&mut made.name);
             let made = if kind & 64 == 0 { made } else { failed(made, "broken") };
@@ -69,11 +69,11 @@ fn trace_id(trace: u64) -> String {
 /// Returns the rows of the traces of a snapshot, computed from their documents, in result order.
 pub(super) fn rows(snapshot: &Snapshot) -> Vec<TraceRow> {
     let ids = (0..40).map(|trace| TraceId::from_hex(&trace_id(trace)).expect("an id"));
-    let found = ids.filter_map(|id| {
-        let (place, row) = snapshot.find(id)?;
-        Some(TraceRow::of(&snapshot.parts()[place].trace(row).expect("a readable document")))
+    let rows_of_ids = ids.filter_map(|id| {
+        let (part, row) = snapshot.find(id)?;
+        Some(TraceRow::of(&snapshot.parts()[part].trace(row).expect("a readable document")))
     });
-    let mut rows: Vec<TraceRow> = found.collect();
+    let mut rows: Vec<TraceRow> = rows_of_ids.collect();
     rows.sort_by(TraceRow::newest_first);
     rows
 }

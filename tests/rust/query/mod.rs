@@ -74,16 +74,21 @@ fn runs() -> impl Strategy<Value = Vec<Run>> {
 }
 
 /// Returns a store with `runs`, some flushed and some in the head. Each chunk of `chunk` runs is one request.
-/// Half-way, every `doomed`-th stored trace is deleted, and removed from `runs`.
-fn stored(runs: &mut Vec<Run>, chunk: usize, seal_after: usize, doomed: u64) -> (TempDir, TraceStore) {
+/// Half-way, every `deleted_every`-th stored trace is deleted, and removed from `runs`.
+fn stored(
+    runs: &mut Vec<Run>,
+    chunk: usize,
+    flush_after: usize,
+    deleted_every: u64,
+) -> (TempDir, TraceStore) {
     let folder = tempfile::tempdir().expect("a folder");
     let store =
         TraceStore::open(folder.path().to_str().expect("a path"), Options::default()).expect("a store");
     let (size, half) = (chunk, runs.len() / chunk / 2);
     let mut deleted = Vec::new();
     for (number, chunk) in runs.chunks(chunk).enumerate() {
-        if number == half && doomed > 1 {
-            let before = runs[..number * size].iter().filter(|run| run.trace % doomed == 0);
+        if number == half && deleted_every > 1 {
+            let before = runs[..number * size].iter().filter(|run| run.trace % deleted_every == 0);
             deleted = before.map(|run| run.trace).collect();
             let ids: Vec<String> = deleted.iter().map(|trace| format!("{:016x}{:016x}", 1, trace)).collect();
             let filter = serde_json::json!({"op": "IN", "key": "trace_id", "values": ids}).to_string();
@@ -92,7 +97,7 @@ fn stored(runs: &mut Vec<Run>, chunk: usize, seal_after: usize, doomed: u64) -> 
         }
         let spans: Vec<_> = chunk.iter().map(Run::span).collect();
         store.ingest(request(&spans)).expect("an acknowledgement");
-        if number % (seal_after + 1) == seal_after {
+        if number % (flush_after + 1) == flush_after {
             store.flush().expect("a seal");
         }
     }
@@ -103,11 +108,11 @@ fn stored(runs: &mut Vec<Run>, chunk: usize, seal_after: usize, doomed: u64) -> 
 fn every_page(limit: usize, mut page_of: impl FnMut(PageRequest) -> Page) -> Vec<Value> {
     let mut items = Vec::new();
     for page in 1.. {
-        let found = page_of(PageRequest { page, limit, sort: Sort::NEWEST_FIRST });
-        let shown: Vec<Value> = serde_json::from_slice(&found.data).expect("a JSON array");
+        let result = page_of(PageRequest { page, limit, sort: Sort::NEWEST_FIRST });
+        let shown: Vec<Value> = serde_json::from_slice(&result.data).expect("a JSON array");
         assert!(shown.len() <= limit);
         if shown.is_empty() {
-            assert_eq!(found.total_count, items.len() as u64);
+            assert_eq!(result.total_count, items.len() as u64);
             break;
         }
         items.extend(shown);
@@ -120,10 +125,10 @@ proptest! {
 
     #[test]
     fn pages_of_runs_add_up_to_all_runs_in_order(
-        mut runs in runs(), chunk in 1..20_usize, seal_after in 0..6_usize, limit in 1..8_usize, errors in any::<bool>(),
-        doomed in 0..9_u64,
+        mut runs in runs(), chunk in 1..20_usize, flush_after in 0..6_usize, limit in 1..8_usize, errors in any::<bool>(),
+        deleted_every in 0..9_u64,
     ) {
-        let (_folder, store) = stored(&mut runs, chunk, seal_after, doomed);
+        let (_folder, store) = stored(&mut runs, chunk, flush_after, deleted_every);
         let source = if errors { r#"{"op":"EQ","key":"status","value":"ERROR"}"# } else { "{}" };
         let filter = Filter::compile(source.as_bytes()).expect("a good filter");
         let snapshot = store.snapshot();
@@ -139,11 +144,11 @@ proptest! {
 
     #[test]
     fn sorted_pages_add_up_to_all_runs_in_the_order_of_their_values(
-        mut runs in runs(), chunk in 1..20_usize, seal_after in 0..6_usize, limit in 1..8_usize, errors in any::<bool>(),
-        doomed in 0..9_u64, key in prop::sample::select(vec!["start_time", "duration_ms", "error_count", "total_spans"]),
+        mut runs in runs(), chunk in 1..20_usize, flush_after in 0..6_usize, limit in 1..8_usize, errors in any::<bool>(),
+        deleted_every in 0..9_u64, key in prop::sample::select(vec!["start_time", "duration_ms", "error_count", "total_spans"]),
         ascending in any::<bool>(),
     ) {
-        let (_folder, store) = stored(&mut runs, chunk, seal_after, doomed);
+        let (_folder, store) = stored(&mut runs, chunk, flush_after, deleted_every);
         let source = if errors { r#"{"op":"EQ","key":"status","value":"ERROR"}"# } else { "{}" };
         let filter = Filter::compile(source.as_bytes()).expect("a good filter");
         let snapshot = store.snapshot();
@@ -168,10 +173,10 @@ proptest! {
 
     #[test]
     fn pages_of_sessions_equal_a_naive_grouping(
-        mut runs in runs(), chunk in 1..20_usize, seal_after in 0..6_usize, limit in 1..4_usize, errors in any::<bool>(),
-        doomed in 0..9_u64,
+        mut runs in runs(), chunk in 1..20_usize, flush_after in 0..6_usize, limit in 1..4_usize, errors in any::<bool>(),
+        deleted_every in 0..9_u64,
     ) {
-        let (_folder, store) = stored(&mut runs, chunk, seal_after, doomed);
+        let (_folder, store) = stored(&mut runs, chunk, flush_after, deleted_every);
         let source = if errors { r#"{"op":"EQ","key":"status","value":"ERROR"}"# } else { "{}" };
         let filter = Filter::compile(source.as_bytes()).expect("a good filter");
         let snapshot = store.snapshot();
@@ -261,7 +266,7 @@ fn a_trace_that_the_filter_does_not_match_is_absent() {
     let foreign = Filter::all().restrict("user_id", "user.id-2").expect("a restriction");
     let span_id = SpanId::from_hex("0000000000000001").expect("an id");
     // In segments only, in both, and in the head only, with and without deletions.
-    for (seal_after, doomed) in [0, 1, 2, 9].into_iter().flat_map(|after| [(after, 0), (after, 2)]) {
+    for (flush_after, deleted_every) in [0, 1, 2, 9].into_iter().flat_map(|after| [(after, 0), (after, 2)]) {
         let run = |trace| Run {
             trace,
             start: trace,
@@ -273,7 +278,7 @@ fn a_trace_that_the_filter_does_not_match_is_absent() {
         };
         let mut runs: Vec<_> = (1..=4).map(run).collect();
         let traces: Vec<_> = runs.iter().map(Run::trace_id).collect();
-        let (_folder, store) = stored(&mut runs, 1, seal_after, doomed);
+        let (_folder, store) = stored(&mut runs, 1, flush_after, deleted_every);
         let snapshot = store.snapshot();
         for trace in traces {
             let is_there = runs.iter().any(|run| run.trace_id() == trace);
@@ -322,10 +327,10 @@ fn a_damaged_trace_is_marked_and_the_others_of_its_page_are_whole() {
     content[middle] ^= 1;
     std::fs::write(&documents, content).expect("written");
     for ((items, _), level) in whole.iter().zip([Detail::Full, Detail::Summary]) {
-        let (found, damage) = page(level);
-        assert_eq!(found.len(), 3);
+        let (result, damage) = page(level);
+        assert_eq!(result.len(), 3);
         assert!(damage.len() == 1 && damage[0].contains("spans.otlp.zst"), "{damage:?}");
-        assert_eq!((&found[0], &found[2]), (&items[0], &items[2]));
+        assert_eq!((&result[0], &result[2]), (&items[0], &items[2]));
         let mut expected = items[1].clone();
         let members = expected.as_object_mut().expect("an object");
         members.retain(|name, _| !["input", "output", "error", "cost"].contains(&name.as_str()));
@@ -334,23 +339,23 @@ fn a_damaged_trace_is_marked_and_the_others_of_its_page_are_whole() {
             members.insert("tree".into(), Value::Array(Vec::new()));
             members.remove("cost"); // it is computed from the spans
         }
-        assert_eq!(found[1], expected);
+        assert_eq!(result[1], expected);
         let trace_id = TraceId::from_hex(expected["trace_id"].as_str().expect("an id")).expect("an id");
         let span_id = SpanId::from_hex("0000000000000001").expect("an id");
         let (snapshot, every) = (store.snapshot(), Filter::all());
-        for found in [
+        for result in [
             query::trace(&snapshot, trace_id, &every, Detail::Full),
             query::span(&snapshot, trace_id, span_id, &every, None),
         ] {
-            assert!(matches!(found, Err(Error::Damage { .. })), "{found:?}");
+            assert!(matches!(result, Err(Error::Damage { .. })), "{result:?}");
         }
         let rest =
             query::damaged_trace(&snapshot, trace_id, &every, Detail::Full).expect("rows").expect("a trace");
         assert_eq!(serde_json::from_slice::<Value>(&rest).expect("JSON")["damaged"], true);
         let skeleton = |id, is_damaged| {
             let read = if is_damaged { query::damaged_trace } else { query::trace };
-            let found = read(&snapshot, id, &every, Detail::Skeleton).expect("readable").expect("a trace");
-            serde_json::from_slice::<Value>(&found).expect("JSON")
+            let result = read(&snapshot, id, &every, Detail::Skeleton).expect("readable").expect("a trace");
+            serde_json::from_slice::<Value>(&result).expect("JSON")
         };
         let whole_id = TraceId::from_hex(items[0]["trace_id"].as_str().expect("an id")).expect("an id");
         let (bare, whole) = (skeleton(trace_id, true), skeleton(whole_id, false));
@@ -392,10 +397,10 @@ fn golden_sessions() {
         let page = case["page"].as_u64().unwrap_or(1);
         let limit = usize::try_from(case["limit"].as_u64().unwrap_or(20)).expect("a limit");
         let request = PageRequest { page, limit, sort: Sort::NEWEST_FIRST };
-        let found = query::sessions(&store.snapshot(), &filter, request, &CancellationToken::default())
+        let result = query::sessions(&store.snapshot(), &filter, request, &CancellationToken::default())
             .expect("a page");
-        let rows: Value = serde_json::from_slice(&found.data).expect("a JSON array");
+        let rows: Value = serde_json::from_slice(&result.data).expect("a JSON array");
         assert_eq!(rows, case["sessions"], "{}", case["name"]);
-        assert_eq!(found.total_count, case["total_count"].as_u64().expect("a total"), "{}", case["name"]);
+        assert_eq!(result.total_count, case["total_count"].as_u64().expect("a total"), "{}", case["name"]);
     }
 }

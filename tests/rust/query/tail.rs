@@ -1,4 +1,4 @@
-//! Laws of live tails: a commit is seen once, the last state of a trace arrives, and traces of other users do
+//! Laws of live tails: a commit is sent once, the last state of a trace arrives, and traces of other users do
 //! not.
 
 use std::collections::BTreeMap;
@@ -42,7 +42,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => Just(Step::Flush),
         1 => Just(Step::Compact),
         1 => (1..9_u64).prop_map(Step::Delete),
-        8 => (0..4_usize, 0..1_500_u64).prop_map(|(wanted, later)| Step::Poll(wanted, later)),
+        8 => (0..4_usize, 0..1_500_u64).prop_map(|(max_events, later)| Step::Poll(max_events, later)),
         2 => (0..6_u64).prop_map(Step::Reconnect),
     ];
     proptest::collection::vec(step, 1..40)
@@ -73,16 +73,16 @@ impl Reader {
     }
 
     fn reconnect(&mut self, lost: u64) {
-        let kept = self.events.len().saturating_sub(usize::try_from(lost).expect("few"));
-        self.events.truncate(kept);
-        assert!(self.tail.rewind(kept as u64), "the position is held");
-        assert_eq!(self.tail.last(), kept as u64);
+        let remaining = self.events.len().saturating_sub(usize::try_from(lost).expect("few"));
+        self.events.truncate(remaining);
+        assert!(self.tail.rewind(remaining as u64), "the position is remembered");
+        assert_eq!(self.tail.last(), remaining as u64);
     }
 }
 
-fn take(store: &TraceStore, readers: &mut [Reader], wanted: usize, now: Instant) -> bool {
-    let asked: Vec<(&Tail, usize)> = readers.iter().map(|reader| (&reader.tail, wanted)).collect();
-    let polled = poll(&store.snapshot(), &store.changes(), &asked, now).expect("a poll");
+fn receive(store: &TraceStore, readers: &mut [Reader], max_events: usize, now: Instant) -> bool {
+    let limits: Vec<(&Tail, usize)> = readers.iter().map(|reader| (&reader.tail, max_events)).collect();
+    let polled = poll(&store.snapshot(), &store.changes(), &limits, now).expect("a poll");
     assert_eq!(polled.errors, Vec::<String>::new());
     let is_empty = polled.events.iter().all(Vec::is_empty);
     for (reader, events) in readers.iter_mut().zip(polled.events) {
@@ -91,9 +91,9 @@ fn take(store: &TraceStore, readers: &mut [Reader], wanted: usize, now: Instant)
     !is_empty || polled.has_deferred
 }
 
-/// Takes all pending events.
+/// Receives all pending events.
 fn drain(store: &TraceStore, readers: &mut [Reader], mut now: Instant) {
-    while take(store, readers, MAX_QUEUED, now) {
+    while receive(store, readers, MAX_QUEUED, now) {
         now += MIN_INTERVAL;
     }
 }
@@ -103,7 +103,7 @@ fn id_of(item: &Value) -> String {
 }
 
 /// Returns the summaries of the traces that a search finds, by id.
-fn found(store: &TraceStore, filter: &Filter) -> BTreeMap<String, Value> {
+fn searched(store: &TraceStore, filter: &Filter) -> BTreeMap<String, Value> {
     let request = PageRequest::new(1, 100).expect("a page");
     let token = CancellationToken::default();
     let page = query::runs(&store.snapshot(), filter, request, Detail::Preview, &token).expect("a page");
@@ -127,7 +127,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn what_matches_is_seen_once_and_its_last_state_arrives(before in steps(), steps in steps()) {
+    fn a_match_is_sent_once_and_its_last_state_arrives(before in steps(), steps in steps()) {
         let folder = TempDir::new().expect("a folder");
         let store = opened(&folder);
         let mut now = Instant::now();
@@ -152,9 +152,9 @@ proptest! {
                 Step::Delete(trace) => {
                     store.delete(&traces_in(&[trace]), false).expect("deleted");
                 }
-                Step::Poll(wanted, later) => {
+                Step::Poll(max_events, later) => {
                     now += Duration::from_millis(later);
-                    take(&store, &mut readers, wanted, now);
+                    receive(&store, &mut readers, max_events, now);
                 }
                 Step::Reconnect(lost) => readers.iter_mut().for_each(|reader| reader.reconnect(lost)),
             }
@@ -174,7 +174,7 @@ proptest! {
                 }
                 last.insert(id, item);
             }
-            for (id, item) in found(&store, &reader.filter) {
+            for (id, item) in searched(&store, &reader.filter) {
                 // An unchanged trace is not sent again, and a changed one is sent in its current state.
                 if let Some(sent) = last.get(&id) {
                     prop_assert_eq!(sent, &item);
@@ -200,7 +200,7 @@ proptest! {
             now += Duration::from_millis(later);
             match then {
                 0 => {
-                    take(&store, &mut readers, 3, now);
+                    receive(&store, &mut readers, 3, now);
                 }
                 1 => store.flush().expect("flushed"),
                 _ => {}
@@ -218,7 +218,7 @@ proptest! {
                 }
                 last.insert(id, item);
             }
-            let matching = found(&store, &reader.filter);
+            let matching = searched(&store, &reader.filter);
             for (id, item) in &matching {
                 prop_assert_eq!(last.get(id), Some(item));
             }
@@ -230,7 +230,7 @@ proptest! {
 }
 
 #[test]
-fn a_slow_reader_is_told_how_many_of_its_own_matches_it_lost() {
+fn a_slow_reader_receives_the_number_of_its_lost_matches() {
     let folder = TempDir::new().expect("a folder");
     let store = opened(&folder);
     let filter = Filter::all().restrict("user_id", "user-0").expect("a field");
@@ -244,7 +244,7 @@ fn a_slow_reader_is_told_how_many_of_its_own_matches_it_lost() {
         };
         store.ingest(request(&of_poll(mine, 0, 1))).expect("ingested");
         store.ingest(request(&of_poll(others, 1, 10_000))).expect("ingested");
-        take(&store, &mut readers, 0, now);
+        receive(&store, &mut readers, 0, now);
     }
     drain(&store, &mut readers, now);
     let [reader] = readers;
@@ -255,7 +255,7 @@ fn a_slow_reader_is_told_how_many_of_its_own_matches_it_lost() {
 }
 
 #[test]
-fn spans_that_are_known_already_are_no_update() {
+fn repeated_spans_are_no_update() {
     let folder = TempDir::new().expect("a folder");
     let store = opened(&folder);
     let mut readers = [Reader::new(Filter::all(), &store)];
@@ -279,14 +279,14 @@ fn a_deleted_trace_is_not_sent() {
     let mut readers = [Reader::new(Filter::all(), &store)];
     store.ingest(request(&spans_of(vec![(1, 1, 0, false), (2, 1, 0, false)]))).expect("ingested");
     let now = Instant::now();
-    take(&store, &mut readers, 0, now);
+    receive(&store, &mut readers, 0, now);
     store.delete(&traces_in(&[1]), false).expect("deleted");
     drain(&store, &mut readers, now);
     assert_eq!(readers[0].events.len(), 1);
 }
 
 #[test]
-fn a_position_that_was_not_reached_or_is_forgotten_is_not_held() {
+fn a_position_that_is_ahead_or_no_longer_remembered_is_rejected() {
     let folder = TempDir::new().expect("a folder");
     let store = opened(&folder);
     let mut readers = [Reader::new(Filter::all(), &store)];
@@ -295,7 +295,7 @@ fn a_position_that_was_not_reached_or_is_forgotten_is_not_held() {
         let traces = (1..=200).map(|number| (poll * 200 + number, 1, 0, false)).collect();
         store.ingest(request(&spans_of(traces))).expect("ingested");
         now += MIN_INTERVAL;
-        take(&store, &mut readers, MAX_QUEUED, now);
+        receive(&store, &mut readers, MAX_QUEUED, now);
     }
     let [Reader { tail, .. }] = &readers;
     assert_eq!(tail.last(), 1_200);

@@ -11,7 +11,7 @@ use spanwise::error::Error;
 use spanwise::query::{Aggregation, CancellationToken, Query, Response, aggregate};
 use spanwise::storage::Snapshot;
 
-use self::oracle::{Row, assert_answer, rows, selected};
+use self::oracle::{Row, assert_response, rows, selected};
 use super::{Run, instant, runs, stored};
 
 fn conditions() -> impl Strategy<Value = Value> {
@@ -96,13 +96,13 @@ pub(super) fn requests() -> impl Strategy<Value = Value> {
     })
 }
 
-fn answer(snapshot: &Snapshot, request: &Value, owner: Option<&str>) -> (Value, u64) {
+fn respond(snapshot: &Snapshot, request: &Value, owner: Option<&str>) -> (Value, u64) {
     let aggregation = Aggregation::compile(request.to_string().as_bytes()).expect("a good request");
     let aggregation = match owner {
         Some(owner) => aggregation.restrict("user_id", owner).expect("a field"),
         None => aggregation,
     };
-    let result = aggregate(snapshot, &aggregation, &CancellationToken::default()).expect("an answer");
+    let result = aggregate(snapshot, &aggregation, &CancellationToken::default()).expect("a result");
     (serde_json::from_slice(&result.data).expect("JSON"), result.matched)
 }
 
@@ -110,28 +110,28 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn an_aggregation_equals_that_of_the_naive_evaluator(
-        mut runs in runs(), chunk in 1..20_usize, seal_after in 0..6_usize, doomed in 0..9_u64,
+    fn an_aggregation_equals_the_naive_evaluator(
+        mut runs in runs(), chunk in 1..20_usize, flush_after in 0..6_usize, deleted_every in 0..9_u64,
         requests in prop::collection::vec(requests(), 8),
     ) {
-        let (_folder, store) = stored(&mut runs, chunk, seal_after, doomed);
+        let (_folder, store) = stored(&mut runs, chunk, flush_after, deleted_every);
         let snapshot = store.snapshot();
         let rows = rows(&snapshot, &runs);
         for request in requests {
-            let (answer, matched) = answer(&snapshot, &request, None);
+            let (response, matched) = respond(&snapshot, &request, None);
             prop_assert_eq!(matched, selected(&rows, &request).len() as u64);
-            assert_answer(&request, &answer, &rows);
+            assert_response(&request, &response, &rows);
         }
     }
 
     #[test]
-    fn the_answers_of_all_owners_add_up_to_the_whole_and_each_is_that_of_a_store_of_its_own_traces(
-        mut runs in runs(), chunk in 1..20_usize, seal_after in 0..6_usize, doomed in 0..9_u64,
+    fn owners_add_up_to_the_whole_and_each_equals_a_store_of_its_own_traces(
+        mut runs in runs(), chunk in 1..20_usize, flush_after in 0..6_usize, deleted_every in 0..9_u64,
         condition in conditions(), requests in prop::collection::vec(requests(), 4),
     ) {
         let owned = |run: &Run| run.user.is_some();
         runs.retain(owned);
-        let (_folder, store) = stored(&mut runs, chunk, seal_after, doomed);
+        let (_folder, store) = stored(&mut runs, chunk, flush_after, deleted_every);
         let snapshot = store.snapshot();
         let rows = rows(&snapshot, &runs);
         let owners: Vec<String> = (0..4).map(|user| format!("user.id-{user}")).collect();
@@ -139,20 +139,20 @@ proptest! {
             for owner in &owners {
                 let own: Vec<&Run> = runs.iter().filter(|run| format!("user.id-{}", run.user.expect("an owner")) == *owner).collect();
                 let own_rows: Vec<Row> = rows_of(&rows, &own);
-                let (answer, _) = answer(&snapshot, &request, Some(owner));
-                assert_answer(&request, &answer, &own_rows);
+                let (response, _) = respond(&snapshot, &request, Some(owner));
+                assert_response(&request, &response, &own_rows);
             }
         }
         let request = json!({"filter": condition, "time": {"from": instant(0), "to": instant(9), "buckets": 9}, "measures": [
             {"name": "count", "op": "COUNT"}, {"name": "sum", "op": "SUM", "key": "duration_ms"},
             {"name": "slow", "op": "HISTOGRAM", "key": "duration_ms", "scale": "log", "bins": 9, "range": [0, 60_000]},
         ]});
-        let (whole, _) = answer(&snapshot, &request, None);
-        let each: Vec<Value> = owners.iter().map(|owner| answer(&snapshot, &request, Some(owner)).0).collect();
-        for place in ["/groups/0/total", "/groups/0/series", "/groups/0/histograms/slow"] {
-            let mut sum = each[0].pointer(place).expect("numbers").clone();
-            each[1..].iter().for_each(|own| add(&mut sum, own.pointer(place).expect("numbers")));
-            prop_assert_eq!(&sum, whole.pointer(place).expect("numbers"), "{}", place);
+        let (whole, _) = respond(&snapshot, &request, None);
+        let each: Vec<Value> = owners.iter().map(|owner| respond(&snapshot, &request, Some(owner)).0).collect();
+        for pointer in ["/groups/0/total", "/groups/0/series", "/groups/0/histograms/slow"] {
+            let mut sum = each[0].pointer(pointer).expect("numbers").clone();
+            each[1..].iter().for_each(|own| add(&mut sum, own.pointer(pointer).expect("numbers")));
+            prop_assert_eq!(&sum, whole.pointer(pointer).expect("numbers"), "{}", pointer);
         }
     }
 }
@@ -177,7 +177,7 @@ fn add(sum: &mut Value, other: &Value) {
 }
 
 #[test]
-fn segments_with_bitmaps_are_aggregated_as_small_ones_are() {
+fn segments_with_bitmaps_give_the_same_aggregation() {
     let code = |trace: u64, of: u64| u8::try_from(trace * trace % of).ok().filter(|code| *code > 0);
     let run = |trace: u64| Run {
         trace,
@@ -213,9 +213,9 @@ fn segments_with_bitmaps_are_aggregated_as_small_ones_are() {
         for by in [json!([]), json!([{"key": "agent_id", "limit": 3}, {"key": "status", "limit": 1}])] {
             let time = json!({"from": instant(0), "buckets": 12});
             let request = json!({"filter": filter, "by": by, "time": time, "measures": measures});
-            let (answer, matched) = answer(&snapshot, &request, None);
+            let (response, matched) = respond(&snapshot, &request, None);
             assert_eq!(matched, selected(&rows, &request).len() as u64);
-            assert_answer(&request, &answer, &rows);
+            assert_response(&request, &response, &rows);
         }
     }
 }
@@ -233,7 +233,7 @@ fn a_cancelled_aggregation_ends() {
         reserved.set(bytes);
         Ok(())
     };
-    let response = query.run_within(&store.snapshot(), &reserve, &token).expect("an answer");
+    let response = query.run_within(&store.snapshot(), &reserve, &token).expect("a result");
     let Response::Aggregate(result) = response else { panic!("expected numbers, got {response:?}") };
     assert!(reserved.get() >= result.data.len() as u64);
     let cancel = |_| {

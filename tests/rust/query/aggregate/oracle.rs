@@ -108,11 +108,11 @@ fn totals(request: &Value, rows: &[&Row]) -> Value {
 }
 
 /// Asserts that a group of the response matches `rows`; `all` are the rows of all groups.
-fn assert_group(request: &Value, answer: &Value, group: &Value, rows: &[&Row], all: &[&Row]) {
+fn assert_group(request: &Value, response: &Value, group: &Value, rows: &[&Row], all: &[&Row]) {
     assert_eq!(group["total"], totals(request, rows));
     if request.get("time").is_some() {
-        let interval = answer["time"]["interval_ms"].as_i64().unwrap_or(1) * 1_000;
-        let starts = answer["time"]["starts"].as_array().expect("starts");
+        let interval = response["time"]["interval_ms"].as_i64().unwrap_or(1) * 1_000;
+        let starts = response["time"]["starts"].as_array().expect("starts");
         let buckets = starts.iter().map(|start| {
             let start = micros(start).expect("a start");
             let is_within = |row: &&&Row| (start..start + interval).contains(&row.start_time);
@@ -158,7 +158,7 @@ fn assert_histogram(measure: &Value, histogram: &Value, rows: &[&Row], all: &[&R
 }
 
 /// Returns the top values of a field in order, and the number of all values.
-fn kept(key: &str, limit: u64, rows: &[&Row]) -> (Vec<Option<String>>, usize) {
+fn top_values(key: &str, limit: u64, rows: &[&Row]) -> (Vec<Option<String>>, usize) {
     let mut counts: BTreeMap<Option<String>, u64> = BTreeMap::new();
     for row in rows {
         *counts.entry(row.text(key)).or_default() += 1;
@@ -169,7 +169,7 @@ fn kept(key: &str, limit: u64, rows: &[&Row]) -> (Vec<Option<String>>, usize) {
     (values.into_iter().take(usize::try_from(limit).expect("few")).map(|(value, _)| value).collect(), total)
 }
 
-pub(super) fn assert_answer(request: &Value, answer: &Value, rows: &[Row]) {
+pub(super) fn assert_response(request: &Value, response: &Value, rows: &[Row]) {
     let all = selected(rows, request);
     let by: Vec<(&str, u64)> = request["by"]
         .as_array()
@@ -177,15 +177,15 @@ pub(super) fn assert_answer(request: &Value, answer: &Value, rows: &[Row]) {
         .iter()
         .map(|by| (by["key"].as_str().expect("a key"), by["limit"].as_u64().expect("a limit")))
         .collect();
-    let fields: Vec<_> = by.iter().map(|(key, limit)| kept(key, *limit, &all)).collect();
+    let fields: Vec<_> = by.iter().map(|(key, limit)| top_values(key, *limit, &all)).collect();
     // For each row, the value of every field if it is in the top-k.
-    let place = |row: &Row| -> Vec<Option<Option<String>>> {
+    let group_of = |row: &Row| -> Vec<Option<Option<String>>> {
         let values = by.iter().zip(&fields);
-        values.map(|((key, _), (kept, _))| Some(row.text(key)).filter(|value| kept.contains(value))).collect()
+        values.map(|((key, _), (top, _))| Some(row.text(key)).filter(|value| top.contains(value))).collect()
     };
     let mut groups: BTreeMap<_, Vec<&Row>> = BTreeMap::new();
     for row in &all {
-        groups.entry(place(row)).or_default().push(row);
+        groups.entry(group_of(row)).or_default().push(row);
     }
     if by.is_empty() {
         groups.entry(Vec::new()).or_default();
@@ -196,52 +196,52 @@ pub(super) fn assert_answer(request: &Value, answer: &Value, rows: &[Row]) {
         groups.insert(Vec::new(), all.clone());
     }
     let mut expected: Vec<_> = groups.into_iter().collect();
-    expected.sort_by_key(|(place, rows)| {
-        let values = place.iter().map(|value| match value {
+    expected.sort_by_key(|(group_key, rows)| {
+        let values = group_key.iter().map(|value| match value {
             Some(Some(text)) => (0, text.clone()),
             Some(None) => (1, String::new()),
             None => (2, String::new()),
         });
         (Reverse(rows.len()), values.collect::<Vec<_>>())
     });
-    let shown = answer["groups"].as_array().expect("groups");
-    assert_eq!(shown.len(), expected.len(), "{answer}");
-    for (group, (place, rows)) in shown.iter().zip(&expected) {
-        let named = by.iter().zip(place).filter_map(|((key, _), value)| {
+    let shown = response["groups"].as_array().expect("groups");
+    assert_eq!(shown.len(), expected.len(), "{response}");
+    for (group, (group_key, rows)) in shown.iter().zip(&expected) {
+        let named = by.iter().zip(group_key).filter_map(|((key, _), value)| {
             Some(((*key).to_owned(), value.clone()?.map_or(Value::Null, Value::from)))
         });
         assert_eq!(group["by"], Value::from(named.collect::<Map<_, _>>()));
         let beyond: Vec<&str> =
-            by.iter().zip(place).filter(|(_, value)| value.is_none()).map(|((key, _), _)| *key).collect();
+            by.iter().zip(group_key).filter(|(_, value)| value.is_none()).map(|((key, _), _)| *key).collect();
         assert_eq!(group.get("other").cloned(), (!beyond.is_empty()).then(|| json!(beyond)));
-        assert_group(request, answer, group, rows, &all);
+        assert_group(request, response, group, rows, &all);
     }
-    assert_eq!(answer.get("other").is_some(), other.is_some());
+    assert_eq!(response.get("other").is_some(), other.is_some());
     if let Some(rows) = other {
-        assert_group(request, answer, &answer["other"], &rows, &all);
+        assert_group(request, response, &response["other"], &rows, &all);
     }
     let totals =
         by.iter().zip(&fields).map(|((key, _), (_, total))| ((*key).to_owned(), Value::from(*total)));
     match fields.as_slice() {
-        [] => assert_eq!(answer["groups_total"], 1),
-        [(_, total)] => assert_eq!(answer["groups_total"], *total),
-        _ => assert!(answer.get("groups_total").is_none()),
+        [] => assert_eq!(response["groups_total"], 1),
+        [(_, total)] => assert_eq!(response["groups_total"], *total),
+        _ => assert!(response.get("groups_total").is_none()),
     }
     assert_eq!(
-        answer.get("values_total").cloned().unwrap_or(json!({})),
+        response.get("values_total").cloned().unwrap_or(json!({})),
         Value::from(totals.collect::<Map<_, _>>())
     );
-    assert_axis(request, answer, &all);
+    assert_axis(request, response, &all);
 }
 
-fn assert_axis(request: &Value, answer: &Value, rows: &[&Row]) {
+fn assert_axis(request: &Value, response: &Value, rows: &[&Row]) {
     if request.get("time").is_none() {
-        assert!(answer.get("time").is_none());
+        assert!(response.get("time").is_none());
         return;
     }
     let starts: Vec<i64> =
-        answer["time"]["starts"].as_array().expect("starts").iter().filter_map(micros).collect();
-    let interval = answer["time"]["interval_ms"].as_i64().unwrap_or(0) * 1_000;
+        response["time"]["starts"].as_array().expect("starts").iter().filter_map(micros).collect();
+    let interval = response["time"]["interval_ms"].as_i64().unwrap_or(0) * 1_000;
     assert!(starts.windows(2).all(|pair| pair[1] - pair[0] == interval), "{starts:?}");
     assert!(starts.iter().all(|start| start % interval == 0), "{starts:?}");
     assert!(starts.len() as u64 <= request["time"]["buckets"].as_u64().expect("buckets") + 1);

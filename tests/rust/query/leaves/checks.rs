@@ -1,4 +1,4 @@
-//! Failures of a search over shards: missing responses and malformed messages.
+//! Failures of a search over leaves: missing responses and malformed messages.
 
 use serde_json::Value;
 use spanwise::error::Error;
@@ -14,41 +14,43 @@ fn runs(leaves: usize) -> Root {
 }
 
 #[test]
-fn a_missing_answer_is_an_error_and_never_a_smaller_page() {
+fn a_missing_response_is_an_error_and_never_a_smaller_page() {
     let stores = Stores::new(1);
     let mut search = runs(2);
-    let questions = search.requests().expect("questions").expect("something to ask");
-    let pin = PinnedLeaf::new(stores.shards[0].snapshot(), &search.query()).expect("a search");
-    let answer = pin.respond(questions[0].as_deref().expect("a question"), &CancellationToken::default());
-    for answers in
-        [vec![], vec![Some(answer.clone().expect("an answer"))], vec![Some(answer.expect("an answer")), None]]
-    {
-        assert!(matches!(search.add(&answers), Err(Error::Busy(_))));
+    let requests = search.requests().expect("requests").expect("a round");
+    let pin = PinnedLeaf::new(stores.leaves[0].snapshot(), &search.query()).expect("a search");
+    let response = pin.respond(requests[0].as_deref().expect("a request"), &CancellationToken::default());
+    for responses in [
+        vec![],
+        vec![Some(response.clone().expect("a response"))],
+        vec![Some(response.expect("a response")), None],
+    ] {
+        assert!(matches!(search.add(&responses), Err(Error::Busy(_))));
     }
 }
 
 #[test]
-fn what_is_no_message_is_refused() {
+fn malformed_messages_are_rejected() {
     let stores = Stores::new(0);
     assert!(matches!(PinnedLeaf::new(stores.one.snapshot(), b"\xff"), Err(Error::Busy(_))));
     let mut search = runs(1);
     let pin = PinnedLeaf::new(stores.one.snapshot(), &search.query()).expect("a search");
-    for question in [&b"\xff"[..], b""] {
-        assert!(matches!(pin.respond(question, &CancellationToken::default()), Err(Error::Busy(_))));
+    for request in [&b"\xff"[..], b""] {
+        assert!(matches!(pin.respond(request, &CancellationToken::default()), Err(Error::Busy(_))));
     }
-    search.requests().expect("questions");
+    search.requests().expect("requests");
     assert!(matches!(search.add(&[Some(b"\xff".to_vec())]), Err(Error::Busy(_))));
 }
 
 #[test]
-fn a_cancelled_question_ends() {
+fn a_cancelled_query_ends() {
     let stores = Stores::new(0);
     stores.ingest(&super::spans_of(1, 1, 1));
     let mut search = runs(1);
-    let pin = PinnedLeaf::new(stores.shards[0].snapshot(), &search.query()).expect("a search");
-    let questions = search.requests().expect("questions").expect("something to ask");
+    let pin = PinnedLeaf::new(stores.leaves[0].snapshot(), &search.query()).expect("a search");
+    let requests = search.requests().expect("requests").expect("a round");
     let token = CancellationToken::default();
     token.cancel();
-    let answer = pin.respond(questions[0].as_deref().expect("a question"), &token);
-    assert!(matches!(answer, Err(Error::Cancelled)));
+    let response = pin.respond(requests[0].as_deref().expect("a request"), &token);
+    assert!(matches!(response, Err(Error::Cancelled)));
 }

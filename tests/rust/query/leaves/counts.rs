@@ -49,33 +49,33 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
-    fn an_aggregation_of_shards_is_that_of_one_store(
+    fn an_aggregation_over_leaves_equals_one_store(
         operations in operations(), layout in 0..4_usize,
-        asked in prop::collection::vec((prop_oneof![3 => requests(), 2 => special()], prop::option::of(0..4_usize)), 8),
+        requested in prop::collection::vec((prop_oneof![3 => requests(), 2 => special()], prop::option::of(0..4_usize)), 8),
     ) {
         let stores = Stores::new(layout);
         for operation in &operations {
             stores.apply(operation);
         }
         let (snapshot, token) = (stores.one.snapshot(), CancellationToken::default());
-        for (request, owner) in asked {
+        for (request, owner) in requested {
             let aggregation = Aggregation::compile(request.to_string().as_bytes()).expect("a good request");
             let aggregation = match owner {
                 Some(owner) => aggregation.restrict("user_id", TEXTS[owner]).expect("a field"),
                 None => aggregation,
             };
-            let expected = aggregate(&snapshot, &aggregation, &token).expect("an answer");
+            let expected = aggregate(&snapshot, &aggregation, &token).expect("a result");
             let mut search = Query::of_aggregation(aggregation).root(stores.map.shards()).expect("a query");
-            let found = stores.response_of(&mut search).expect("an answer");
-            prop_assert_eq!(found, Response::Aggregate(expected), "{}", request);
+            let response = stores.response_of(&mut search).expect("a result");
+            prop_assert_eq!(response, Response::Aggregate(expected), "{}", request);
             prop_assert!(search.max_bytes().is_some(), "the memory is known before anything is counted");
         }
     }
 
     #[test]
-    fn facets_and_keys_of_shards_are_those_of_one_store(
+    fn facets_and_keys_over_leaves_equal_one_store(
         operations in operations(), layout in 0..4_usize,
-        asked in prop::collection::vec(
+        requested in prop::collection::vec(
             (searched(), prop::option::of(0..4_usize), 1..5_usize, any::<bool>(), prop::option::of(prop::sample::select(vec!["", "a", "Z"]))), 6),
     ) {
         let stores = Stores::new(layout);
@@ -83,7 +83,7 @@ proptest! {
             stores.apply(operation);
         }
         let (snapshot, token) = (stores.one.snapshot(), CancellationToken::default());
-        for (source, owner, limit, exclude_own, prefix) in asked {
+        for (source, owner, limit, exclude_own, prefix) in requested {
             let filter = owned(compiled(&source), owner);
             let mut request = FacetRequest::new(&FIELDS, limit).expect("fields").excluding_own(exclude_own);
             if let Some(prefix) = prefix {
@@ -91,24 +91,24 @@ proptest! {
             }
             let expected = facets(&snapshot, &filter, request.clone(), &token).expect("facets");
             let query = Query::new(filter.clone(), Request::Facets(request));
-            let found = stores.response(&query).expect("facets");
-            prop_assert_eq!(found, Response::Facets(expected), "{}", source);
+            let response = stores.response(&query).expect("facets");
+            prop_assert_eq!(response, Response::Facets(expected), "{}", source);
 
             let expected = attribute_keys(&snapshot, &filter, ("attributes.", 3), &token).expect("keys");
             let request = Request::Attributes { prefix: "attributes.".to_owned(), limit: 3 };
-            let found = stores.response(&Query::new(filter, request)).expect("keys");
-            // Shards may differ in the segments that are already indexed.
-            let Response::AttributeKeys(found) = found else { panic!("expected keys, found {found:?}") };
-            prop_assert_eq!(found.matched, expected.matched);
-            if found.uncounted == 0 && expected.uncounted == 0 {
-                prop_assert_eq!(found, expected, "{}", source);
+            let response = stores.response(&Query::new(filter, request)).expect("keys");
+            // Leaves may differ in the segments that are already indexed.
+            let Response::AttributeKeys(response) = response else { panic!("expected keys, got {response:?}") };
+            prop_assert_eq!(response.matched, expected.matched);
+            if response.uncounted == 0 && expected.uncounted == 0 {
+                prop_assert_eq!(response, expected, "{}", source);
             }
         }
     }
 }
 
 #[test]
-fn many_values_are_sent_in_pieces() {
+fn many_values_are_sent_in_several_responses() {
     let stores = Stores::new(1);
     let values = query::MAX_FACET_VALUES;
     let spans: Vec<_> = (1..=3_000_u64)

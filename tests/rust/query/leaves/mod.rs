@@ -24,15 +24,15 @@ use crate::support::spans::{below, failed, request, span, with};
 /// The receipt time of all requests.
 const RECEIVED: i64 = 1_800_000_000_000_000;
 
-/// Prefixes of 1, 2, 4 and 7 shards.
+/// Prefixes of 1, 2, 4 and 7 leaves.
 const LAYOUTS: [&[&str]; 4] =
     [&[""], &["0", "1"], &["00", "01", "10", "11"], &["000", "001", "010", "011", "100", "101", "11"]];
 
-/// The same traces in one store, and split among shards.
+/// The same traces in one store, and split among leaves.
 struct Stores {
     _folders: Vec<TempDir>,
     one: TraceStore,
-    shards: Vec<TraceStore>,
+    leaves: Vec<TraceStore>,
     map: ShardMap,
 }
 
@@ -44,25 +44,25 @@ impl Stores {
         let open = |folder: &TempDir| {
             TraceStore::open(folder.path().to_str().expect("a path"), Options::default()).expect("a store")
         };
-        let mut shards: Vec<TraceStore> = folders.iter().map(open).collect();
-        let one = shards.pop().expect("a store");
-        Self { _folders: folders, one, shards, map }
+        let mut leaves: Vec<TraceStore> = folders.iter().map(open).collect();
+        let one = leaves.pop().expect("a store");
+        Self { _folders: folders, one, leaves, map }
     }
 
     fn all(&self) -> impl Iterator<Item = &TraceStore> {
-        self.shards.iter().chain([&self.one])
+        self.leaves.iter().chain([&self.one])
     }
 
-    /// Stores spans in the single store and in their shards.
+    /// Stores spans in the single store and in their leaves.
     fn ingest(&self, spans: &[spanwise::otlp::proto::Span]) {
         let whole = ShardMap::new(&[""]).expect("a layout");
-        for (map, stores) in [(&whole, std::slice::from_ref(&self.one)), (&self.map, self.shards.as_slice())]
+        for (map, stores) in [(&whole, std::slice::from_ref(&self.one)), (&self.map, self.leaves.as_slice())]
         {
             let request = RequestSpans::new(RECEIVED, request(spans)).expect("spans");
             let split = request.split(map);
             let mut accepted = 0;
-            for (shard, part) in split.parts {
-                accepted += stores[shard].ingest_part(split.received, &part).expect("stored").accepted;
+            for (leaf, part) in split.parts {
+                accepted += stores[leaf].ingest_part(split.received, &part).expect("stored").accepted;
             }
             assert_eq!(accepted, spans.len() as u64);
         }
@@ -80,24 +80,24 @@ impl Stores {
                     .collect();
                 let filter = compiled(&json!({"op": "IN", "key": "trace_id", "values": ids}));
                 let one = self.one.delete(&filter, false).expect("deleted");
-                let shards = self.shards.iter().map(|shard| shard.delete(&filter, false).expect("deleted"));
-                assert_eq!(shards.sum::<u64>(), one);
+                let deleted = self.leaves.iter().map(|leaf| leaf.delete(&filter, false).expect("deleted"));
+                assert_eq!(deleted.sum::<u64>(), one);
             }
         }
     }
 
-    /// Returns the response of a query over the shards.
+    /// Returns the response of a query over the leaves.
     fn response(&self, query: &Query) -> Result<Response> {
         self.response_of(&mut query.root(self.map.shards())?)
     }
 
     fn response_of(&self, root: &mut Root) -> Result<Response> {
-        self.response_in_rounds(root).map(|(found, _)| found)
+        self.response_in_rounds(root).map(|(response, _)| response)
     }
 
-    /// Returns the response of a query over the shards, and the number of rounds.
+    /// Returns the response of a query over the leaves, and the number of rounds.
     fn response_in_rounds(&self, root: &mut Root) -> Result<(Response, usize)> {
-        let snapshots: Vec<Arc<Snapshot>> = self.shards.iter().map(TraceStore::snapshot).collect();
+        let snapshots: Vec<Arc<Snapshot>> = self.leaves.iter().map(TraceStore::snapshot).collect();
         merged(root, &snapshots)
     }
 }
@@ -124,8 +124,8 @@ fn spans_of(trace: u64, text: u8, kind: u8) -> [spanwise::otlp::proto::Span; 2] 
     let first = u64::from(kind % 3) * 2 + 1;
     let mut made = with(span(trace, first, u64::from(kind % 5)), "openinference.span.kind", "CHAIN");
     let keys = ["session.id", "user.id", "agno.agent.id", "agno.run.id", "agno.team.id"];
-    for (place, key) in keys.into_iter().enumerate().filter(|(place, _)| kind >> place & 1 == 1) {
-        made = with(made, key, TEXTS[(usize::from(text) + place) % TEXTS.len()]);
+    for (index, key) in keys.into_iter().enumerate().filter(|(index, _)| kind >> index & 1 == 1) {
+        made = with(made, key, TEXTS[(usize::from(text) + index) % TEXTS.len()]);
     }
     TEXTS[usize::from(text) % TEXTS.len()].clone_into(&mut made.name);
     made = with(made, "input.value", &format!("weather in {}", TEXTS[usize::from(kind) % TEXTS.len()]));

@@ -115,7 +115,7 @@ impl Aggregation {
             let measure = Measure::new(measure, &path)?;
             if by_model.is_some() && CallMeasure::of(measure.operation).is_none() {
                 let message =
-                    "Expected `COUNT`, or `SUM` of tokens or of a cost: calls of models have no others";
+                    "Expected `COUNT`, or `SUM` of tokens or of a cost, because `model` groups calls";
                 return Err(invalid(message, &path));
             }
             conditions += measure.condition.as_ref().map_or(0, |(condition, _)| condition.conditions());

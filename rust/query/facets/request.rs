@@ -110,7 +110,7 @@ impl FacetRequest {
         let field = facet_field(key)?;
         if !self.fields.contains(&field) {
             return Err(Error::Options(format!(
-                "expected a prefix of one of the fields, got one of `{key}`"
+                "expected a prefix for one of the fields, got one for `{key}`"
             )));
         }
         Ok(Self { prefix: Some((field, text.to_owned())), ..self })
@@ -159,6 +159,6 @@ fn facet_field(key: &str) -> Result<Field> {
     Field::from_key(key).filter(|field| has_facet(*field)).ok_or_else(|| {
         let known = FIELDS.iter().filter(|info| has_facet(info.field));
         let known: Vec<String> = known.map(|info| format!("`{}`", info.key)).collect();
-        Error::Options(format!("expected one of {} to count the values of, got `{key}`", known.join(", ")))
+        Error::Options(format!("expected one of {} as a facet, got `{key}`", known.join(", ")))
     })
 }

@@ -267,15 +267,12 @@ fn invalid_requests_are_rejected() {
     let rejected = |keys: &[&str], limit| FacetRequest::new(keys, limit).expect_err("rejected").to_string();
     let fields = FIELDS.map(|field| format!("`{field}`")).join(", ");
     for key in ["trace_id", "duration_ms", "start_time", "Status", ""] {
-        assert_eq!(
-            rejected(&[key], 1),
-            format!("expected one of {fields} to count the values of, got `{key}`")
-        );
+        assert_eq!(rejected(&[key], 1), format!("expected one of {fields} as a facet, got `{key}`"));
     }
     assert_eq!(rejected(&["name", "status", "name"], 1), "expected every field once, got `name` twice");
     assert_eq!(rejected(&["name"], 0), "expected a limit from 1 to 1000, got 0");
     assert_eq!(rejected(&["name"], 1_001), "expected a limit from 1 to 1000, got 1001");
     let prefixed = FacetRequest::new(&["name"], 1).expect("a field").with_prefix("status", "O");
     let error = prefixed.expect_err("rejected").to_string();
-    assert_eq!(error, "expected a prefix of one of the fields, got one of `status`");
+    assert_eq!(error, "expected a prefix for one of the fields, got one for `status`");
 }

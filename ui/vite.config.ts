@@ -27,8 +27,6 @@ export default defineConfig({
     },
   },
   server: {
-    // The page and the engine read one table of prices.
-    fs: { allow: ['.', '../rust/trace/cost'] },
     proxy: {
       '^/(?!$|[?@]|index\\.html|src/|node_modules/)': {
         target: service,

@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::cost::{TraceCost, cost_of_trace};
+use super::cost::{
+    CostShare, SpanShare, TraceCost, cost_of_trace, model_of, prices, shares_of_subtree, shares_of_trace,
+};
 use super::extra::write_extra_data;
 use super::json::{JsonWriter, preview};
 use super::messages::{self, Reading, Side};
@@ -89,11 +91,18 @@ pub fn write_trace(out: &mut Vec<u8>, trace: &Trace) -> Result<()> {
         let mut json = JsonWriter::new(out);
         json.begin_object();
         write_row(&mut json, &row, &summary);
-        json.cost_member(cost_of_trace(trace.spans(), &forest)?);
+        let shares = shares_of_trace(trace.spans(), &forest)?;
+        json.cost_member(SpanShare::sum(&shares).1);
         json.key("tree");
         json.begin_array();
-        TreeWriter { spans: trace.spans(), forest: &forest, row: &row, origins: OriginWriter::default() }
-            .write(out)?;
+        TreeWriter {
+            spans: trace.spans(),
+            forest: &forest,
+            row: &row,
+            shares: &shares,
+            origins: OriginWriter::default(),
+        }
+        .write(out)?;
         out.extend_from_slice(b"]}");
         Ok(())
     })
@@ -154,7 +163,7 @@ pub(super) fn write_preview_members(
 }
 
 /// Appends one span as a `SpanDetail` object, which is a `TraceNode` without children but with the messages
-/// of its content. Returns `false` if the trace does not have the span.
+/// of its content, its price and the sums of its subtree. Returns `false` if the trace does not have the span.
 ///
 /// # Errors
 /// [`crate::error::Error::Decode`] if the stored span cannot be decoded; `out` is then unchanged.
@@ -169,7 +178,13 @@ pub fn write_span(out: &mut Vec<u8>, trace: &Trace, span_id: SpanId) -> Result<b
         let step_types =
             parent_node.zip(parent).and_then(|(node, parent)| node.steps(spans, forest.children(parent)));
         let row = TraceRow::in_forest(trace, &forest);
-        let context = TreeContext { row: &row, is_root: parent.is_none(), step_types: step_types.as_ref() };
+        let shares = shares_of_subtree(spans, &forest, index)?;
+        let context = TreeContext {
+            row: &row,
+            is_root: parent.is_none(),
+            step_types: step_types.as_ref(),
+            cost: shares[0].cost,
+        };
         let mut node = Node::of(&spans[index])?;
         let mut json = JsonWriter::new(out);
         json.begin_object();
@@ -179,9 +194,33 @@ pub fn write_span(out: &mut Vec<u8>, trace: &Trace, span_id: SpanId) -> Result<b
             json.key("messages");
             json.serialized(&conversation);
         }
+        write_usage(&mut json, &spans[index], &shares)?;
         json.end_object();
         Ok(true)
     })
+}
+
+/// Writes the price that the cost of `span` was computed from, and the sums of the span with all spans below
+/// it. `shares` has the contributions of these spans, with that of `span` first.
+fn write_usage(json: &mut JsonWriter<'_>, span: &Span, shares: &[SpanShare]) -> Result<()> {
+    let is_computed = matches!(shares, [SpanShare { cost: CostShare::Computed(_), .. }, ..]);
+    let model = if is_computed { model_of(span)? } else { None };
+    if let Some(price) = model.and_then(|model| prices().model_price(&model)) {
+        json.key("price");
+        json.serialized(&price);
+    }
+    if shares.len() > 1 {
+        let (tokens, cost) = SpanShare::sum(shares);
+        json.key("subtree");
+        json.begin_object();
+        json.whole_member("input_tokens", tokens.input);
+        json.whole_member("output_tokens", tokens.output);
+        json.whole_member("cached_tokens", tokens.cached);
+        json.whole_member("reasoning_tokens", tokens.reasoning);
+        json.cost_member(cost);
+        json.end_object();
+    }
+    Ok(())
 }
 
 /// Calls `write`, and removes its output if it fails.
@@ -345,6 +384,7 @@ struct TreeWriter<'a> {
     spans: &'a [Arc<Span>],
     forest: &'a Forest,
     row: &'a TraceRow,
+    shares: &'a [SpanShare],
     origins: OriginWriter<'a>,
 }
 
@@ -390,7 +430,12 @@ impl TreeWriter<'_> {
             json.begin_object();
             node.write_head(&mut json);
             let is_root = self.forest.parent(*index).is_none();
-            let context = TreeContext { row: self.row, is_root, step_types: family.step_types.as_ref() };
+            let context = TreeContext {
+                row: self.row,
+                is_root,
+                step_types: family.step_types.as_ref(),
+                cost: self.shares[*index].cost,
+            };
             let children = self.forest.children(*index);
             if children.is_empty() {
                 write_tail(&mut json, &mut node, &context, &mut self.origins);

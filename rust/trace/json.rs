@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use crate::otlp::proto::{AnyValue, KeyValue, any_value::Value};
 use crate::time::write_instant;
-use crate::trace::cost::{TraceCost, format_dollars};
+use crate::trace::cost::{CostShare, TraceCost, format_dollars};
 
 /// Writes JSON and keeps track of commas.
 pub(super) struct JsonWriter<'a> {
@@ -104,6 +104,21 @@ impl<'a> JsonWriter<'a> {
             TraceCost::Whole(cost) => self.dollars_member("cost", cost),
             TraceCost::Partial(known) => self.dollars_member("cost_partial", known),
         }
+    }
+
+    /// Writes the contribution of a span to the cost of its trace, unless it is not a call that counts.
+    pub(super) fn cost_share_members(&mut self, share: CostShare) {
+        let (cost, source) = match share {
+            CostShare::Nothing => return,
+            CostShare::Reported(cost) => (Some(cost), "reported"),
+            CostShare::Computed(cost) => (Some(cost), "computed"),
+            CostShare::Covered => (None, "covered"),
+            CostShare::Unpriced => (None, "unpriced"),
+        };
+        if let Some(cost) = cost {
+            self.dollars_member("cost", cost);
+        }
+        self.text_member("cost_source", source);
     }
 
     /// Writes an integer member unless it is zero.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::conventions::{Attribute, AttributePositions};
 use serde_json::Value as Json;
 
+use super::cost::CostShare;
 use super::json::{JsonWriter, present, value_text};
 use super::messages::json_of;
 use super::node_type::NodeType;
@@ -33,6 +34,8 @@ pub(super) struct TreeContext<'a> {
     pub is_root: bool,
     /// The step types declared by the parent.
     pub step_types: Option<&'a StepTypes>,
+    /// The contribution of the span to the cost of the trace.
+    pub cost: CostShare,
 }
 
 /// A span with its decoded message. It records which attributes have been shown.
@@ -108,6 +111,7 @@ impl<'a> Node<'a> {
     pub(super) fn write_tail(&mut self, json: &mut JsonWriter<'_>, context: &TreeContext<'_>) {
         json.optional_member("step_type", self.step_type(context.step_types).as_deref());
         self.write_metadata(json, context);
+        json.cost_share_members(context.cost);
         self.mark_kind();
     }
 

@@ -33,7 +33,7 @@ impl Sums {
 }
 
 /// Returns the contribution of each span to the sums, see [`counted_calls`].
-pub(super) fn counted(spans: &[Arc<Span>], forest: &Forest) -> Vec<SpanUsage> {
+fn counted(spans: &[Arc<Span>], forest: &Forest) -> Vec<SpanUsage> {
     let call = |index: usize| {
         let summary = &spans[index].summary;
         Some((CallType::of(&summary.node_type)?, summary.tokens()))

@@ -242,36 +242,24 @@ def test_attributes_are_filtered_by_key_and_lead_to_traces(page: Page, orders: s
     assert '{"op":"EQ","key":"user_id","value":"u-orders"}' in page.evaluate("decodeURIComponent(location.hash)")
 
 
-def test_prices_of_ones_own_come_first(page: Page, orders: str) -> None:
-    page.goto(page.url.split("#")[0] + orders)
-    page.get_by_text("at least $0.0019, 1 call of unknown price").click()
-    own = page.get_by_label("Your own prices")
-    expect(own).to_have_value(re.compile("unheard-of"))
-    own.fill('{"as_of": "2026-11-01", "prices": [{"model": "unheard-of", "input": "much"}]}')
-    page.get_by_role("button", name="Use these").click()
-    expect(page.get_by_role("alert")).to_contain_text("$.prices[0].input")
-    own.fill('{"as_of": "2026-11-01", "prices": [{"model": "*", "input": 1000, "output": 0}]}')
-    page.get_by_role("button", name="Use these").click()
-    expect(page.get_by_text("$0.81", exact=False)).to_be_visible()
-    page.reload()
-    expect(page.get_by_text("$0.81", exact=False)).to_be_visible()
-
-
 @pytest.mark.parametrize(
-    ("span", "cost"),
-    [(f"span={3:016x}&tab=tokens", "$0.0019"), (f"span={10:016x}&tab=tokens", "unknown"), ("span=run", "$0")],
-    ids=["call", "unknown call", "run of equal spans"],
+    ("span", "cost", "words"),
+    [
+        (1, "at least $0.0019", "Tokens count once"),
+        (3, "$0.0019", "at the prices of gpt-4.1 as of"),
+        (10, "unknown", "The service has no price for model unheard-of"),
+    ],
+    ids=["subtree", "call", "call without a price"],
 )
-def test_prices_are_reached_wherever_a_cost_is_shown(page: Page, orders: str, span: str, cost: str) -> None:
-    page.goto(page.url.split("#")[0] + (orders if span == "span=run" else f"{orders}?{span}"))
-    if span == "span=run":
-        row(page, "embed").click()
-    shown = page.get_by_label("Selected span").get_by_role("button", name=cost)
-    shown.press("Enter")
-    expect(page.get_by_role("dialog", name="Prices")).to_be_visible()
+def test_costs_are_those_of_the_service(page: Page, orders: str, span: int, cost: str, words: str) -> None:
+    page.goto(f"{page.url.split('#')[0]}{orders}?span={span:016x}&tab=tokens")
+    panel = page.get_by_label("Selected span")
+    expect(panel.get_by_role("row", name="Cost")).to_contain_text(cost)
+    expect(panel).to_contain_text(words)
+    head = page.get_by_role("main").locator("dl").first
+    expect(head).to_contain_text("at least $0.0019")
+    expect(head).to_contain_text("no price for unheard-of")
     assert_accessible(page)
-    page.keyboard.press("Escape")
-    expect(shown).to_be_focused()
 
 
 def test_what_is_copied_names_the_token_but_does_not_hold_it(

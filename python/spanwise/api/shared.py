@@ -21,6 +21,10 @@ Items = TypeVar("Items")
 Time: TypeAlias = Annotated[str, Meta(extra_json_schema=TIME_SCHEMA)]
 Duration: TypeAlias = Annotated[str, Meta(description="`45ms` below one second, otherwise `1.23s`.")]
 Status: TypeAlias = Annotated[str, Meta(description="`OK` or `ERROR`.")]
+Cost: TypeAlias = Annotated[float | None, Meta(description="The cost of the model calls in US dollars, if known.")]
+CostPartial: TypeAlias = Annotated[
+    float | None, Meta(description="The known part of the cost, if the cost of a model call is unknown.")
+]
 Object: TypeAlias = dict[str, Any]
 Objects: TypeAlias = list[dict[str, Any]]
 

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
 from spanwise.api.filters import FILTER_SCHEMA, Matches
-from spanwise.api.shared import Duration, Object, Paginated, Status, Time, Total
+from spanwise.api.shared import Cost, CostPartial, Duration, Object, Paginated, Status, Time, Total
 
 
 class SpanEvent(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -67,6 +67,16 @@ class TraceNode(Struct, frozen=True, kw_only=True, omit_defaults=True):
     spans: Annotated[list[TraceNode] | None, Meta(description="The child spans, by start time.")] = None
     step_type: Annotated[str | None, Meta(description="The kind of workflow step.")] = None
     metadata: Annotated[Object | None, Meta(description="Well-known attributes.")] = None
+    cost: Annotated[
+        float | None, Meta(description="The share of the span in the cost of the trace, in US dollars.")
+    ] = None
+    cost_source: Annotated[
+        Literal["reported", "computed", "covered", "unpriced"] | None,
+        Meta(
+            description="Where the cost comes from: the span reports it; it is computed from the price of the model; "
+            "another call reports it; or its model has no price."
+        ),
+    ] = None
     extra_data: Annotated[
         ExtraData | None, Meta(description="All other attributes, events, links and the resource.")
     ] = None
@@ -155,6 +165,10 @@ class SpanColumns(Struct, frozen=True):
     output_tokens: Annotated[list[int], Meta(description="The share of the span in the tokens of the trace.")]
     cached_tokens: Annotated[list[int], Meta(description="How many of `input_tokens` a cache answered.")]
     reasoning_tokens: Annotated[list[int], Meta(description="Reasoning tokens within `output_tokens`.")]
+    cost: Annotated[
+        list[float | None],
+        Meta(description="The share of the span in the cost of the trace, in US dollars; null if unknown."),
+    ]
     input_bytes: Annotated[list[int], Meta(description="Size of the source of the input; 0 if missing.")]
     output_bytes: Annotated[list[int], Meta(description="Size of the source of the output; 0 if missing.")]
     events: Annotated[list[int], Meta(description="Number of events.")]
@@ -194,10 +208,34 @@ class CutValue(Struct, frozen=True):
     bytes: Annotated[int, Meta(description="The size of its whole text in UTF-8.")]
 
 
+class ModelPrice(Struct, frozen=True, kw_only=True):
+    """The price of a model in US dollars per million tokens."""
+
+    model: Annotated[str, Meta(description="The name in the price table, in lower case.")]
+    input: Annotated[float, Meta(description="For input tokens that are not cached.")]
+    cached: Annotated[float, Meta(description="For cached input tokens.")]
+    output: Annotated[float, Meta(description="For output tokens other than reasoning tokens.")]
+    reasoning: Annotated[float, Meta(description="For reasoning tokens.")]
+    as_of: Annotated[str, Meta(description="The date of the price table.")]
+
+
+class SubtreeSums(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The sums of a span and all spans below it. Nested calls count once."""
+
+    input_tokens: Annotated[int, Meta(description="The input tokens.")]
+    output_tokens: Annotated[int, Meta(description="The output tokens.")]
+    cached_tokens: Annotated[int, Meta(description="How many of `input_tokens` a cache answered.")]
+    reasoning_tokens: Annotated[int, Meta(description="Reasoning tokens within `output_tokens`.")]
+    cost: Cost = None
+    cost_partial: CostPartial = None
+
+
 class SpanDetail(TraceNode, frozen=True, kw_only=True, omit_defaults=True):
     """A span without its child spans. Missing values are omitted."""
 
     messages: Annotated[Conversation | None, Meta(description="Its input and output as messages.")] = None
+    price: Annotated[ModelPrice | None, Meta(description="The price, if the cost is computed.")] = None
+    subtree: Annotated[SubtreeSums | None, Meta(description="Its sums, if it has children.")] = None
     cut: Annotated[list[CutValue] | None, Meta(description="The values longer than `max_bytes`.")] = None
 
 

@@ -11,7 +11,19 @@ from typing import Annotated, Literal, NamedTuple
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
 from spanwise.api.filters import Matches, OptionalFilter
-from spanwise.api.shared import TIME_SCHEMA, Duration, PageQuery, Paginated, Status, StoreQuery, Text, Time, Total
+from spanwise.api.shared import (
+    TIME_SCHEMA,
+    Cost,
+    CostPartial,
+    Duration,
+    PageQuery,
+    Paginated,
+    Status,
+    StoreQuery,
+    Text,
+    Time,
+    Total,
+)
 from spanwise.api.spans import SpanColumns, TraceNode
 from spanwise.errors import ValidationError
 
@@ -22,8 +34,6 @@ MIN_VALUE_BYTES = 64
 MAX_POSITION = 2**53 - 1
 """The greatest integer that every JSON parser represents exactly."""
 _STATUS_PATTERN = "^([oO][kK]|[eE][rR][rR][oO][rR])$"
-_COST = Meta(description="The cost of the model calls in US dollars, if known.")
-_COST_PARTIAL = Meta(description="The known part of the cost, if the cost of a model call is unknown.")
 _MATCHES = Meta(description="Of a search that asks for it: what made the filter match.")
 
 
@@ -254,8 +264,8 @@ class TracePreview(TraceRow, frozen=True, kw_only=True, omit_defaults=True):
     reasoning_tokens: Annotated[int, Meta(description="How many of `output_tokens` were of reasoning.")]
     llm_calls: Annotated[int, Meta(description="Calls of language models.")]
     tool_calls: Annotated[int, Meta(description="Calls of tools.")]
-    cost: Annotated[float | None, _COST] = None
-    cost_partial: Annotated[float | None, _COST_PARTIAL] = None
+    cost: Cost = None
+    cost_partial: CostPartial = None
     input_preview: Annotated[str | None, Meta(description="The beginning of the input.")] = None
     output_preview: Annotated[str | None, Meta(description="The beginning of the output.")] = None
     error_preview: Annotated[str | None, Meta(description="The beginning of the error message, if it failed.")] = None
@@ -273,8 +283,8 @@ class TraceDetail(TraceSummary, frozen=True, kw_only=True, omit_defaults=True):
 
     output: Annotated[str | None, Meta(description="The output of the agent, team or workflow.")] = None
     error: Annotated[str | None, Meta(description="The error message, if it failed.")] = None
-    cost: Annotated[float | None, _COST] = None
-    cost_partial: Annotated[float | None, _COST_PARTIAL] = None
+    cost: Cost = None
+    cost_partial: CostPartial = None
     tree: Annotated[list[TraceNode], Meta(description="The root spans, by start time.")]
     matches: Annotated[Matches | UnsetType, _MATCHES] = UNSET
 

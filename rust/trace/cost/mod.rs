@@ -15,6 +15,8 @@ mod trace_cost;
 pub use calls::{CallType, SpanUsage, Tokens, counted_calls};
 pub use dollars::{NANOS_PER_DOLLAR, format_dollars, nanodollars_of};
 pub use field::{CostField, TraceNumber};
-pub(super) use of_spans::{cost_of_spans, cost_of_trace};
-pub use prices::{Price, PriceTables, prices, set_prices};
-pub use trace_cost::{CallCost, CallSpan, TraceCost, cost_of, for_each_call};
+pub(super) use of_spans::{
+    SpanShare, cost_of_trace, model_of, shares_of_spans, shares_of_subtree, shares_of_trace,
+};
+pub use prices::{ModelPrice, Price, PriceTables, prices, set_prices};
+pub use trace_cost::{CallCost, CallSpan, CostShare, TraceCost, cost_of, for_each_call, for_each_share};

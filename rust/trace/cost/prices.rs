@@ -3,13 +3,13 @@
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use ahash::HashMap;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::calls::Tokens;
 use super::model_name::{fits, normalized};
 use crate::error::{Error, Result};
 
-/// The built-in prices. The UI shows the same file.
+/// The built-in prices.
 const BUILT_IN: &str = include_str!("prices.json");
 /// Picodollars per nanodollar. A dollar per million tokens is a million picodollars per token.
 const PICOS_PER_NANO: u128 = 1_000;
@@ -46,10 +46,33 @@ impl Price {
     }
 }
 
+/// The price of a model, with its entry in a price table. It serializes as in
+/// `docs/reference/api-search.md#span-detail`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct ModelPrice<'t> {
+    /// The name of the entry.
+    model: &'t str,
+    /// Dollars per million tokens, as the other prices.
+    input: f64,
+    cached: f64,
+    output: f64,
+    reasoning: f64,
+    /// The date of the table.
+    as_of: &'t str,
+}
+
+/// One table of prices.
+#[derive(Debug)]
+struct PriceTable {
+    as_of: String,
+    /// Model names in lower case, and their prices.
+    prices: Vec<(String, Price)>,
+}
+
 /// Price tables. The first table with a match decides, and within it the longest matching name.
 #[derive(Debug, Default)]
 pub struct PriceTables {
-    tables: Vec<Vec<(String, Price)>>,
+    tables: Vec<PriceTable>,
     /// The user's table as it was given.
     own: Option<Vec<u8>>,
     /// A cache of prices by model name. A service uses few models, and comparing a name with all table
@@ -63,8 +86,7 @@ const MAX_KNOWN_BYTES: usize = 256;
 
 #[derive(Deserialize)]
 struct TableBody {
-    #[serde(rename = "as_of")]
-    _as_of: String,
+    as_of: String,
     prices: Vec<PriceBody>,
 }
 
@@ -97,7 +119,7 @@ impl PriceTables {
         if let Some(price) = self.known.read().unwrap_or_else(PoisonError::into_inner).get(model) {
             return *price;
         }
-        let price = self.find(model);
+        let price = self.find(model).map(|(_, (_, price))| *price);
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         if known.len() < MAX_KNOWN && model.len() <= MAX_KNOWN_BYTES {
             known.insert(model.to_owned(), price);
@@ -105,18 +127,31 @@ impl PriceTables {
         price
     }
 
-    fn find(&self, model: &str) -> Option<Price> {
+    /// Returns the price of a model with its entry, if it is known.
+    pub fn model_price(&self, model: &str) -> Option<ModelPrice<'_>> {
+        let (PriceTable { as_of, .. }, (model, price)) = self.find(model)?;
+        Some(ModelPrice {
+            model,
+            input: dollars_per_million(price.input),
+            cached: dollars_per_million(price.cached),
+            output: dollars_per_million(price.output),
+            reasoning: dollars_per_million(price.reasoning),
+            as_of,
+        })
+    }
+
+    fn find(&self, model: &str) -> Option<(&PriceTable, &(String, Price))> {
         let name = normalized(model);
-        self.tables.iter().find_map(|prices| {
-            let fitting = prices.iter().filter(|(pattern, _)| fits(&name, pattern));
+        self.tables.iter().find_map(|table| {
+            let fitting = table.prices.iter().filter(|(pattern, _)| fits(&name, pattern));
             // Among names of equal length, the first wins.
             let longest = fitting.rev().max_by_key(|(pattern, _)| pattern.chars().count());
-            longest.map(|(_, price)| *price)
+            longest.map(|entry| (table, entry))
         })
     }
 }
 
-fn read_table(source: &[u8]) -> Result<Vec<(String, Price)>> {
+fn read_table(source: &[u8]) -> Result<PriceTable> {
     let invalid = |reason: String| Error::Options(format!("setting `prices_file`: {reason}"));
     let table: TableBody = serde_json::from_slice(source)
         .map_err(|error| invalid(format!("expected a table of prices: {error}")))?;
@@ -138,12 +173,17 @@ fn read_table(source: &[u8]) -> Result<Vec<(String, Price)>> {
             (part(price.cached, "cached", input)?, part(price.reasoning, "reasoning", output)?);
         Ok((price.model.to_lowercase(), Price { input, output, cached, reasoning }))
     });
-    prices.collect()
+    Ok(PriceTable { prices: prices.collect::<Result<_>>()?, as_of: table.as_of })
 }
 
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range is checked")]
 fn picodollars(dollars: f64) -> Option<u64> {
     (0.0..MAX_DOLLARS).contains(&dollars).then(|| (dollars * PICOS_PER_TOKEN).round() as u64)
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a price has less than 2^53 picodollars")]
+fn dollars_per_million(picodollars: u64) -> f64 {
+    picodollars as f64 / PICOS_PER_TOKEN
 }
 
 static PRICES: OnceLock<Arc<PriceTables>> = OnceLock::new();
@@ -231,6 +271,18 @@ mod tests {
         assert_eq!(tables.price_of("gpt-4.1").map(|price| price.input), Some(1_000_000));
         assert_eq!(tables.price_of("claude-sonnet-4"), built_in.price_of("claude-sonnet-4"));
         assert!(built_in.price_of("claude-sonnet-4").is_some());
+    }
+
+    #[test]
+    fn a_price_is_shown_with_its_entry() {
+        let own =
+            br#"{"as_of": "2026-02-02", "prices": [{"model": "House-*", "input": 0.0375, "output": 8}]}"#;
+        let tables = PriceTables::new(Some(own)).expect("a table");
+        let shown = serde_json::to_value(tables.model_price("acme/house-1")).expect("JSON");
+        let expected = serde_json::json!({"model": "house-*", "input": 0.0375, "cached": 0.0375, "output": 8.0,
+            "reasoning": 8.0, "as_of": "2026-02-02"});
+        assert_eq!(shown, expected);
+        assert_eq!(tables.model_price("unheard-of"), None);
     }
 
     #[test]

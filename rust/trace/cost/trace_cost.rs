@@ -34,6 +34,33 @@ pub enum CallCost {
     Unknown,
 }
 
+/// The contribution of one span to the cost of its trace, with its source.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub enum CostShare {
+    /// Zero: the span is not a model call, or adds no tokens.
+    #[default]
+    Nothing,
+    /// The span reports these nanodollars.
+    Reported(u64),
+    /// The tokens that the span adds cost these nanodollars at the price of its model.
+    Computed(u64),
+    /// Zero: a call of the same type around or inside the span reports the cost.
+    Covered,
+    /// The call has no report, and its model has no price.
+    Unpriced,
+}
+
+impl CostShare {
+    /// Returns the contribution without its source.
+    pub fn cost(self) -> CallCost {
+        match self {
+            Self::Reported(amount) | Self::Computed(amount) => CallCost::Known(amount),
+            Self::Nothing | Self::Covered => CallCost::Known(0),
+            Self::Unpriced => CallCost::Unknown,
+        }
+    }
+}
+
 /// The cost of a trace in nanodollars.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TraceCost {
@@ -65,6 +92,15 @@ pub fn for_each_call<E>(
     price: impl Fn(usize) -> Result<Option<Price>, E>,
     mut visit: impl FnMut(usize, SpanUsage, CallCost),
 ) -> Result<(), E> {
+    for_each_share(spans, price, |number, counted, share| visit(number, counted, share.cost()))
+}
+
+/// Like [`for_each_call`], with the sources of the costs.
+pub fn for_each_share<E>(
+    spans: &[CallSpan],
+    price: impl Fn(usize) -> Result<Option<Price>, E>,
+    mut visit: impl FnMut(usize, SpanUsage, CostShare),
+) -> Result<(), E> {
     let call = |span: usize| Some((spans[span].call_type?, spans[span].tokens));
     let counted = counted_calls(spans.len(), (0..spans.len()).rev(), call, |span| spans[span].parent);
     // By call type: the spans below the last span that reports a cost.
@@ -72,18 +108,18 @@ pub fn for_each_call<E>(
     for (number, (span, counted)) in spans.iter().zip(counted).enumerate() {
         let Some(call_type) = span.call_type else { continue };
         let covered = &mut covered[call_type as usize];
-        let cost = match span.report {
-            _ if covered.contains(&number) => CallCost::Known(0),
-            Some(report) => {
+        let is_covered = covered.contains(&number);
+        let share = match span.report {
+            Some(report) if !is_covered => {
                 *covered = number..span.end;
-                CallCost::Known(report)
+                CostShare::Reported(report)
             }
-            None if counted.tokens.is_empty() || has_report_inside(spans, number) => CallCost::Known(0),
-            None => {
-                price(number)?.map_or(CallCost::Unknown, |price| CallCost::Known(price.of(&counted.tokens)))
-            }
+            None if counted.tokens.is_empty() => CostShare::Nothing,
+            _ if is_covered || has_report_inside(spans, number) => CostShare::Covered,
+            _ => price(number)?
+                .map_or(CostShare::Unpriced, |price| CostShare::Computed(price.of(&counted.tokens))),
         };
-        visit(number, counted, cost);
+        visit(number, counted, share);
     }
     Ok(())
 }

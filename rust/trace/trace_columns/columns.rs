@@ -4,7 +4,9 @@ use std::borrow::Cow;
 
 use ahash::HashMap;
 use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
 
+use super::super::cost::{CallCost, format_dollars};
 use super::super::json::preview;
 use crate::otlp::SpanId;
 
@@ -32,6 +34,8 @@ pub(super) struct SpanColumns<'a> {
     pub(super) output_tokens: Vec<u64>,
     pub(super) cached_tokens: Vec<u64>,
     pub(super) reasoning_tokens: Vec<u64>,
+    #[serde(serialize_with = "write_costs")]
+    pub(super) cost: Vec<CallCost>,
     pub(super) input_bytes: Vec<usize>,
     pub(super) output_bytes: Vec<usize>,
     pub(super) events: Vec<u32>,
@@ -92,4 +96,24 @@ fn write_ids<S: Serializer>(ids: &[SpanId], serializer: S) -> Result<S::Ok, S::E
 
 fn write_positions<S: Serializer>(positions: &[Option<usize>], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(positions.iter().map(|position| position.map_or(NONE, number)))
+}
+
+fn write_costs<S: Serializer>(costs: &[CallCost], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(costs.iter().map(|cost| Dollars(*cost)))
+}
+
+/// A cost that serializes as dollars, or as null if it is unknown.
+struct Dollars(CallCost);
+
+impl Serialize for Dollars {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            CallCost::Unknown => serializer.serialize_none(),
+            // Most spans cost nothing, so this does not format a text.
+            CallCost::Known(0) => serializer.serialize_u64(0),
+            CallCost::Known(amount) => {
+                RawValue::from_string(format_dollars(amount.into())).ok().serialize(serializer)
+            }
+        }
+    }
 }

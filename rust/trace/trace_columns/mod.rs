@@ -13,11 +13,10 @@ use rayon::prelude::*;
 
 use self::columns::SpanColumns;
 use self::outline::SpanOutline;
-use super::cost::{Tokens, cost_of_spans};
+use super::cost::{SpanShare, shares_of_spans};
 use super::detail::{RunContent, all_or_nothing, write_preview_members};
 use super::json::JsonWriter;
 use super::row::micros;
-use super::sums;
 use super::tree::Forest;
 use super::{Span, Trace, TraceRow};
 use crate::error::Result;
@@ -41,9 +40,10 @@ pub fn write_skeleton(out: &mut Vec<u8>, trace: &Trace) -> Result<()> {
         let mut json = JsonWriter::new(out);
         json.begin_object();
         let model = |index: usize| Ok(outlines[index].model.as_deref().map(str::to_owned));
-        let cost = cost_of_spans(spans, &forest, model)?;
+        let shares = shares_of_spans(spans, &forest, model)?;
+        let (_, cost) = SpanShare::sum(&shares);
         write_preview_members(&mut json, (&row, cost), &RunContent::of(spans, &forest)?);
-        let columns = columns_of(trace, &forest, &row, &outlines);
+        let columns = columns_of((trace, &forest), &row, &outlines, &shares);
         write_columns(&mut json, &columns);
         json.end_object();
         Ok(())
@@ -61,13 +61,12 @@ fn write_columns(json: &mut JsonWriter<'_>, columns: &SpanColumns<'_>) {
 }
 
 fn columns_of<'a>(
-    trace: &'a Trace,
-    forest: &Forest,
+    (trace, forest): (&'a Trace, &Forest),
     row: &TraceRow,
     outlines: &'a [SpanOutline<'a>],
+    shares: &[SpanShare],
 ) -> SpanColumns<'a> {
     let spans = trace.spans();
-    let counted = sums::counted(spans, forest);
     let order = forest.preorder();
     let mut positions = vec![0; spans.len()];
     let mut columns = SpanColumns::with_capacity(spans.len());
@@ -75,7 +74,8 @@ fn columns_of<'a>(
         positions[index] = position;
         columns.parent.push(forest.parent(index).map(|parent| positions[parent]));
         push_span(&mut columns, &spans[index], row.start_time);
-        push_outline(&mut columns, &outlines[index], counted[index].tokens);
+        push_outline(&mut columns, &outlines[index]);
+        push_share(&mut columns, &shares[index]);
     }
     columns
 }
@@ -94,17 +94,22 @@ fn push_span<'a>(columns: &mut SpanColumns<'a>, span: &'a Span, start_time: i64)
     columns.agent.push(summary.agent_id.as_deref().map(Cow::Borrowed));
 }
 
-/// Appends the fields of an outline; `tokens` is the contribution of the span to the totals.
-fn push_outline<'a>(columns: &mut SpanColumns<'a>, outline: &'a SpanOutline<'a>, tokens: Tokens) {
+/// Appends the fields of an outline.
+fn push_outline<'a>(columns: &mut SpanColumns<'a>, outline: &'a SpanOutline<'a>) {
     columns.model.push(outline.model.as_deref().map(Cow::Borrowed));
     columns.tool.push(outline.tool.as_deref().map(Cow::Borrowed));
     columns.error.push(outline.error.as_deref().map(Cow::Borrowed));
-    columns.input_tokens.push(tokens.input);
-    columns.output_tokens.push(tokens.output);
-    columns.cached_tokens.push(tokens.cached);
-    columns.reasoning_tokens.push(tokens.reasoning);
     columns.input_bytes.push(outline.input_bytes);
     columns.output_bytes.push(outline.output_bytes);
     columns.events.push(outline.events);
     columns.links.push(outline.links);
+}
+
+/// Appends the contribution of a span to the sums of the trace.
+fn push_share(columns: &mut SpanColumns<'_>, SpanShare { tokens, cost }: &SpanShare) {
+    columns.input_tokens.push(tokens.input);
+    columns.output_tokens.push(tokens.output);
+    columns.cached_tokens.push(tokens.cached);
+    columns.reasoning_tokens.push(tokens.reasoning);
+    columns.cost.push(cost.cost());
 }

@@ -88,6 +88,30 @@ def test_a_trace_has_its_cost_or_what_is_known_of_it(service: RunningService) ->
         assert (detail.get("cost"), detail.get("cost_partial")) == (cost, partial)
 
 
+SOURCES = {"reported": "reported", "priced": "computed", "built-in": "computed", "unknown": "unpriced"}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_span_shows_what_it_adds(service: RunningService, name: str) -> None:
+    address = f"/traces/{list(CALLS).index(name) + 1:032x}"
+    detail = service.http.get(address).raise_for_status().json()
+    (call,) = detail["tree"]
+    (child,) = call["spans"]
+    assert (call.get("cost"), call["cost_source"]) == (DOLLARS.get(name), SOURCES[name])
+    assert "cost_source" not in child
+    skeleton = service.http.get(address, params={"detail": "skeleton"}).raise_for_status().json()
+    assert skeleton["spans"]["cost"] == [DOLLARS.get(name), 0]
+    span = service.http.get(address, params={"span_id": call["id"]}).raise_for_status().json()
+    known = {"cost": DOLLARS[name]} if name in DOLLARS else {"cost_partial": 0}
+    cached = 400 if name == "priced" else 0
+    tokens = {"input_tokens": 1000, "output_tokens": 100, "cached_tokens": cached, "reasoning_tokens": 0}
+    assert span["subtree"] == {**tokens, **known}
+    prices = {"priced": {"model": "house-*", "input": 2, "cached": 0.5, "output": 8, "reasoning": 8}}
+    shown = span.get("price", {})
+    assert (shown.get("as_of") is not None) == (SOURCES[name] == "computed")
+    assert {**shown, **prices.get(name, {})} == shown
+
+
 def test_filters_and_orders_know_costs(service: RunningService) -> None:
     above = {"op": "GTE", "key": "cost", "value": 0.0035}
     assert set(names(service, filter=above)) == {"reported", "built-in"}

@@ -2,6 +2,7 @@
 
 pub(crate) mod captures;
 mod conversation;
+mod costs;
 mod detail;
 mod documents;
 mod attributes;

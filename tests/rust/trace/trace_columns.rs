@@ -17,7 +17,7 @@ use super::made::{RECEIVED, attribute, detail_of, message, messages, text, trace
 /// The maximum number of characters of a text in a column.
 const SHOWN: usize = 200;
 
-fn skeleton_of(trace: &Trace) -> Json {
+pub(super) fn skeleton_of(trace: &Trace) -> Json {
     let mut out = Vec::new();
     write_skeleton(&mut out, trace).expect("a readable trace");
     serde_json::from_slice(&out).expect("JSON")

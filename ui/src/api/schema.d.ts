@@ -2411,6 +2411,24 @@ export interface components {
             provider?: string | null;
         };
         /**
+         * ModelPrice
+         * @description The price of a model in US dollars per million tokens.
+         */
+        ModelPrice: {
+            /** @description The name in the price table, in lower case. */
+            model: string;
+            /** @description For input tokens that are not cached. */
+            input: number;
+            /** @description For cached input tokens. */
+            cached: number;
+            /** @description For output tokens other than reasoning tokens. */
+            output: number;
+            /** @description For reasoning tokens. */
+            reasoning: number;
+            /** @description The date of the price table. */
+            as_of: string;
+        };
+        /**
          * Operation
          * @description The statistic of a measure.
          * @enum {unknown}
@@ -2930,6 +2948,8 @@ export interface components {
             cached_tokens: number[];
             /** @description Reasoning tokens within `output_tokens`. */
             reasoning_tokens: number[];
+            /** @description The share of the span in the cost of the trace, in US dollars; null if unknown. */
+            cost: (number | null)[];
             /** @description Size of the source of the input; 0 if missing. */
             input_bytes: number[];
             /** @description Size of the source of the output; 0 if missing. */
@@ -2995,6 +3015,16 @@ export interface components {
              */
             metadata?: Record<string, unknown> | null;
             /**
+             * @description The share of the span in the cost of the trace, in US dollars.
+             * @default null
+             */
+            cost?: number | null;
+            /**
+             * @description Where the cost comes from: the span reports it; it is computed from the price of the model; another call reports it; or its model has no price.
+             * @default null
+             */
+            cost_source?: ("computed" | "covered" | "reported" | "unpriced") | null;
+            /**
              * @description All other attributes, events, links and the resource.
              * @default null
              */
@@ -3004,6 +3034,16 @@ export interface components {
              * @default null
              */
             messages?: components["schemas"]["Conversation"] | null;
+            /**
+             * @description The price, if the cost is computed.
+             * @default null
+             */
+            price?: components["schemas"]["ModelPrice"] | null;
+            /**
+             * @description Its sums, if it has children.
+             * @default null
+             */
+            subtree?: components["schemas"]["SubtreeSums"] | null;
             /**
              * @description The values longer than `max_bytes`.
              * @default null
@@ -3147,6 +3187,30 @@ export interface components {
              * @default false
              */
             matches?: boolean;
+        };
+        /**
+         * SubtreeSums
+         * @description The sums of a span and all spans below it. Nested calls count once.
+         */
+        SubtreeSums: {
+            /** @description The input tokens. */
+            input_tokens: number;
+            /** @description The output tokens. */
+            output_tokens: number;
+            /** @description How many of `input_tokens` a cache answered. */
+            cached_tokens: number;
+            /** @description Reasoning tokens within `output_tokens`. */
+            reasoning_tokens: number;
+            /**
+             * @description The cost of the model calls in US dollars, if known.
+             * @default null
+             */
+            cost?: number | null;
+            /**
+             * @description The known part of the cost, if the cost of a model call is unknown.
+             * @default null
+             */
+            cost_partial?: number | null;
         };
         /**
          * SummaryPage
@@ -3652,6 +3716,16 @@ export interface components {
              * @default null
              */
             metadata?: Record<string, unknown> | null;
+            /**
+             * @description The share of the span in the cost of the trace, in US dollars.
+             * @default null
+             */
+            cost?: number | null;
+            /**
+             * @description Where the cost comes from: the span reports it; it is computed from the price of the model; another call reports it; or its model has no price.
+             * @default null
+             */
+            cost_source?: ("computed" | "covered" | "reported" | "unpriced") | null;
             /**
              * @description All other attributes, events, links and the resource.
              * @default null

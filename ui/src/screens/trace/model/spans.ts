@@ -54,6 +54,8 @@ export class Spans {
   readonly outputTokens: Float64Array;
   readonly cachedTokens: Float64Array;
   readonly reasoningTokens: Float64Array;
+  /** What each span adds to the cost of the trace, in US dollars; null if that is unknown. */
+  readonly cost: readonly (number | null)[];
   /** Spans that failed, in order. */
   readonly errors: Int32Array;
   /** The start of the first span and the end of the last one. */
@@ -75,6 +77,7 @@ export class Spans {
     this.outputTokens = Float64Array.from(columns.output_tokens);
     this.cachedTokens = Float64Array.from(columns.cached_tokens);
     this.reasoningTokens = Float64Array.from(columns.reasoning_tokens);
+    this.cost = columns.cost;
     this.start = Float64Array.from(columns.start_us);
     this.running = Uint8Array.from(columns.duration_us, (duration) => (duration === null ? 1 : 0));
     this.end = this.start.map((start, span) => start + (columns.duration_us[span] ?? 0));

@@ -11,7 +11,7 @@ export interface Given {
   model?: (string | null)[];
   start?: number[];
   duration?: (number | null)[];
-  tokens?: [input: number, output: number][];
+  cost?: (number | null)[];
 }
 
 /** Returns the spans of a trace with defaults for omitted members. */
@@ -29,10 +29,11 @@ export function spansOf(given: Given): Spans {
     tool: coded(new Array<null>(count).fill(null)),
     agent: coded(new Array<null>(count).fill(null)),
     error: coded(given.error ?? new Array<null>(count).fill(null)),
-    input_tokens: given.tokens?.map(([input]) => input) ?? zeros,
-    output_tokens: given.tokens?.map(([, output]) => output) ?? zeros,
+    input_tokens: zeros,
+    output_tokens: zeros,
     cached_tokens: zeros,
     reasoning_tokens: zeros,
+    cost: given.cost ?? zeros,
     input_bytes: zeros,
     output_bytes: zeros,
     events: zeros,
@@ -59,7 +60,6 @@ export function randomSpans(seed: number, count = 60): Spans {
     model: of(['gpt-4.1', 'unheard-of', null]),
     start: parent.map(() => draw(1000)),
     duration: parent.map(() => (draw(10) === 0 ? null : draw(500))),
-    tokens: parent.map(() => [draw(3) * 100, draw(3) * 10]),
   });
 }
 

@@ -27,7 +27,7 @@ from load_generators import TRACES, LoadResult, bomb, search, stream, trace_id, 
 
 from spanwise import Filter, TraceStore
 from spanwise.demo import CONTENT_TYPE, export_requests
-from spanwise.traces import queries
+from spanwise.traces.search import queries
 from support.services.process import RunningService
 
 SECONDS = int(os.environ.get("BENCH_SECONDS", "600"))

@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
 from spanwise import Filter, TraceStore
 from spanwise.demo import CONTENT_TYPE, export_requests
-from spanwise.traces import queries
+from spanwise.traces.search import queries
 from support.clients.tokens import as_admin, jwks_file
 from support.services.process import RunningService
 

@@ -187,7 +187,7 @@ class Progress:
 
 @final
 class Query:
-    """A compiled query: immutable and safe to share between threads. `spanwise.traces.queries` makes them."""
+    """A compiled query: immutable and safe to share between threads. `spanwise.traces.search.queries` makes them."""
 
     def __new__(cls, request: bytes, filter: Filter, spans: SpanFilter | None = None) -> Query:
         """Compiles a request for the traces that `filter` matches.

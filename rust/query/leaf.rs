@@ -54,6 +54,9 @@ pub(in crate::query) type Position = (usize, usize);
 /// Results of earlier rounds that later rounds use.
 #[derive(Default)]
 pub(in crate::query) struct LeafCache {
+    /// True if several rounds may read the selected rows. A single leaf reads them in one round, so copying them would
+    /// be a waste.
+    keeps_rows: bool,
     /// The selected rows by part.
     rows: Mutex<Option<Vec<(usize, LiveRows)>>>,
     /// The positions of traces whose keys were sent.
@@ -62,6 +65,13 @@ pub(in crate::query) struct LeafCache {
     pub(in crate::query) values: Mutex<HashMap<Field, Arc<ValueCounts>>>,
     pub(in crate::query) partial: Mutex<Option<Arc<PartialAggregation>>>,
     pub(in crate::query) prepared: Mutex<Option<Arc<PreparedAggregation>>>,
+}
+
+impl LeafCache {
+    /// Returns the cache of one leaf of several.
+    pub(in crate::query) fn for_rounds() -> Self {
+        Self { keeps_rows: true, ..Self::default() }
+    }
 }
 
 /// One query in one snapshot.
@@ -127,6 +137,9 @@ impl<'a> SnapshotLeaf<'a> {
             return known.into_iter().map(reselect).collect();
         }
         let selections = select(self.snapshot, &self.query.selecting, projection, cancel)?;
+        if !self.cache.keeps_rows {
+            return Ok(selections);
+        }
         let rows = selections.iter().map(|selection| (selection.index, selection.rows.clone())).collect();
         *self.cache.rows.lock().unwrap_or_else(PoisonError::into_inner) = Some(rows);
         Ok(selections)

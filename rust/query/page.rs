@@ -11,7 +11,7 @@ use crate::trace::detail::Detail;
 /// The largest page, in items.
 pub const MAX_LIMIT: usize = 100;
 
-/// The page to return. As JSON, an object with `page`, `limit`, and optionally `sort` (the key of a field) and
+/// The page to return. As JSON, an object with `number`, `limit`, and optionally `sort` (the key of a field) and
 /// `ascending`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "PageMembers")]
@@ -26,7 +26,7 @@ pub struct PageRequest {
 
 #[derive(Deserialize)]
 struct PageMembers {
-    page: u64,
+    number: u64,
     limit: usize,
     sort: Option<String>,
     #[serde(default)]
@@ -37,7 +37,7 @@ impl TryFrom<PageMembers> for PageRequest {
     type Error = Error;
 
     fn try_from(members: PageMembers) -> Result<Self> {
-        let page = Self::new(members.page, members.limit)?;
+        let page = Self::new(members.number, members.limit)?;
         members.sort.map_or(Ok(page), |key| Ok(page.sorted(Sort::by(&key, members.ascending)?)))
     }
 }

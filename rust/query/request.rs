@@ -1,5 +1,7 @@
 //! The kinds of queries, and how each is started.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 
 use super::aggregate::{AggregateMerge, Aggregation};
@@ -22,21 +24,19 @@ use crate::trace::detail::Detail;
 /// A query: a filter, and a request that says which results of the matching traces to return.
 #[derive(Debug, Clone)]
 pub struct Query {
-    leaf: LeafQuery,
+    leaf: Arc<LeafQuery>,
     request: Request,
 }
 
-/// The results of a query. As JSON, an object with one member, such as `{"sessions": {"page": 1, "limit": 20}}`.
+/// The results of a query. As JSON, an object with one member, such as `{"sessions": {"page": {"number": 1, "limit": 20}}}`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
     /// A page of traces.
     Runs {
         /// The page and its order.
-        #[serde(flatten)]
         page: PageRequest,
         /// The content of each item.
-        #[serde(flatten)]
         view: RunView,
         /// True to end the search once the page is full. The total is then a lower bound. Without effect if the rows
         /// alone decide the filter, or in another order than newest first.
@@ -46,19 +46,16 @@ pub enum Request {
     /// A page of trace ids.
     Ids {
         /// The page and its order.
-        #[serde(flatten)]
         page: PageRequest,
     },
     /// A page of sessions, newest last trace first.
     Sessions {
         /// The page.
-        #[serde(flatten)]
         page: PageRequest,
     },
     /// A page of spans: newest trace first, then in tree order.
     Spans {
         /// The page.
-        #[serde(flatten)]
         page: PageRequest,
         /// True to show the texts and other spans that made the condition match.
         #[serde(default)]
@@ -129,17 +126,17 @@ impl Request {
 impl Query {
     /// Returns a query for the traces that `filter` matches.
     pub fn new(filter: Filter, request: Request) -> Self {
-        Self { leaf: LeafQuery::new(filter), request }
+        Self { leaf: Arc::new(LeafQuery::new(filter)), request }
     }
 
     /// Returns a query for the spans that match `spans`, of the traces that `filter` matches.
     pub fn of_spans(filter: Filter, spans: SpanFilter, request: Request) -> Self {
-        Self { leaf: LeafQuery::of_spans(filter, spans), request }
+        Self { leaf: Arc::new(LeafQuery::of_spans(filter, spans)), request }
     }
 
     /// Returns a query for an aggregation, which has its own filter.
     pub fn of_aggregation(aggregation: Aggregation) -> Self {
-        Self { leaf: LeafQuery::of_aggregation(aggregation), request: Request::Aggregate }
+        Self { leaf: Arc::new(LeafQuery::of_aggregation(aggregation)), request: Request::Aggregate }
     }
 
     /// Returns the id of the only trace that the query reads, in hexadecimal digits.

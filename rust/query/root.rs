@@ -3,6 +3,8 @@
 //! A single store is a root over one leaf in this process. Several leaves give the same response, byte for byte, as
 //! one store with all of their traces. All leaves together share one limit on checked documents.
 
+use std::sync::Arc;
+
 use prost::Message as _;
 
 use super::cancellation::{CancellationToken, MAX_DOCUMENT_CHECKS, too_many_checks};
@@ -15,7 +17,7 @@ use crate::storage::Snapshot;
 
 /// A query over its leaves.
 pub struct Root {
-    query: LeafQuery,
+    query: Arc<LeafQuery>,
     leaves: usize,
     merge: Box<dyn Merge>,
     /// The requests of this round that have no response yet.
@@ -25,7 +27,7 @@ pub struct Root {
 }
 
 impl Root {
-    pub(super) fn new(query: LeafQuery, leaves: usize, merge: impl Merge + 'static) -> Self {
+    pub(super) fn new(query: Arc<LeafQuery>, leaves: usize, merge: impl Merge + 'static) -> Self {
         Self { query, leaves, merge: Box::new(merge), pending: Vec::new(), responses: Vec::new() }
     }
 

@@ -56,7 +56,7 @@ impl PinnedLeaf {
     /// [`Error::Busy`] if the message cannot be decoded; [`Error::Filter`].
     pub fn new(snapshot: Arc<Snapshot>, query: &[u8]) -> Result<Self> {
         let query = decode::<QueryMessage>(query)?.compile()?;
-        Ok(Self { snapshot, query, cache: LeafCache::default() })
+        Ok(Self { snapshot, query, cache: LeafCache::for_rounds() })
     }
 
     /// Returns the pinned snapshot.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from spanwise._engine import Filter
-from spanwise.traces import queries
+from spanwise.traces.search import queries
 
 if TYPE_CHECKING:
     from datetime import datetime

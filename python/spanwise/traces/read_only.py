@@ -11,8 +11,8 @@ from spanwise.cluster.opening import open_shards
 from spanwise.cluster.shards.layout import layout_of
 from spanwise.cluster.shards.local import LocalShard
 from spanwise.engine_globals import set_engine_globals
-from spanwise.traces import queries
 from spanwise.traces.admin import expect_store
+from spanwise.traces.search import queries
 from spanwise.traces.search.page import search_page
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from msgspec import Raw
 from spanwise._engine import Aggregation, Filter
 from spanwise.api.traces import GroupBy, PageRequest
 from spanwise.errors import NotFoundError, RecordDamagedError, StoreDamagedError
-from spanwise.traces import queries
+from spanwise.traces.search import queries
 from spanwise.traces.search.aggregate import aggregate_body, compile_aggregation
 from spanwise.traces.search.attributes import attributes_body
 from spanwise.traces.search.facets import check_fields, facets_body

@@ -17,36 +17,45 @@ pub(in crate::query) struct KeyMerge {
     damage: Vec<String>,
     /// The number of documents to send with the first keys, and their level of detail.
     first_documents: Option<(u64, Detail)>,
+    /// True if documents of the page are requested after the keys.
+    has_documents: bool,
 }
 
 /// Where the keys of a page come from.
 enum KeySource {
-    /// Windows of ranks.
+    /// The page of the only leaf, the number of its items, and true if there may be more.
+    Single { is_newest: bool, is_requested: bool, count: u64, has_more: bool, items: Vec<ItemKey> },
+    /// Windows of ranks of several leaves.
     Windows(RankSearch),
-    /// The newest items of every leaf, and the number that each has total.
-    Newest {
-        is_requested: bool,
-        total: u64,
-        keys: Vec<(usize, Vec<ItemKey>)>,
-        frontiers: Vec<Option<Vec<u8>>>,
-    },
+    /// The newest items of several leaves.
+    Newest { is_requested: bool, keys: Vec<(usize, Vec<ItemKey>)>, frontiers: Vec<Option<Vec<u8>>> },
 }
 
 impl KeyMerge {
     /// Starts a page. With `is_newest`, the leaves find only the newest items up to the end of the page.
     pub(in crate::query) fn new(leaves: usize, page: PageRequest, is_newest: bool) -> Self {
         let window = page.window();
-        let source = if is_newest {
-            KeySource::Newest { is_requested: false, total: 0, keys: Vec::new(), frontiers: Vec::new() }
-        } else {
-            KeySource::Windows(RankSearch::new(window.offset, window.limit, leaves))
+        let is_requested = false;
+        let source = match (leaves, is_newest) {
+            (1, _) => {
+                KeySource::Single { is_newest, is_requested, count: 0, has_more: false, items: Vec::new() }
+            }
+            (_, true) => KeySource::Newest { is_requested, keys: Vec::new(), frontiers: Vec::new() },
+            (_, false) => KeySource::Windows(RankSearch::new(window.offset, window.limit, leaves)),
         };
-        Self { leaves, page, requested: Vec::new(), source, damage: Vec::new(), first_documents: None }
+        let (requested, damage) = (Vec::new(), Vec::new());
+        Self { leaves, page, requested, source, damage, first_documents: None, has_documents: false }
     }
 
     /// Requests the documents of the first items with their keys.
     pub(in crate::query) fn request_documents(&mut self, count: u64, detail: Detail) {
         self.first_documents = Some((count, detail));
+    }
+
+    /// Says that documents of the page are requested after the keys.
+    pub(in crate::query) fn with_documents(mut self) -> Self {
+        self.has_documents = true;
+        self
     }
 
     pub(in crate::query) fn leaves(&self) -> usize {
@@ -58,34 +67,45 @@ impl KeyMerge {
         self.page.window().end().saturating_add(1)
     }
 
-    /// Returns the rank of the first newest item whose key is needed. A single leaf sends only the keys of the page.
-    fn first_newest(&self) -> usize {
-        if self.leaves == 1 { self.page.window().offset } else { 0 }
-    }
-
     /// Returns the requests for keys; `None` once the page is known.
     pub(in crate::query) fn next_round(&mut self) -> Result<Option<Vec<Option<LeafRequest>>>> {
-        let (first, end) = (self.first_newest() as u64, self.target() as u64);
-        let is_newest = matches!(self.source, KeySource::Newest { .. });
+        let (window, target) = (self.page.window(), self.target() as u64);
+        let is_newest =
+            matches!(self.source, KeySource::Newest { .. } | KeySource::Single { is_newest: true, .. });
         let ranks = match &mut self.source {
+            KeySource::Single { is_requested: true, .. } | KeySource::Newest { is_requested: true, .. } => {
+                None
+            }
+            KeySource::Single { is_requested, .. } => {
+                *is_requested = true;
+                let end = if is_newest { target } else { window.end() as u64 };
+                Some(vec![Some(Ranks { first: window.offset as u64, end, step: 1 })])
+            }
             KeySource::Windows(search) => search.next_ranks()?,
-            KeySource::Newest { is_requested: true, .. } => None,
             KeySource::Newest { is_requested, .. } => {
                 *is_requested = true;
-                Some(vec![Some(Ranks { first, end, step: 1 }); self.leaves])
+                Some(vec![Some(Ranks { first: 0, end: target, step: 1 }); self.leaves])
             }
         };
         let Some(ranks) = ranks else { return Ok(None) };
         let (sort, is_ascending) = self.page.sort.key();
-        let documents = self.first_documents.take();
+        let (documents, has_documents) = (self.first_documents.take(), self.has_documents);
         let request = |ranks: &Option<Ranks>| {
             let Ranks { first, end, step } = (*ranks)?;
             let first_documents = documents.map_or(0, |(count, _)| count);
             let detail = documents.map(|(_, detail)| detail.word().to_owned()).unwrap_or_default();
             let sort = sort.to_owned();
-            let request =
-                KeysRequest { sort, is_ascending, is_newest, first, end, step, first_documents, detail };
-            Some(LeafRequest::Keys(request))
+            Some(LeafRequest::Keys(KeysRequest {
+                sort,
+                is_ascending,
+                is_newest,
+                first,
+                end,
+                step,
+                first_documents,
+                detail,
+                has_documents,
+            }))
         };
         let requests = ranks.iter().map(request).collect();
         self.requested = ranks;
@@ -107,12 +127,14 @@ impl KeyMerge {
         let keys = keys.chunks_exact(width.max(1)).zip(bytes);
         let keys = keys.map(|(key, bytes)| ItemKey { key: key.to_vec(), bytes }).collect();
         match &mut self.source {
+            KeySource::Single { count: own_count, has_more, items, .. } => {
+                (*own_count, *has_more, *items) = (count, frontier.is_some(), keys);
+            }
             KeySource::Windows(search) => {
                 let requested = self.requested.get(leaf).copied().flatten();
                 search.add(leaf, count, requested.ok_or_else(unexpected)?, keys);
             }
-            KeySource::Newest { total, keys: known, frontiers, .. } => {
-                *total += count;
+            KeySource::Newest { keys: known, frontiers, .. } => {
                 known.push((leaf, keys));
                 frontiers.push(frontier);
             }
@@ -120,30 +142,18 @@ impl KeyMerge {
         Ok(())
     }
 
-    /// Returns the items of the page in order, each with its leaf.
-    pub(in crate::query) fn page(&self) -> Vec<(usize, ItemKey)> {
-        match &self.source {
+    /// Returns the items of the page in order, each with its leaf. Called once.
+    pub(in crate::query) fn page(&mut self) -> Vec<(usize, ItemKey)> {
+        let window = self.page.window();
+        match &mut self.source {
+            KeySource::Single { items, .. } => {
+                std::mem::take(items).into_iter().take(window.limit).map(|item| (0, item)).collect()
+            }
             KeySource::Windows(search) => search.page(),
-            KeySource::Newest { .. } => {
-                let window = self.page.window();
-                let skipped = window.offset - self.first_newest();
-                self.newest().into_iter().skip(skipped).take(window.limit).collect()
+            KeySource::Newest { keys, frontiers, .. } => {
+                newest(keys, frontiers).into_iter().skip(window.offset).take(window.limit).collect()
             }
         }
-    }
-
-    /// Returns the newest items from [`Self::first_newest`], up to the lowest frontier of a leaf.
-    fn newest(&self) -> Vec<(usize, ItemKey)> {
-        let KeySource::Newest { keys, frontiers, .. } = &self.source else { return Vec::new() };
-        let frontier = frontiers.iter().flatten().min();
-        let own = |(leaf, keys): &(usize, Vec<ItemKey>)| {
-            let leaf = *leaf;
-            keys.clone().into_iter().map(move |item| (leaf, item))
-        };
-        let mut newest: Vec<(usize, ItemKey)> = keys.iter().flat_map(own).collect();
-        newest.retain(|(_, item)| frontier.is_none_or(|frontier| item.key <= *frontier));
-        newest.sort_by(|(_, one), (_, other)| one.cmp(other));
-        newest
     }
 
     /// Returns the page with these items.
@@ -156,12 +166,26 @@ impl KeyMerge {
         }
         let page = |total_count| Page { data, total_count, is_exact: true, damage: all_damage };
         match &self.source {
+            KeySource::Single { is_newest: false, count, .. } => page(*count),
+            KeySource::Single { count, has_more, .. } => page(*count).up_to(self.target(), !has_more),
             KeySource::Windows(search) => page(search.count()),
-            KeySource::Newest { total, frontiers, .. } => {
+            KeySource::Newest { keys, frontiers, .. } => {
                 let is_complete = frontiers.iter().all(Option::is_none);
-                let count = if self.leaves == 1 { *total } else { self.newest().len() as u64 };
-                page(count).up_to(self.target(), is_complete)
+                page(newest(keys, frontiers).len() as u64).up_to(self.target(), is_complete)
             }
         }
     }
+}
+
+/// Returns the newest items of several leaves, up to the lowest frontier of a leaf.
+fn newest(keys: &[(usize, Vec<ItemKey>)], frontiers: &[Option<Vec<u8>>]) -> Vec<(usize, ItemKey)> {
+    let frontier = frontiers.iter().flatten().min();
+    let own = |(leaf, keys): &(usize, Vec<ItemKey>)| {
+        let leaf = *leaf;
+        keys.clone().into_iter().map(move |item| (leaf, item))
+    };
+    let mut newest: Vec<(usize, ItemKey)> = keys.iter().flat_map(own).collect();
+    newest.retain(|(_, item)| frontier.is_none_or(|frontier| item.key <= *frontier));
+    newest.sort_by(|(_, one), (_, other)| one.cmp(other));
+    newest
 }

@@ -38,6 +38,9 @@ pub(in crate::query) struct KeysRequest {
     pub(in crate::query) first_documents: u64,
     #[prost(string, tag = "8")]
     pub(in crate::query) detail: String,
+    /// True if documents of these items may be requested next.
+    #[prost(bool, tag = "9")]
+    pub(in crate::query) has_documents: bool,
 }
 
 /// Keys of equal length, each less than the keys of later items.

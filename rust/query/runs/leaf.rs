@@ -39,9 +39,8 @@ impl SnapshotLeaf<'_> {
                 rows.push(row);
             }
         }
-        self.remember_rows(&selections, &rows);
-        let has_documents = request.first_documents > 0 && request.first == 0 && request.step <= 1;
-        if has_documents {
+        self.remember_rows(request, &selections, &rows);
+        if request.first_documents > 0 && request.first == 0 && request.step <= 1 {
             let positions: Vec<Position> = rows.into_iter().map(|row| position(&selections, row)).collect();
             keys.first_documents = self.first_documents(request, &positions, cancel)?;
         }
@@ -59,14 +58,14 @@ impl SnapshotLeaf<'_> {
         for (selection, row) in &rows {
             keys.add_row(&selections[*selection], *row, Sort::NEWEST_FIRST, None);
         }
-        self.remember_rows(&selections, &rows);
+        self.remember_rows(request, &selections, &rows);
         keys.frontier = frontier.map(|row| self.trace_key(row)).transpose()?;
         Ok(keys)
     }
 
     /// Remembers the positions of rows whose documents may be requested next.
-    fn remember_rows(self, selections: &[Selection<'_>], rows: &[PageRow]) {
-        if rows.len() > 2 * MAX_LIMIT {
+    fn remember_rows(self, request: &KeysRequest, selections: &[Selection<'_>], rows: &[PageRow]) {
+        if !request.has_documents || rows.len() > 2 * MAX_LIMIT {
             return;
         }
         self.remember(rows.iter().filter_map(|row| {

@@ -23,11 +23,11 @@ impl RunsMerge {
     /// Starts a page. With `is_newest`, the total is a lower bound.
     pub(in crate::query) fn new(leaves: usize, page: PageRequest, is_newest: bool, view: ItemView) -> Self {
         let mut keys = KeyMerge::new(leaves, page, is_newest);
-        if let ItemView::Run(RunView { detail, with_matches: false }) = view
-            && leaves > 1
-            && page.window().offset == 0
-        {
-            keys.request_documents(likely_share(page.window().limit, leaves), detail);
+        if let ItemView::Run(RunView { detail, with_matches }) = view {
+            keys = keys.with_documents();
+            if leaves > 1 && !with_matches && page.window().offset == 0 {
+                keys.request_documents(likely_share(page.window().limit, leaves), detail);
+            }
         }
         Self { view, keys, items: None, documents: Documents::default() }
     }

@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from spanwise import Filter, TraceStore
-from spanwise.traces import queries
+from spanwise.traces.search import queries
 
 from .framework import FRAMEWORKS, read_index
 

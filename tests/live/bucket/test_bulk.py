@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from spanwise import TraceStore
 from spanwise.cli import commands
 from spanwise.errors import UnavailableError
-from spanwise.traces import queries
+from spanwise.traces.search import queries
 from support.clients.otlp import captures
 from support.in_process.stores import EVERYTHING, found_traces, ingest, request_of_traces
 from support.servers.buckets import BUCKET, S3, Azurite, BucketServer

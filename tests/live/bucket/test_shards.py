@@ -12,7 +12,7 @@ import pytest
 from spanwise import TraceStore
 from spanwise.errors import ConfigurationError
 from spanwise.settings import Settings
-from spanwise.traces import queries
+from spanwise.traces.search import queries
 from spanwise.traces.store_options import follow_store, open_store
 from support.clients.otlp import export_request
 from support.in_process.commands import spanwise

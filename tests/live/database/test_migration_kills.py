@@ -22,7 +22,7 @@ from spanwise import Filter, TraceStore
 from spanwise.database.records import SessionRecord
 from spanwise.database.sqlite import SqliteDatabase
 from spanwise.demo import CONTENT_TYPE, export_requests
-from spanwise.traces import queries
+from spanwise.traces.search import queries
 from support.in_process.database_2 import EXAMPLE, write_version_2
 from support.in_process.databases import runs_of as stored_runs_of
 from support.programs import start

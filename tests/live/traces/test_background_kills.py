@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spanwise import Filter, TraceStore
-from spanwise.traces import queries
+from spanwise.traces.search import queries
 from support.programs import busy_store, start
 
 if TYPE_CHECKING:

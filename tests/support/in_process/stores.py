@@ -9,7 +9,7 @@ from spanwise import Filter, TraceStore
 from spanwise.cluster.shards.layout import Layout
 from spanwise.cluster.shards.local import LocalShard
 from spanwise.cluster.store import ShardedStore
-from spanwise.traces import queries
+from spanwise.traces.search import queries
 from support.clients.otlp import export_request
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ from spanwise.bench.service import load_generator
 from spanwise.bench.stages import aggregate, build, check, engine
 from spanwise.bench.tables import geometric_mean, milliseconds, percentile, ratio
 from spanwise.cli import commands
-from spanwise.traces import queries
+from spanwise.traces.search import queries
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,8 @@ import pytest
 
 from spanwise import Filter, TraceStore
 from spanwise.api.facets import FACET_FIELDS
-from spanwise.traces import Aggregation, Query, queries
+from spanwise.traces import Aggregation, Query
+from spanwise.traces.search import queries
 from support.clients.otlp import captures
 from support.in_process.stores import EVERYTHING, open_sharded
 

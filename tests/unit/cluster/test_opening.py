@@ -16,9 +16,9 @@ from spanwise.cli import commands
 from spanwise.cluster.store import ShardedStore
 from spanwise.errors import ConfigurationError, StoreError, StoreLockedError
 from spanwise.settings import Settings
-from spanwise.traces import queries
 from spanwise.traces.admin import ExistingStore, backup_store, check_store
 from spanwise.traces.read_only import export_traces, find_trace
+from spanwise.traces.search import queries
 from spanwise.traces.store_options import follow_store, not_ready, open_store
 from support.in_process.stores import EVERYTHING, ingest
 

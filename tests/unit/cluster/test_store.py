@@ -26,7 +26,7 @@ from spanwise.errors import (
     StaleLayoutError,
     UnavailableError,
 )
-from spanwise.traces import queries
+from spanwise.traces.search import queries
 from support.clients.otlp import captures, export_request
 from support.in_process.stores import ingest, open_sharded
 

@@ -19,7 +19,7 @@ from spanwise.demo.otlp_requests import write_trace
 from spanwise.demo.scene import draw_words, use_tool
 from spanwise.demo.scene import fill as fill_template
 from spanwise.demo.schedule import schedule
-from spanwise.traces import queries
+from spanwise.traces.search import queries
 from support.paths import OTLP
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from spanwise._engine import Filter, TraceStore
 from spanwise.cli import commands
 from spanwise.errors import ConfigurationError, FilterError
 from spanwise.settings import load_settings
-from spanwise.traces import queries
 from spanwise.traces.admin import ExistingStore
+from spanwise.traces.search import queries
 from spanwise.traces.store_options import open_store
 
 if TYPE_CHECKING:

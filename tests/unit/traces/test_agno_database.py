@@ -23,8 +23,8 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from spanwise import Filter, TraceStore
 from spanwise.cli import commands
-from spanwise.traces import queries
 from spanwise.traces.bulk_import.agno_database import AgnoDatabase
+from spanwise.traces.search import queries
 from support.paths import AGNO_DATABASES
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from spanwise import Filter, TraceStore
 from spanwise._engine import span_schema, trace_schema
 from spanwise.cli import commands
 from spanwise.errors import BatchError, ConfigurationError
-from spanwise.traces import queries
+from spanwise.traces.search import queries
 from support.clients.otlp import captures
 from support.paths import OTLP
 

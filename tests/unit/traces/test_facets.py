@@ -16,7 +16,7 @@ from spanwise.bench.data import row_segments
 from spanwise.bench.data.shape import Shape
 from spanwise.bench.plan import Effort, Plan
 from spanwise.errors import CancelledError, PayloadTooLargeError
-from spanwise.traces import queries
+from spanwise.traces.search import queries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

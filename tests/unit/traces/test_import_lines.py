@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from spanwise import Filter, TraceStore
 from spanwise._engine import split_json
 from spanwise.cli import commands
-from spanwise.traces import queries
 from spanwise.traces.bulk_import import messages as module
+from spanwise.traces.search import queries
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from spanwise import Filter, TraceStore
 from spanwise.cli import commands
-from spanwise.traces import queries
+from spanwise.traces.search import queries
 from support.paths import IMPORTS, OTLP
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from spanwise import Filter, TraceStore
 from spanwise.demo import CONTENT_TYPE, export_requests
-from spanwise.traces import queries
+from spanwise.traces.search import queries
 
 if TYPE_CHECKING:
     from pathlib import Path

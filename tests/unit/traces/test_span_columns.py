@@ -16,7 +16,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from spanwise import Filter, TraceStore
 from spanwise.cli import commands
-from spanwise.traces import queries
+from spanwise.traces.search import queries
 from support.clients.otlp import captures
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from spanwise import Filter, Service, TraceStore
 from spanwise.cli import commands
 from spanwise.errors import ConfigurationError
 from spanwise.settings import load_settings
-from spanwise.traces import queries
+from spanwise.traces.search import queries
 from spanwise.traces.store_options import open_store
 from support.clients.otlp import captures
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from spanwise.bench.facets import FIELDS, LIMIT, Counts
-from spanwise.traces import Filter, TraceStore, queries
+from spanwise.traces import Filter, TraceStore
+from spanwise.traces.search import queries
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,7 +13,8 @@ import msgspec
 
 from spanwise.bench import machine
 from spanwise.bench.peers import QueryResult
-from spanwise.traces import Filter, TraceStore, queries
+from spanwise.traces import Filter, TraceStore
+from spanwise.traces.search import queries
 
 if TYPE_CHECKING:
     from collections.abc import Callable

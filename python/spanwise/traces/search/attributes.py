@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from spanwise.api.attributes import AttributesInfo
-from spanwise.traces import queries
+from spanwise.traces.search import queries
 
 if TYPE_CHECKING:
     from spanwise._engine import CancellationToken, Filter

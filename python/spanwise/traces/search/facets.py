@@ -15,7 +15,7 @@ from msgspec import Raw, Struct, UnsetType
 
 from spanwise.api.facets import FACET_FIELDS, FacetsInfo
 from spanwise.errors import ValidationError
-from spanwise.traces import queries
+from spanwise.traces.search import queries
 from spanwise.traces.search.memory import reserve_in
 
 if TYPE_CHECKING:

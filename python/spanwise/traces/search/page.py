@@ -19,7 +19,7 @@ from spanwise.api.shared import Paginated, PaginationInfo, Total
 from spanwise.api.traces import GroupBy
 from spanwise.errors import FilterError, ValidationError
 from spanwise.strict_json import quote_hint
-from spanwise.traces import queries
+from spanwise.traces.search import queries
 
 if TYPE_CHECKING:
     from spanwise._engine import CancellationToken, Query, Response

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from spanwise._engine import SpanFilter
 from spanwise.api.shared import Total
 from spanwise.errors import FilterError
-from spanwise.traces import queries
+from spanwise.traces.search import queries
 from spanwise.traces.search.page import MAX_PAGE, compile_filter, encoded_page, expect_object_or_null, total_of
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from spanwise.cluster.shards.local import LocalShard
 from spanwise.cluster.shards.shard import Ask, ShardLostError
 from spanwise.cluster.store import ShardedStore
 from spanwise.errors import CancelledError, PartialWriteError, PayloadTooLargeError, StoreDamagedError, UnavailableError
-from spanwise.traces import queries
+from spanwise.traces.search import queries
 from support.in_process.stores import EVERYTHING, found_traces, ingest, request_of_traces
 
 if TYPE_CHECKING:

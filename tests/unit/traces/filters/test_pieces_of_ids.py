@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spanwise import Filter, TraceStore
-from spanwise.traces import queries
+from spanwise.traces.search import queries
 from support.clients.otlp import export_request
 
 if TYPE_CHECKING:

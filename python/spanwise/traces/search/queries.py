@@ -43,24 +43,20 @@ def runs(  # noqa: PLR0913  # the members of a request
     return _query(
         "runs",
         compiled,
-        page=page,
-        limit=limit,
-        detail=detail,
-        sort=sort[0],
-        ascending=sort[1],
+        page=_page(page, limit, sort),
+        view={"detail": detail, "with_matches": with_matches},
         ends_when_full=ends_when_full,
-        with_matches=with_matches,
     )
 
 
 def ids(compiled: Filter, page: int, limit: int, sort: tuple[str, bool] = NEWEST_FIRST) -> Query:
     """Returns the query for a page of trace ids, without reading the traces. See `runs`."""
-    return _query("ids", compiled, page=page, limit=limit, sort=sort[0], ascending=sort[1])
+    return _query("ids", compiled, page=_page(page, limit, sort))
 
 
 def sessions(compiled: Filter, page: int, limit: int) -> Query:
     """Returns the query for a page of sessions. The session with the newest trace comes first. See `runs`."""
-    return _query("sessions", compiled, page=page, limit=limit)
+    return _query("sessions", compiled, page=_page(page, limit))
 
 
 def spans(  # noqa: PLR0913  # the members of a request
@@ -85,7 +81,7 @@ def spans(  # noqa: PLR0913  # the members of a request
     Raises:
         ConfigurationError: a value is out of range.
     """
-    request = {"page": page, "limit": limit, "ends_when_full": ends_when_full, "with_matches": with_matches}
+    request = {"page": _page(page, limit), "ends_when_full": ends_when_full, "with_matches": with_matches}
     return Query(_encoder.encode({"spans": request}), compiled, condition)
 
 
@@ -146,6 +142,10 @@ def value(compiled: Filter, trace_id: str, span_id: str, part: tuple[str, int, i
     return _query(
         "value", compiled, trace_id=trace_id, span_id=span_id, path=path, max_bytes=max_bytes, **{"from": start}
     )
+
+
+def _page(number: int, limit: int, sort: tuple[str, bool] = NEWEST_FIRST) -> dict[str, object]:
+    return {"number": number, "limit": limit, "sort": sort[0], "ascending": sort[1]}
 
 
 def _query(kind: str, compiled: Filter, **members: object) -> Query:

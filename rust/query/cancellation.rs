@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::error::{Error, Result};
 
 /// The maximum number of documents that one search checks. This many checks take 12 to 40 seconds of one core.
-pub(in crate::query) const MAX_DOCUMENT_CHECKS: usize = 1_000_000;
+pub(crate) const MAX_DOCUMENT_CHECKS: usize = 1_000_000;
 
 /// Cancels a running search from another thread.
 #[derive(Debug, Default)]
@@ -30,7 +30,7 @@ impl CancellationToken {
     }
 
     /// Returns a token that is cancelled with this one and allows at most `max` documents per check.
-    pub(in crate::query) fn with_max_document_checks(&self, max: usize) -> Self {
+    pub(crate) fn with_max_document_checks(&self, max: usize) -> Self {
         let quota = CheckQuota { max, counts: Mutex::default() };
         Self { is_cancelled: self.is_cancelled.clone(), quota: Some(quota) }
     }
@@ -41,12 +41,12 @@ impl CancellationToken {
     }
 
     /// Returns [`Error::Cancelled`] if the search was cancelled.
-    pub(in crate::query) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         if self.is_cancelled() { Err(Error::Cancelled) } else { Ok(()) }
     }
 
     /// Returns the maximum number of documents per check.
-    pub(in crate::query) fn max_document_checks(&self) -> usize {
+    pub(crate) fn max_document_checks(&self) -> usize {
         self.quota.as_ref().map_or(MAX_DOCUMENT_CHECKS, |quota| quota.max)
     }
 
@@ -54,7 +54,7 @@ impl CancellationToken {
     ///
     /// # Errors
     /// [`Error::TooLarge`] if it exceeds [`Self::max_document_checks`].
-    pub(in crate::query) fn admit_checks(&self, documents: usize) -> Result<()> {
+    pub(crate) fn admit_checks(&self, documents: usize) -> Result<()> {
         if let Some(quota) = &self.quota {
             quota.counts.lock().unwrap_or_else(PoisonError::into_inner).push(documents);
         }
@@ -62,7 +62,7 @@ impl CancellationToken {
     }
 
     /// Returns the number of documents of each check, and whether one of them exceeded the limit.
-    pub(in crate::query) fn checks(&self) -> (Vec<usize>, bool) {
+    pub(crate) fn checks(&self) -> (Vec<usize>, bool) {
         let Some(quota) = &self.quota else { return (Vec::new(), false) };
         let counts = quota.counts.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let exceeds_limit = counts.iter().any(|documents| *documents > quota.max);
@@ -71,7 +71,7 @@ impl CancellationToken {
 }
 
 /// Returns the error of a search that would check too many documents.
-pub(in crate::query) fn too_many_checks(documents: usize) -> Error {
+pub(crate) fn too_many_checks(documents: usize) -> Error {
     Error::TooLarge(format!(
         "the filter must check the documents of {documents} traces, more than the limit of {MAX_DOCUMENT_CHECKS}; narrow the \
          time range or add a condition on another field"

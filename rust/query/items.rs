@@ -17,7 +17,7 @@ use crate::trace::detail::{self, Detail};
 use crate::trace::{Trace, trace_columns, write_damaged};
 
 /// Limits the decoded document bytes of all concurrent pages.
-pub(in crate::query) static PAGE_MEMORY: Semaphore = Semaphore::new(256 << 20);
+pub(crate) static PAGE_MEMORY: Semaphore = Semaphore::new(256 << 20);
 
 /// Documents per thread that are read in one round.
 const DOCUMENTS_PER_THREAD: usize = 16;
@@ -31,7 +31,7 @@ pub fn set_page_memory_limit(bytes: u64) {
 }
 
 /// Writes the items of a page.
-pub(in crate::query) struct ItemWriter {
+pub(crate) struct ItemWriter {
     level: Detail,
     /// Finds the matches of each item, if they were requested.
     matcher: Option<Matcher>,
@@ -39,15 +39,15 @@ pub(in crate::query) struct ItemWriter {
 
 /// The items of a page.
 #[derive(Debug, Default)]
-pub(in crate::query) struct Items {
+pub(crate) struct Items {
     /// Each item is a JSON object.
-    pub(in crate::query) items: Vec<Vec<u8>>,
+    pub(crate) items: Vec<Vec<u8>>,
     /// The damage of the items that are marked as damaged.
-    pub(in crate::query) damage: Vec<String>,
+    pub(crate) damage: Vec<String>,
 }
 
 impl ItemWriter {
-    pub(in crate::query) fn new(filter: &Filter, view: RunView) -> Result<Self> {
+    pub(crate) fn new(filter: &Filter, view: RunView) -> Result<Self> {
         let matcher = view.with_matches.then(|| filter.matcher()).transpose()?;
         Ok(Self { level: view.detail, matcher })
     }
@@ -57,7 +57,7 @@ impl ItemWriter {
     ///
     /// # Errors
     /// The errors of [`super::runs`].
-    pub(in crate::query) fn items(
+    pub(crate) fn items(
         &self,
         parts: &[SnapshotPart],
         rows: &[(usize, usize)],
@@ -109,7 +109,7 @@ impl ItemWriter {
 }
 
 /// Returns a trace as JSON.
-pub(in crate::query) fn item(trace: &Trace, level: Detail) -> Result<Vec<u8>> {
+pub(crate) fn item(trace: &Trace, level: Detail) -> Result<Vec<u8>> {
     let mut item = Vec::new();
     match level {
         Detail::Full => {
@@ -125,7 +125,7 @@ pub(in crate::query) fn item(trace: &Trace, level: Detail) -> Result<Vec<u8>> {
 }
 
 /// Returns a trace with a damaged document as JSON, from its row.
-pub(in crate::query) fn damaged_item(batch: &RecordBatch, row: usize, level: Detail) -> Option<Vec<u8>> {
+pub(crate) fn damaged_item(batch: &RecordBatch, row: usize, level: Detail) -> Option<Vec<u8>> {
     let mut item = Vec::new();
     write_damaged(&mut item, batch, row, level).then_some(item)
 }
@@ -134,7 +134,7 @@ pub(in crate::query) fn damaged_item(batch: &RecordBatch, row: usize, level: Det
 ///
 /// # Errors
 /// [`Error::TooLarge`] if they exceed [`set_page_memory_limit`]. The message names a limit that fits.
-pub(in crate::query) fn total_bytes(documents: impl Iterator<Item = u64>) -> Result<u64> {
+pub(crate) fn total_bytes(documents: impl Iterator<Item = u64>) -> Result<u64> {
     let (mut bytes, max) = (0_u64, PAGE_MEMORY.limit());
     for (fitting, document) in documents.enumerate() {
         bytes = bytes.saturating_add(document);

@@ -23,37 +23,37 @@ use crate::storage::Snapshot;
 
 /// The part of a query that every leaf needs.
 #[derive(Debug, Clone)]
-pub(in crate::query) struct LeafQuery {
+pub(crate) struct LeafQuery {
     /// The filter of the traces, without the condition on spans.
-    pub(in crate::query) filter: Filter,
+    pub(crate) filter: Filter,
     /// The filter that selects rows. If `spans` is set, it also requires a matching span.
-    pub(in crate::query) selecting: Filter,
+    pub(crate) selecting: Filter,
     /// The condition on spans, if the rows of the query are spans.
-    pub(in crate::query) spans: Option<SpanFilter>,
-    pub(in crate::query) aggregation: Option<Aggregation>,
+    pub(crate) spans: Option<SpanFilter>,
+    pub(crate) aggregation: Option<Aggregation>,
 }
 
 impl LeafQuery {
-    pub(in crate::query) fn new(filter: Filter) -> Self {
+    pub(crate) fn new(filter: Filter) -> Self {
         Self { selecting: filter.clone(), filter, spans: None, aggregation: None }
     }
 
     /// Returns the query for the spans of these traces that match a condition.
-    pub(in crate::query) fn of_spans(filter: Filter, spans: SpanFilter) -> Self {
+    pub(crate) fn of_spans(filter: Filter, spans: SpanFilter) -> Self {
         Self { selecting: filter.with_span(&spans), filter, spans: Some(spans), aggregation: None }
     }
 
-    pub(in crate::query) fn of_aggregation(aggregation: Aggregation) -> Self {
+    pub(crate) fn of_aggregation(aggregation: Aggregation) -> Self {
         Self { aggregation: Some(aggregation), ..Self::new(Filter::all()) }
     }
 }
 
 /// The position of a trace: the index of its part in the snapshot, and its row there.
-pub(in crate::query) type Position = (usize, usize);
+pub(crate) type Position = (usize, usize);
 
 /// Results of earlier rounds that later rounds use.
 #[derive(Default)]
-pub(in crate::query) struct LeafCache {
+pub(crate) struct LeafCache {
     /// True if several rounds may read the selected rows. A single leaf reads them in one round, so copying them would
     /// be a waste.
     keeps_rows: bool,
@@ -61,29 +61,29 @@ pub(in crate::query) struct LeafCache {
     rows: Mutex<Option<Vec<(usize, LiveRows)>>>,
     /// The positions of traces whose keys were sent.
     positions: Mutex<HashMap<TraceId, Position, RandomState>>,
-    pub(in crate::query) spans: Mutex<Option<Arc<SpanCounts>>>,
-    pub(in crate::query) values: Mutex<HashMap<Field, Arc<ValueCounts>>>,
-    pub(in crate::query) partial: Mutex<Option<Arc<PartialAggregation>>>,
-    pub(in crate::query) prepared: Mutex<Option<Arc<PreparedAggregation>>>,
+    pub(crate) spans: Mutex<Option<Arc<SpanCounts>>>,
+    pub(crate) values: Mutex<HashMap<Field, Arc<ValueCounts>>>,
+    pub(crate) partial: Mutex<Option<Arc<PartialAggregation>>>,
+    pub(crate) prepared: Mutex<Option<Arc<PreparedAggregation>>>,
 }
 
 impl LeafCache {
     /// Returns the cache of one leaf of several.
-    pub(in crate::query) fn for_rounds() -> Self {
+    pub(crate) fn for_rounds() -> Self {
         Self { keeps_rows: true, ..Self::default() }
     }
 }
 
 /// One query in one snapshot.
 #[derive(Clone, Copy)]
-pub(in crate::query) struct SnapshotLeaf<'a> {
-    pub(in crate::query) snapshot: &'a Snapshot,
-    pub(in crate::query) query: &'a LeafQuery,
-    pub(in crate::query) cache: &'a LeafCache,
+pub(crate) struct SnapshotLeaf<'a> {
+    pub(crate) snapshot: &'a Snapshot,
+    pub(crate) query: &'a LeafQuery,
+    pub(crate) cache: &'a LeafCache,
 }
 
 impl<'a> SnapshotLeaf<'a> {
-    pub(in crate::query) fn new(snapshot: &'a Snapshot, query: &'a LeafQuery, cache: &'a LeafCache) -> Self {
+    pub(crate) fn new(snapshot: &'a Snapshot, query: &'a LeafQuery, cache: &'a LeafCache) -> Self {
         Self { snapshot, query, cache }
     }
 
@@ -91,11 +91,7 @@ impl<'a> SnapshotLeaf<'a> {
     ///
     /// # Errors
     /// [`crate::error::Error::Cancelled`]; the errors of the query and the store.
-    pub(in crate::query) fn respond(
-        self,
-        request: LeafRequest,
-        cancel: &CancellationToken,
-    ) -> Result<LeafResponse> {
+    pub(crate) fn respond(self, request: LeafRequest, cancel: &CancellationToken) -> Result<LeafResponse> {
         Ok(match request {
             LeafRequest::Keys(request) => LeafResponse::Keys(match &self.query.spans {
                 None => self.run_keys(&request, cancel)?,
@@ -124,7 +120,7 @@ impl<'a> SnapshotLeaf<'a> {
     }
 
     /// Returns the selected rows. They are selected once per query.
-    pub(in crate::query) fn selected(
+    pub(crate) fn selected(
         self,
         projection: Projection,
         cancel: &CancellationToken,
@@ -146,13 +142,13 @@ impl<'a> SnapshotLeaf<'a> {
     }
 
     /// Returns a selection of no rows that has the sort keys of a part.
-    pub(in crate::query) fn sort_keys(self, part: usize) -> Result<Selection<'a>> {
+    pub(crate) fn sort_keys(self, part: usize) -> Result<Selection<'a>> {
         let own = &self.snapshot.parts()[part];
         Selection::of((part, own), LiveRows::new(RowSet::NONE, own.invisible()), Projection::SORT_KEY)
     }
 
     /// Remembers the positions of traces, so that [`Self::position_of`] need not search for them.
-    pub(in crate::query) fn remember(self, positions: impl Iterator<Item = (TraceId, Position)>) {
+    pub(crate) fn remember(self, positions: impl Iterator<Item = (TraceId, Position)>) {
         self.cache.positions.lock().unwrap_or_else(PoisonError::into_inner).extend(positions);
     }
 
@@ -160,7 +156,7 @@ impl<'a> SnapshotLeaf<'a> {
     ///
     /// # Errors
     /// [`crate::error::Error::Busy`] if the snapshot does not have it.
-    pub(in crate::query) fn position_of(self, trace_id: &[u8]) -> Result<Position> {
+    pub(crate) fn position_of(self, trace_id: &[u8]) -> Result<Position> {
         let trace_id = TraceId::from_bytes(trace_id).ok_or_else(unexpected)?;
         let known =
             self.cache.positions.lock().unwrap_or_else(PoisonError::into_inner).get(&trace_id).copied();

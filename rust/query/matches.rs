@@ -3,7 +3,7 @@
 use crate::filter::Matches;
 
 /// Appends the matches of a trace to its JSON object.
-pub(in crate::query) fn append_matches(item: &mut Vec<u8>, matches: &Matches) {
+pub(crate) fn append_matches(item: &mut Vec<u8>, matches: &Matches) {
     let end = item.pop();
     debug_assert_eq!(end, Some(b'}'), "an item is an object that is not empty");
     item.extend_from_slice(br#","matches":"#);

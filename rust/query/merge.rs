@@ -23,7 +23,7 @@ pub enum Response {
 }
 
 /// One kind of query at the root: which requests its leaves get, and how their responses become one.
-pub(in crate::query) trait Merge: Send {
+pub(crate) trait Merge: Send {
     /// Returns the next request to each leaf, `None` for leaves without one; `None` once all responses are known.
     ///
     /// # Errors

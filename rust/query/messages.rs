@@ -21,17 +21,17 @@ use crate::query::spans::SpansRequest;
 
 /// One request to a leaf.
 #[derive(Clone, PartialEq, Message)]
-pub(in crate::query) struct LeafRequestMessage {
+pub(crate) struct LeafRequestMessage {
     /// The maximum number of documents per check of documents.
     #[prost(uint64, tag = "1")]
-    pub(in crate::query) max_document_checks: u64,
+    pub(crate) max_document_checks: u64,
     #[prost(oneof = "LeafRequest", tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13")]
-    pub(in crate::query) request: Option<LeafRequest>,
+    pub(crate) request: Option<LeafRequest>,
 }
 
 /// A request to a leaf.
 #[derive(Clone, PartialEq, Oneof)]
-pub(in crate::query) enum LeafRequest {
+pub(crate) enum LeafRequest {
     #[prost(message, tag = "2")]
     Keys(KeysRequest),
     #[prost(message, tag = "3")]
@@ -60,18 +60,18 @@ pub(in crate::query) enum LeafRequest {
 
 /// One response of a leaf.
 #[derive(Clone, PartialEq, Message)]
-pub(in crate::query) struct LeafResponseMessage {
+pub(crate) struct LeafResponseMessage {
     /// The number of documents in each check of documents.
     #[prost(uint64, repeated, tag = "1")]
-    pub(in crate::query) checks: Vec<u64>,
+    pub(crate) checks: Vec<u64>,
     /// The response; `None` if the last check exceeded the maximum.
     #[prost(oneof = "LeafResponse", tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12")]
-    pub(in crate::query) response: Option<LeafResponse>,
+    pub(crate) response: Option<LeafResponse>,
 }
 
 /// The response of a leaf to a [`LeafRequest`].
 #[derive(Clone, PartialEq, Oneof)]
-pub(in crate::query) enum LeafResponse {
+pub(crate) enum LeafResponse {
     #[prost(message, tag = "2")]
     Keys(Keys),
     #[prost(message, tag = "3")]
@@ -100,16 +100,16 @@ pub(in crate::query) enum LeafResponse {
 ///
 /// # Errors
 /// [`Error::Busy`] if they are not such a message.
-pub(in crate::query) fn decode<M: Message + Default>(bytes: &[u8]) -> Result<M> {
+pub(crate) fn decode<M: Message + Default>(bytes: &[u8]) -> Result<M> {
     M::decode(bytes).map_err(|error| Error::Busy(format!("a message between shards cannot be read: {error}")))
 }
 
 /// Returns the error of a response that does not belong to the request.
-pub(in crate::query) fn unexpected() -> Error {
+pub(crate) fn unexpected() -> Error {
     Error::Busy("a shard returned the wrong response type".into())
 }
 
 /// Returns a number of a message as a size.
-pub(in crate::query) fn size(number: u64) -> usize {
+pub(crate) fn size(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }

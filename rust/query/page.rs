@@ -63,40 +63,40 @@ impl PageRequest {
     }
 
     /// True if runs are in the order of results.
-    pub(in crate::query) fn is_newest_first(self) -> bool {
+    pub(crate) fn is_newest_first(self) -> bool {
         self.sort == Sort::NEWEST_FIRST
     }
 
     /// Returns the number of items before this page, saturating.
-    pub(in crate::query) fn offset(self) -> usize {
+    pub(crate) fn offset(self) -> usize {
         let pages = usize::try_from(self.page.saturating_sub(1)).unwrap_or(usize::MAX);
         pages.saturating_mul(self.limit)
     }
 
-    pub(in crate::query) fn window(self) -> Window {
+    pub(crate) fn window(self) -> Window {
         Window { offset: self.offset(), limit: self.limit }
     }
 }
 
 /// A run of items in the order of results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::query) struct Window {
+pub(crate) struct Window {
     /// The number of items before the window.
-    pub(in crate::query) offset: usize,
+    pub(crate) offset: usize,
     /// The maximum number of items.
-    pub(in crate::query) limit: usize,
+    pub(crate) limit: usize,
 }
 
 impl Window {
     /// Returns the number of items before the end of this window, saturating.
-    pub(in crate::query) fn end(self) -> usize {
+    pub(crate) fn end(self) -> usize {
         self.offset.saturating_add(self.limit)
     }
 }
 
 impl Sort {
     /// Returns the key of the field that orders runs, and whether the order is ascending.
-    pub(in crate::query) fn key(self) -> (&'static str, bool) {
+    pub(crate) fn key(self) -> (&'static str, bool) {
         let key = match self.by {
             TraceNumber::Column(field) => field.key(),
             TraceNumber::Cost(field) => field.key(),
@@ -105,7 +105,7 @@ impl Sort {
     }
 
     /// Returns the columns that ordering reads.
-    pub(in crate::query) fn projection(self) -> Projection {
+    pub(crate) fn projection(self) -> Projection {
         self.by.column().map_or(Projection::SORT_KEY, |field| Projection::SORT_KEY.and(field))
     }
 }
@@ -141,9 +141,9 @@ impl From<Detail> for RunView {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sort {
     /// The number that orders runs: the start time, an integer field or a cost.
-    pub(in crate::query) by: TraceNumber,
+    pub(crate) by: TraceNumber,
     /// True if the least value comes first.
-    pub(in crate::query) ascending: bool,
+    pub(crate) ascending: bool,
 }
 
 impl Sort {
@@ -194,7 +194,7 @@ impl Page {
     /// Returns this page of a search that stopped early, with a total of at most `max_count`. The search looked for
     /// `max_count` items, which is one more than the pages so far have. The cap makes the total independent of how far
     /// the search went beyond the page.
-    pub(in crate::query) fn up_to(self, max_count: usize, is_complete: bool) -> Self {
+    pub(crate) fn up_to(self, max_count: usize, is_complete: bool) -> Self {
         let max_count = max_count as u64;
         let is_exact = is_complete && self.total_count < max_count;
         Self { total_count: self.total_count.min(max_count), is_exact, ..self }
@@ -202,7 +202,7 @@ impl Page {
 }
 
 /// Returns `items`, each a JSON value, as a JSON array.
-pub(in crate::query) fn json_array(items: &[Vec<u8>]) -> Vec<u8> {
+pub(crate) fn json_array(items: &[Vec<u8>]) -> Vec<u8> {
     let bytes: usize = items.iter().map(|item| item.len() + 1).sum();
     let mut array = Vec::with_capacity(bytes + 2);
     array.push(b'[');

@@ -104,7 +104,7 @@ impl Drop for Turn {
 }
 
 /// Returns the number of search threads.
-pub(in crate::query) fn threads() -> usize {
+pub(crate) fn threads() -> usize {
     POOL.current_num_threads()
 }
 
@@ -117,7 +117,7 @@ const SHORT_ROUND: Duration = Duration::from_micros(200);
 ///
 /// # Errors
 /// One of the errors of `work`. Items that have not started by then are skipped.
-pub(in crate::query) fn par_map_chunked<'t, T: Sync, R: Send>(
+pub(crate) fn par_map_chunked<'t, T: Sync, R: Send>(
     items: &'t [T],
     per_thread: usize,
     work: impl Fn((usize, &'t T)) -> Result<R> + Sync,
@@ -142,7 +142,7 @@ pub(in crate::query) fn par_map_chunked<'t, T: Sync, R: Send>(
 ///
 /// # Errors
 /// The errors of [`par_map_chunked`].
-pub(in crate::query) fn par_fold_chunked<'t, T: Sync, R: Send>(
+pub(crate) fn par_fold_chunked<'t, T: Sync, R: Send>(
     items: &'t [T],
     per_thread: usize,
     work: impl Fn((usize, &'t T)) -> Result<R> + Sync,
@@ -172,7 +172,7 @@ fn one_round<'t, T: Sync, R: Send>(
 ///
 /// # Errors
 /// The errors of [`par_map_chunked`].
-pub(in crate::query) fn par_map_dynamic<'t, T: Sync, R: Send>(
+pub(crate) fn par_map_dynamic<'t, T: Sync, R: Send>(
     items: &'t [T],
     work: impl Fn(&'t T) -> Result<R> + Sync,
 ) -> Result<Vec<R>> {
@@ -183,7 +183,7 @@ pub(in crate::query) fn par_map_dynamic<'t, T: Sync, R: Send>(
 ///
 /// # Errors
 /// The errors of [`par_map_chunked`].
-pub(in crate::query) fn par_map_low_priority<'t, T: Sync, R: Send>(
+pub(crate) fn par_map_low_priority<'t, T: Sync, R: Send>(
     items: &'t [T],
     work: impl Fn(&'t T) -> Result<R> + Sync,
 ) -> Result<Vec<R>> {
@@ -233,7 +233,7 @@ fn par_map_in<'t, T: Sync, R: Send>(
 ///
 /// # Errors
 /// The errors of `work`, and of [`Turn::wait`].
-pub(in crate::query) fn on_threads<R: Send>(work: impl FnOnce() -> Result<R> + Send) -> Result<R> {
+pub(crate) fn on_threads<R: Send>(work: impl FnOnce() -> Result<R> + Send) -> Result<R> {
     let _turn = Turn::wait(&TURNS, threads())?;
     POOL.install(work)
 }

@@ -97,7 +97,7 @@ pub fn decode_filter(message: &[u8]) -> Result<Filter> {
 }
 
 /// Returns the query of a leaf as a message for [`PinnedLeaf::new`].
-pub(in crate::query) fn encode_query(query: &LeafQuery) -> Vec<u8> {
+pub(crate) fn encode_query(query: &LeafQuery) -> Vec<u8> {
     let message = match &query.aggregation {
         Some(aggregation) => {
             let (body, restrictions) = aggregation.source();

@@ -11,7 +11,7 @@ use crate::query::messages::unexpected;
 
 impl SnapshotLeaf<'_> {
     /// Returns the response to one step of an aggregation.
-    pub(in crate::query) fn aggregate(
+    pub(crate) fn aggregate(
         self,
         request: &AggregateRequest,
         cancel: &CancellationToken,

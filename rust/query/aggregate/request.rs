@@ -150,13 +150,13 @@ impl Aggregation {
     }
 
     /// Returns the caller of this aggregation: see [`Filter::for_tenant`].
-    pub(in crate::query) fn caller(&self) -> &str {
+    pub(crate) fn caller(&self) -> &str {
         self.filter.caller()
     }
 
     /// Returns the compiled body, and the restrictions in order, as fields and values. Compiling the body and applying
     /// the restrictions gives this aggregation again.
-    pub(in crate::query) fn source(&self) -> (&[u8], &[(String, String)]) {
+    pub(crate) fn source(&self) -> (&[u8], &[(String, String)]) {
         (&self.source, self.filter.unrestricted().1)
     }
 

@@ -27,7 +27,7 @@ struct PartKeys {
 
 impl SnapshotLeaf<'_> {
     /// Counts the keys with a prefix among the selected traces.
-    pub(in crate::query) fn attribute_keys(
+    pub(crate) fn attribute_keys(
         self,
         request: &AttributeKeysRequest,
         cancel: &CancellationToken,

@@ -13,7 +13,7 @@ use crate::query::messages::{LeafRequest, LeafResponse, unexpected};
 /// The maximum number of keys in a response.
 pub const MAX_KEYS: usize = 1_000;
 
-pub(in crate::query) struct AttributesMerge {
+pub(crate) struct AttributesMerge {
     leaves: usize,
     request: Option<AttributeKeysRequest>,
     limit: usize,
@@ -27,7 +27,7 @@ impl AttributesMerge {
     ///
     /// # Errors
     /// [`Error::Options`] if `limit` is not in 1 to [`MAX_KEYS`].
-    pub(in crate::query) fn new(leaves: usize, prefix: String, limit: usize) -> Result<Self> {
+    pub(crate) fn new(leaves: usize, prefix: String, limit: usize) -> Result<Self> {
         if !(1..=MAX_KEYS).contains(&limit) {
             return Err(Error::Options(format!("expected a limit from 1 to {MAX_KEYS}, got {limit}")));
         }

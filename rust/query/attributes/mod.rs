@@ -12,20 +12,20 @@ pub use merge::MAX_KEYS;
 
 /// Requests the keys of attributes with a prefix.
 #[derive(Clone, PartialEq, Message)]
-pub(in crate::query) struct AttributeKeysRequest {
+pub(crate) struct AttributeKeysRequest {
     #[prost(string, tag = "1")]
-    pub(in crate::query) prefix: String,
+    pub(crate) prefix: String,
 }
 
 /// Keys of attributes, each with the number of traces that have it.
 #[derive(Clone, PartialEq, Message)]
-pub(in crate::query) struct AttributeKeysResponse {
+pub(crate) struct AttributeKeysResponse {
     #[prost(string, repeated, tag = "1")]
-    pub(in crate::query) keys: Vec<String>,
+    pub(crate) keys: Vec<String>,
     #[prost(uint64, repeated, tag = "2")]
-    pub(in crate::query) counts: Vec<u64>,
+    pub(crate) counts: Vec<u64>,
     #[prost(uint64, tag = "3")]
-    pub(in crate::query) matched: u64,
+    pub(crate) matched: u64,
     #[prost(uint64, tag = "4")]
-    pub(in crate::query) uncounted: u64,
+    pub(crate) uncounted: u64,
 }

@@ -15,7 +15,7 @@ use crate::schema::Field;
 
 impl SnapshotLeaf<'_> {
     /// Returns the facets of this leaf, or the memory that counting them takes.
-    pub(in crate::query) fn facets(
+    pub(crate) fn facets(
         self,
         request: &CountFacetsRequest,
         cancel: &CancellationToken,
@@ -28,11 +28,7 @@ impl SnapshotLeaf<'_> {
         Ok(CountFacetsResponse { bytes: 0, matched, facets })
     }
 
-    pub(in crate::query) fn values(
-        self,
-        request: &ValuesRequest,
-        cancel: &CancellationToken,
-    ) -> Result<Values> {
+    pub(crate) fn values(self, request: &ValuesRequest, cancel: &CancellationToken) -> Result<Values> {
         let field = Field::from_key(&request.field).ok_or_else(unexpected)?;
         let known = self.cache.values.lock().unwrap_or_else(PoisonError::into_inner).get(&field).cloned();
         if let Some(known) = known {
@@ -50,7 +46,7 @@ impl SnapshotLeaf<'_> {
         counts.values(request, cancel)
     }
 
-    pub(in crate::query) fn facet_memory(
+    pub(crate) fn facet_memory(
         self,
         request: &FacetMemoryRequest,
         cancel: &CancellationToken,

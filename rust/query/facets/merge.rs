@@ -13,7 +13,7 @@ use crate::query::messages::{LeafRequest, LeafResponse, unexpected};
 use crate::schema::Field;
 
 /// Merges facets.
-pub(in crate::query) struct FacetsMerge {
+pub(crate) struct FacetsMerge {
     request: FacetRequest,
     not_excluded: Vec<&'static str>,
     leaves: usize,
@@ -53,7 +53,7 @@ impl FacetsMerge {
     ///
     /// # Errors
     /// The errors of [`FacetRequest::groups`].
-    pub(in crate::query) fn new(leaves: usize, filter: &Filter, request: FacetRequest) -> Result<Self> {
+    pub(crate) fn new(leaves: usize, filter: &Filter, request: FacetRequest) -> Result<Self> {
         let (groups, not_excluded): (FieldGroups, _) = request.groups(filter)?;
         let of_group = |(group, (_, fields)): (usize, &(Filter, Vec<Field>))| {
             fields.iter().map(|field| (*field, group > 0)).collect::<Vec<_>>()

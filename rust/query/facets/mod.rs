@@ -38,66 +38,66 @@ pub struct Facets {
 
 /// Requests the facets of one store.
 #[derive(Clone, PartialEq, Message)]
-pub(in crate::query) struct CountFacetsRequest {
+pub(crate) struct CountFacetsRequest {
     /// The keys of the fields.
     #[prost(string, repeated, tag = "1")]
-    pub(in crate::query) fields: Vec<String>,
+    pub(crate) fields: Vec<String>,
     /// The maximum number of values per field.
     #[prost(uint64, tag = "2")]
-    pub(in crate::query) limit: u64,
+    pub(crate) limit: u64,
     /// The key of a field whose values are restricted to a prefix.
     #[prost(string, optional, tag = "3")]
-    pub(in crate::query) prefix_field: Option<String>,
+    pub(crate) prefix_field: Option<String>,
     #[prost(string, tag = "4")]
-    pub(in crate::query) prefix: String,
+    pub(crate) prefix: String,
     #[prost(bool, tag = "5")]
-    pub(in crate::query) exclude_own: bool,
+    pub(crate) exclude_own: bool,
     /// True to return only the memory that counting takes.
     #[prost(bool, tag = "6")]
-    pub(in crate::query) is_estimate: bool,
+    pub(crate) is_estimate: bool,
 }
 
 /// The facets of one store.
 #[derive(Clone, PartialEq, Message)]
-pub(in crate::query) struct CountFacetsResponse {
+pub(crate) struct CountFacetsResponse {
     /// An upper bound of the memory that counting takes, in bytes.
     #[prost(uint64, tag = "1")]
-    pub(in crate::query) bytes: u64,
+    pub(crate) bytes: u64,
     /// The number of traces that the whole filter matches.
     #[prost(uint64, tag = "2")]
-    pub(in crate::query) matched: u64,
+    pub(crate) matched: u64,
     #[prost(message, repeated, tag = "3")]
-    pub(in crate::query) facets: Vec<Facet>,
+    pub(crate) facets: Vec<Facet>,
 }
 
 /// The counted values of one field.
 #[derive(Clone, PartialEq, Message, Serialize)]
-pub(in crate::query) struct Facet {
+pub(crate) struct Facet {
     /// The key of the field.
     #[serde(skip)]
     #[prost(string, tag = "1")]
-    pub(in crate::query) field: String,
+    pub(crate) field: String,
     /// The most frequent values; equally frequent values ascend.
     #[prost(message, repeated, tag = "2")]
-    pub(in crate::query) values: Vec<ValueCount>,
+    pub(crate) values: Vec<ValueCount>,
     /// The number of distinct values.
     #[prost(uint64, tag = "3")]
-    pub(in crate::query) distinct: u64,
+    pub(crate) distinct: u64,
     /// The number of traces without a value.
     #[prost(uint64, tag = "4")]
-    pub(in crate::query) missing: u64,
+    pub(crate) missing: u64,
     /// True if there are more values.
     #[prost(bool, tag = "5")]
-    pub(in crate::query) truncated: bool,
+    pub(crate) truncated: bool,
 }
 
 /// A value with the number of traces that have it.
 #[derive(Clone, PartialEq, Message, Serialize)]
-pub(in crate::query) struct ValueCount {
+pub(crate) struct ValueCount {
     #[prost(string, tag = "1")]
-    pub(in crate::query) value: String,
+    pub(crate) value: String,
     #[prost(uint64, tag = "2")]
-    pub(in crate::query) count: u64,
+    pub(crate) count: u64,
 }
 
 impl Facet {
@@ -119,17 +119,17 @@ impl Facet {
 
 /// Requests the memory that counting the values of fields takes.
 #[derive(Clone, PartialEq, Message)]
-pub(in crate::query) struct FacetMemoryRequest {
+pub(crate) struct FacetMemoryRequest {
     /// The keys of the fields.
     #[prost(string, repeated, tag = "1")]
-    pub(in crate::query) fields: Vec<String>,
+    pub(crate) fields: Vec<String>,
 }
 
 /// The memory in bytes, and the number of traces that the whole filter matches.
 #[derive(Clone, PartialEq, Message)]
-pub(in crate::query) struct FacetMemoryResponse {
+pub(crate) struct FacetMemoryResponse {
     #[prost(uint64, tag = "1")]
-    pub(in crate::query) bytes: u64,
+    pub(crate) bytes: u64,
     #[prost(uint64, tag = "2")]
-    pub(in crate::query) matched: u64,
+    pub(crate) matched: u64,
 }

@@ -4,14 +4,14 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// The values with the greatest counts. Among equal counts, the least values win.
-pub(in crate::query) struct Top<V> {
+pub(crate) struct Top<V> {
     limit: usize,
     /// The greatest entry is the value to evict first.
     entries: BinaryHeap<(Reverse<u64>, V)>,
 }
 
 impl<V: Ord> Top<V> {
-    pub(in crate::query) fn new(limit: usize) -> Self {
+    pub(crate) fn new(limit: usize) -> Self {
         Self { limit, entries: BinaryHeap::new() }
     }
 
@@ -31,7 +31,7 @@ impl<V: Ord> Top<V> {
     }
 
     /// Adds a value with its count if it is among the greatest. Returns true if it was added.
-    pub(in crate::query) fn offer(&mut self, count: u64, value: V) -> bool {
+    pub(crate) fn offer(&mut self, count: u64, value: V) -> bool {
         let offered = (Reverse(count), value);
         if self.entries.len() < self.limit {
             self.entries.push(offered);
@@ -47,7 +47,7 @@ impl<V: Ord> Top<V> {
     }
 
     /// Returns the values with their counts, greatest count first.
-    pub(in crate::query) fn into_sorted(self) -> Vec<(u64, V)> {
+    pub(crate) fn into_sorted(self) -> Vec<(u64, V)> {
         self.entries.into_sorted_vec().into_iter().map(|(Reverse(count), value)| (count, value)).collect()
     }
 }

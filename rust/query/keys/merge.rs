@@ -8,7 +8,7 @@ use crate::query::page::{Page, PageRequest};
 use crate::trace::detail::Detail;
 
 /// Merges the keys of the items of a page.
-pub(in crate::query) struct KeyMerge {
+pub(crate) struct KeyMerge {
     leaves: usize,
     page: PageRequest,
     /// The requested ranks of each leaf.
@@ -33,7 +33,7 @@ enum KeySource {
 
 impl KeyMerge {
     /// Starts a page. With `is_newest`, the leaves find only the newest items up to the end of the page.
-    pub(in crate::query) fn new(leaves: usize, page: PageRequest, is_newest: bool) -> Self {
+    pub(crate) fn new(leaves: usize, page: PageRequest, is_newest: bool) -> Self {
         let window = page.window();
         let is_requested = false;
         let source = match (leaves, is_newest) {
@@ -48,17 +48,17 @@ impl KeyMerge {
     }
 
     /// Requests the documents of the first items with their keys.
-    pub(in crate::query) fn request_documents(&mut self, count: u64, detail: Detail) {
+    pub(crate) fn request_documents(&mut self, count: u64, detail: Detail) {
         self.first_documents = Some((count, detail));
     }
 
     /// Says that documents of the page are requested after the keys.
-    pub(in crate::query) fn with_documents(mut self) -> Self {
+    pub(crate) fn with_documents(mut self) -> Self {
         self.has_documents = true;
         self
     }
 
-    pub(in crate::query) fn leaves(&self) -> usize {
+    pub(crate) fn leaves(&self) -> usize {
         self.leaves
     }
 
@@ -68,7 +68,7 @@ impl KeyMerge {
     }
 
     /// Returns the requests for keys; `None` once the page is known.
-    pub(in crate::query) fn next_round(&mut self) -> Result<Option<Vec<Option<LeafRequest>>>> {
+    pub(crate) fn next_round(&mut self) -> Result<Option<Vec<Option<LeafRequest>>>> {
         let (window, target) = (self.page.window(), self.target() as u64);
         let is_newest =
             matches!(self.source, KeySource::Newest { .. } | KeySource::Single { is_newest: true, .. });
@@ -113,7 +113,7 @@ impl KeyMerge {
     }
 
     /// Adds the keys of a leaf.
-    pub(in crate::query) fn add(&mut self, leaf: usize, response: Keys) -> Result<()> {
+    pub(crate) fn add(&mut self, leaf: usize, response: Keys) -> Result<()> {
         let Keys { count, packed: keys, bytes, frontier, damage, first_documents: _ } = response;
         for damage in damage {
             if !self.damage.contains(&damage) {
@@ -143,7 +143,7 @@ impl KeyMerge {
     }
 
     /// Returns the items of the page in order, each with its leaf. Called once.
-    pub(in crate::query) fn page(&mut self) -> Vec<(usize, ItemKey)> {
+    pub(crate) fn page(&mut self) -> Vec<(usize, ItemKey)> {
         let window = self.page.window();
         match &mut self.source {
             KeySource::Single { items, .. } => {
@@ -157,7 +157,7 @@ impl KeyMerge {
     }
 
     /// Returns the page with these items.
-    pub(in crate::query) fn finish(&mut self, data: Vec<u8>, damage: Vec<String>) -> Page {
+    pub(crate) fn finish(&mut self, data: Vec<u8>, damage: Vec<String>) -> Page {
         let mut all_damage = std::mem::take(&mut self.damage);
         for damage in damage {
             if !all_damage.contains(&damage) {

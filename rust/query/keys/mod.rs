@@ -17,53 +17,53 @@ pub(super) const ID_BYTES: usize = 16;
 
 /// Requests the keys of traces, or of spans if the query has a condition on them.
 #[derive(Clone, PartialEq, Message)]
-pub(in crate::query) struct KeysRequest {
+pub(crate) struct KeysRequest {
     /// The key of the field that orders them.
     #[prost(string, tag = "1")]
-    pub(in crate::query) sort: String,
+    pub(crate) sort: String,
     #[prost(bool, tag = "2")]
-    pub(in crate::query) is_ascending: bool,
+    pub(crate) is_ascending: bool,
     /// True for the newest `end` items only, without finding all of them.
     #[prost(bool, tag = "3")]
-    pub(in crate::query) is_newest: bool,
+    pub(crate) is_newest: bool,
     /// The first rank, the rank after the last one, and the distance between two ranks.
     #[prost(uint64, tag = "4")]
-    pub(in crate::query) first: u64,
+    pub(crate) first: u64,
     #[prost(uint64, tag = "5")]
-    pub(in crate::query) end: u64,
+    pub(crate) end: u64,
     #[prost(uint64, tag = "6")]
-    pub(in crate::query) step: u64,
+    pub(crate) step: u64,
     /// The number of items to send with their keys, and their level of detail.
     #[prost(uint64, tag = "7")]
-    pub(in crate::query) first_documents: u64,
+    pub(crate) first_documents: u64,
     #[prost(string, tag = "8")]
-    pub(in crate::query) detail: String,
+    pub(crate) detail: String,
     /// True if documents of these items may be requested next.
     #[prost(bool, tag = "9")]
-    pub(in crate::query) has_documents: bool,
+    pub(crate) has_documents: bool,
 }
 
 /// Keys of equal length, each less than the keys of later items.
 #[derive(Clone, PartialEq, Message)]
-pub(in crate::query) struct Keys {
+pub(crate) struct Keys {
     /// The number of items on the leaf.
     #[prost(uint64, tag = "1")]
-    pub(in crate::query) count: u64,
+    pub(crate) count: u64,
     /// The keys, one after another.
     #[prost(bytes = "vec", tag = "2")]
-    pub(in crate::query) packed: Vec<u8>,
+    pub(crate) packed: Vec<u8>,
     /// The sizes of their documents.
     #[prost(uint64, repeated, tag = "3")]
-    pub(in crate::query) bytes: Vec<u64>,
+    pub(crate) bytes: Vec<u64>,
     /// The key up to which all items are listed; absent if there are no more.
     #[prost(bytes = "vec", optional, tag = "4")]
-    pub(in crate::query) frontier: Option<Vec<u8>>,
+    pub(crate) frontier: Option<Vec<u8>>,
     /// Damage found in checked documents.
     #[prost(string, repeated, tag = "5")]
-    pub(in crate::query) damage: Vec<String>,
+    pub(crate) damage: Vec<String>,
     /// The first items, each a JSON object. There may be fewer than requested.
     #[prost(bytes = "vec", repeated, tag = "6")]
-    pub(in crate::query) first_documents: Vec<Vec<u8>>,
+    pub(crate) first_documents: Vec<Vec<u8>>,
 }
 
 impl Keys {

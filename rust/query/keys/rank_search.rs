@@ -17,30 +17,30 @@ const MAX_ROUNDS: usize = 64;
 
 /// The requested ranks of a leaf: every `step`-th rank from `first` to before `end`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::query) struct Ranks {
+pub(crate) struct Ranks {
     /// The first rank.
-    pub(in crate::query) first: u64,
+    pub(crate) first: u64,
     /// The rank after the last one.
-    pub(in crate::query) end: u64,
+    pub(crate) end: u64,
     /// The distance between two ranks, at least 1.
-    pub(in crate::query) step: u64,
+    pub(crate) step: u64,
 }
 
 /// An item by its key, bytes that sort in the order of the page, and the size of its document.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::query) struct ItemKey {
-    pub(in crate::query) key: Vec<u8>,
-    pub(in crate::query) bytes: u64,
+pub(crate) struct ItemKey {
+    pub(crate) key: Vec<u8>,
+    pub(crate) bytes: u64,
 }
 
 impl ItemKey {
     /// Returns the trace id at the end of the key.
-    pub(in crate::query) fn trace_id(&self) -> &[u8] {
+    pub(crate) fn trace_id(&self) -> &[u8] {
         &self.key[self.key.len().saturating_sub(ID_BYTES)..]
     }
 
     /// Returns the trace id as a JSON string.
-    pub(in crate::query) fn id_as_json(&self) -> Vec<u8> {
+    pub(crate) fn id_as_json(&self) -> Vec<u8> {
         let id = TraceId::from_bytes(self.trace_id()).map(|id| id.to_string());
         format!("\"{}\"", id.unwrap_or_default()).into_bytes()
     }
@@ -59,7 +59,7 @@ struct LeafKeys {
 
 /// Finds the items of one page.
 #[derive(Debug)]
-pub(in crate::query) struct RankSearch {
+pub(crate) struct RankSearch {
     offset: u64,
     limit: u64,
     leaves: Vec<LeafKeys>,
@@ -71,20 +71,20 @@ pub(in crate::query) struct RankSearch {
 impl RankSearch {
     /// Searches for `limit` items, starting with the one that has `offset` items before it, on `leaves` leaves of equal
     /// size.
-    pub(in crate::query) fn new(offset: usize, limit: usize, leaves: usize) -> Self {
+    pub(crate) fn new(offset: usize, limit: usize, leaves: usize) -> Self {
         let windows = vec![first_window(offset as u64, limit as u64, leaves as u64); leaves];
         Self::with_windows(offset, limit, windows)
     }
 
     /// Like [`RankSearch::new`], with the given windows in the first round.
-    pub(in crate::query) fn with_windows(offset: usize, limit: usize, windows: Vec<Ranks>) -> Self {
+    pub(crate) fn with_windows(offset: usize, limit: usize, windows: Vec<Ranks>) -> Self {
         let empty = || LeafKeys { count: None, known: Vec::new(), before: (0, u64::MAX) };
         let leaves = windows.iter().map(|_| empty()).collect();
         Self { offset: offset as u64, limit: limit as u64, leaves, windows: Some(windows), rounds: 0 }
     }
 
     /// Returns the number of items of all leaves that have responded.
-    pub(in crate::query) fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.leaves.iter().filter_map(|leaf| leaf.count).sum()
     }
 
@@ -92,7 +92,7 @@ impl RankSearch {
     ///
     /// # Errors
     /// [`Error::Busy`] if the responses contradict each other.
-    pub(in crate::query) fn next_ranks(&mut self) -> Result<Option<Vec<Option<Ranks>>>> {
+    pub(crate) fn next_ranks(&mut self) -> Result<Option<Vec<Option<Ranks>>>> {
         if let Some(windows) = self.windows.take() {
             return Ok(Some(windows.into_iter().map(Some).collect()));
         }
@@ -119,7 +119,7 @@ impl RankSearch {
     }
 
     /// Adds the response of a leaf: the number of its items, and the keys of the requested ranks.
-    pub(in crate::query) fn add(&mut self, leaf: usize, count: u64, ranks: Ranks, keys: Vec<ItemKey>) {
+    pub(crate) fn add(&mut self, leaf: usize, count: u64, ranks: Ranks, keys: Vec<ItemKey>) {
         let leaf = &mut self.leaves[leaf];
         if leaf.count.is_none() {
             leaf.before.1 = leaf.before.1.min(count);
@@ -132,7 +132,7 @@ impl RankSearch {
     }
 
     /// Returns the items of the page in order, each with its leaf. Call it once [`Self::next_ranks`] returns `None`.
-    pub(in crate::query) fn page(&self) -> Vec<(usize, ItemKey)> {
+    pub(crate) fn page(&self) -> Vec<(usize, ItemKey)> {
         let own = self
             .leaves
             .iter()
@@ -239,7 +239,7 @@ fn first_window(offset: u64, limit: u64, leaves: u64) -> Ranks {
     clippy::cast_sign_loss,
     reason = "an estimate; missing items are requested"
 )]
-pub(in crate::query) fn likely_share(limit: usize, leaves: usize) -> u64 {
+pub(crate) fn likely_share(limit: usize, leaves: usize) -> u64 {
     let (limit, leaves) = (limit as f64, leaves.max(1) as f64);
     let share = limit / leaves + (limit * (leaves - 1.0)).sqrt() / leaves;
     share.min(limit).ceil() as u64

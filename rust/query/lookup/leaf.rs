@@ -19,7 +19,7 @@ impl SnapshotLeaf<'_> {
     ///
     /// # Errors
     /// Damage of the document, unless the request reads only the row; damage of the rows.
-    pub(in crate::query) fn look_up(self, request: &LookupRequest) -> Result<LookupResponse> {
+    pub(crate) fn look_up(self, request: &LookupRequest) -> Result<LookupResponse> {
         let Some(trace_id) = TraceId::from_hex(&request.trace_id) else {
             return Ok(LookupResponse { json: None });
         };

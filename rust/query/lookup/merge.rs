@@ -6,13 +6,13 @@ use crate::query::merge::{Merge, Response};
 use crate::query::messages::{LeafRequest, LeafResponse, unexpected};
 
 /// Returns the response of one leaf.
-pub(in crate::query) struct LookupMerge {
+pub(crate) struct LookupMerge {
     request: Option<LookupRequest>,
     json: Option<Vec<u8>>,
 }
 
 impl LookupMerge {
-    pub(in crate::query) fn new(request: LookupRequest) -> Self {
+    pub(crate) fn new(request: LookupRequest) -> Self {
         Self { request: Some(request), json: None }
     }
 }

@@ -9,17 +9,17 @@ pub(super) use merge::LookupMerge;
 
 /// Requests a trace, one of its spans, or a part of one value.
 #[derive(Clone, PartialEq, Message)]
-pub(in crate::query) struct LookupRequest {
+pub(crate) struct LookupRequest {
     /// The id of the trace in hexadecimal digits.
     #[prost(string, tag = "1")]
-    pub(in crate::query) trace_id: String,
+    pub(crate) trace_id: String,
     #[prost(oneof = "LookupPart", tags = "2, 3, 4")]
-    pub(in crate::query) part: Option<LookupPart>,
+    pub(crate) part: Option<LookupPart>,
 }
 
 /// The requested part of a trace.
 #[derive(Clone, PartialEq, Oneof)]
-pub(in crate::query) enum LookupPart {
+pub(crate) enum LookupPart {
     #[prost(message, tag = "2")]
     Whole(WholeTrace),
     #[prost(message, tag = "3")]
@@ -30,39 +30,39 @@ pub(in crate::query) enum LookupPart {
 
 /// The whole trace.
 #[derive(Clone, PartialEq, Message)]
-pub(in crate::query) struct WholeTrace {
+pub(crate) struct WholeTrace {
     #[prost(string, tag = "1")]
-    pub(in crate::query) detail: String,
+    pub(crate) detail: String,
     /// True if its document is damaged, and only its row is read.
     #[prost(bool, tag = "2")]
-    pub(in crate::query) is_damaged: bool,
+    pub(crate) is_damaged: bool,
 }
 
 /// One span.
 #[derive(Clone, PartialEq, Message)]
-pub(in crate::query) struct OneSpan {
+pub(crate) struct OneSpan {
     #[prost(string, tag = "1")]
-    pub(in crate::query) span_id: String,
+    pub(crate) span_id: String,
     #[prost(uint64, optional, tag = "2")]
-    pub(in crate::query) max_bytes: Option<u64>,
+    pub(crate) max_bytes: Option<u64>,
 }
 
 /// A part of a value of a span.
 #[derive(Clone, PartialEq, Message)]
-pub(in crate::query) struct OneValue {
+pub(crate) struct OneValue {
     #[prost(string, tag = "1")]
-    pub(in crate::query) span_id: String,
+    pub(crate) span_id: String,
     #[prost(string, tag = "2")]
-    pub(in crate::query) path: String,
+    pub(crate) path: String,
     #[prost(uint64, tag = "3")]
-    pub(in crate::query) from: u64,
+    pub(crate) from: u64,
     #[prost(uint64, optional, tag = "4")]
-    pub(in crate::query) max_bytes: Option<u64>,
+    pub(crate) max_bytes: Option<u64>,
 }
 
 /// The requested JSON; absent if it does not exist or the filter does not match the trace.
 #[derive(Clone, PartialEq, Message)]
-pub(in crate::query) struct LookupResponse {
+pub(crate) struct LookupResponse {
     #[prost(bytes = "vec", optional, tag = "1")]
-    pub(in crate::query) json: Option<Vec<u8>>,
+    pub(crate) json: Option<Vec<u8>>,
 }

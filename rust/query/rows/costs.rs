@@ -16,10 +16,7 @@ use crate::trace::cost::CostField;
 /// # Errors
 /// [`crate::error::Error::TooLarge`] if too many documents must be checked because segments have no span table yet;
 /// [`crate::error::Error::Cancelled`]; [`crate::error::Error::Storage`].
-pub(in crate::query) fn costs_of(
-    parts: &[&SnapshotPart],
-    cancel: &CancellationToken,
-) -> Result<Vec<Arc<CostColumn>>> {
+pub(crate) fn costs_of(parts: &[&SnapshotPart], cancel: &CancellationToken) -> Result<Vec<Arc<CostColumn>>> {
     cancel.admit_checks(parts.iter().map(|part| part.documents_of_costs()).sum())?;
     par_map_chunked(parts, PARTS_PER_THREAD, |(_, part): (usize, &&SnapshotPart)| {
         cancel.check()?;
@@ -28,7 +25,7 @@ pub(in crate::query) fn costs_of(
 }
 
 /// Returns selections of the same rows with the costs of their traces.
-pub(in crate::query) fn with_costs<'a>(
+pub(crate) fn with_costs<'a>(
     selections: &[Selection<'a>],
     cancel: &CancellationToken,
 ) -> Result<Vec<Selection<'a>>> {
@@ -48,11 +45,7 @@ pub(in crate::query) fn with_costs<'a>(
 }
 
 /// Returns the rows of a part with a value for a cost field, or the rows without a value.
-pub(in crate::query) fn rows_with_cost(
-    selection: &Selection<'_>,
-    field: CostField,
-    is_present: bool,
-) -> RowSet {
+pub(crate) fn rows_with_cost(selection: &Selection<'_>, field: CostField, is_present: bool) -> RowSet {
     let Some(costs) = selection.view.costs() else { return RowSet::NONE };
     let rows = (0u32..).zip(0..selection.view.count());
     let matching = rows.filter(|(_, row)| costs.value(field, *row).is_some() == is_present);

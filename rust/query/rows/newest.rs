@@ -20,10 +20,10 @@ const FIRST_PER_THREAD: usize = 8;
 const MAX_PER_THREAD: usize = 256;
 
 /// The newest selected rows.
-pub(in crate::query) struct Newest<'a> {
-    pub(in crate::query) selections: Vec<Selection<'a>>,
+pub(crate) struct Newest<'a> {
+    pub(crate) selections: Vec<Selection<'a>>,
     /// The part and the row up to which all selected rows are known, in result order; `None` if these are all rows.
-    pub(in crate::query) frontier: Option<(usize, usize)>,
+    pub(crate) frontier: Option<(usize, usize)>,
 }
 
 /// A row that may be selected: its part, its row there, and whether it is selected for certain.
@@ -34,7 +34,7 @@ type CandidateRow = (usize, u32, bool);
 ///
 /// # Errors
 /// [`crate::error::Error::Cancelled`]; damage found in an index.
-pub(in crate::query) fn newest<'a>(
+pub(crate) fn newest<'a>(
     snapshot: &'a Snapshot,
     filter: &Filter,
     min_count: usize,

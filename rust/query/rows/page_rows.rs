@@ -8,13 +8,13 @@ use std::ops::Range;
 use crate::query::rows::selection::Selection;
 
 /// A row of the page: the selection it belongs to, and its row number in that part.
-pub(in crate::query) type PageRow = (usize, usize);
+pub(crate) type PageRow = (usize, usize);
 
 /// Up to this many rows before a page are merged too, which is faster than searching for the start of the page.
 const MAX_SKIPPED: usize = 256;
 
 /// Returns at most `limit` rows in result order, starting with the row that has `offset` rows before it.
-pub(in crate::query) fn page_of(selections: &[Selection<'_>], offset: usize, limit: usize) -> Vec<PageRow> {
+pub(crate) fn page_of(selections: &[Selection<'_>], offset: usize, limit: usize) -> Vec<PageRow> {
     let total_count: usize = selections.iter().map(|selection| selection.count).sum();
     if offset >= total_count {
         return Vec::new();
@@ -44,7 +44,7 @@ fn row(row: u32) -> usize {
 }
 
 /// Returns the ranks, in result order, of the rows with this start time.
-pub(in crate::query) fn ranks_of_start(selections: &[Selection<'_>], start: i64) -> Range<usize> {
+pub(crate) fn ranks_of_start(selections: &[Selection<'_>], start: i64) -> Range<usize> {
     let newer = |is_newer: &dyn Fn(i64) -> bool| {
         let rank = |own: &Selection<'_>| {
             own.rank(first_row(0..own.view.count(), |row| !is_newer(own.view.start_time(row))))

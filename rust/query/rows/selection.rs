@@ -12,24 +12,24 @@ use crate::storage::{ColumnMatch, PartColumns, Snapshot, SnapshotPart};
 
 /// The sort key of results: newest start first, then trace id ascending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::query) struct SortKey<'a> {
+pub(crate) struct SortKey<'a> {
     start_time: i64,
     trace_id: &'a [u8],
 }
 
 impl SortKey<'_> {
     /// Returns the start time in microseconds since 1970.
-    pub(in crate::query) fn start_time(&self) -> i64 {
+    pub(crate) fn start_time(&self) -> i64 {
         self.start_time
     }
 }
 
 /// The length of [`SortKey::to_bytes`].
-pub(in crate::query) const SORT_KEY_BYTES: usize = 24;
+pub(crate) const SORT_KEY_BYTES: usize = 24;
 
 impl SortKey<'_> {
     /// Returns bytes that sort in result order: the start time, then the trace id.
-    pub(in crate::query) fn to_bytes(self) -> [u8; SORT_KEY_BYTES] {
+    pub(crate) fn to_bytes(self) -> [u8; SORT_KEY_BYTES] {
         let mut bytes = [0; SORT_KEY_BYTES];
         bytes[..8].copy_from_slice(&descending(self.start_time));
         bytes[8..].copy_from_slice(self.trace_id);
@@ -38,7 +38,7 @@ impl SortKey<'_> {
 }
 
 /// Returns bytes that sort in descending order of the number.
-pub(in crate::query) fn descending(number: i64) -> [u8; 8] {
+pub(crate) fn descending(number: i64) -> [u8; 8] {
     (!(number.cast_unsigned() ^ 1 << 63)).to_be_bytes()
 }
 
@@ -55,17 +55,17 @@ impl PartialOrd for SortKey<'_> {
 }
 
 /// The selected rows of one part. The rows of a part are in result order.
-pub(in crate::query) struct Selection<'a> {
+pub(crate) struct Selection<'a> {
     /// The part the rows belong to.
-    pub(in crate::query) part: &'a SnapshotPart,
+    pub(crate) part: &'a SnapshotPart,
     /// The index of the part in the snapshot.
-    pub(in crate::query) index: usize,
+    pub(crate) index: usize,
     /// The selected rows.
-    pub(in crate::query) rows: LiveRows,
+    pub(crate) rows: LiveRows,
     /// Number of selected rows.
-    pub(in crate::query) count: usize,
+    pub(crate) count: usize,
     /// The values of the part's rows.
-    pub(in crate::query) view: PartColumns,
+    pub(crate) view: PartColumns,
 }
 
 impl<'a> Selection<'a> {
@@ -83,7 +83,7 @@ impl<'a> Selection<'a> {
     ///
     /// # Errors
     /// Damage found while an index is rebuilt.
-    pub(in crate::query) fn of(
+    pub(crate) fn of(
         (index, part): (usize, &'a SnapshotPart),
         rows: LiveRows,
         projection: Projection,
@@ -92,47 +92,47 @@ impl<'a> Selection<'a> {
     }
 
     /// True if all rows of the part are selected.
-    pub(in crate::query) fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         self.count == self.view.count()
     }
 
     /// Returns a selection of these rows of the same part. None of them may be deleted.
-    pub(in crate::query) fn only(&self, rows: RowSet) -> Self {
+    pub(crate) fn only(&self, rows: RowSet) -> Self {
         let rows: LiveRows = rows.into();
         Self { part: self.part, index: self.index, count: rows.count(), rows, view: self.view.clone() }
     }
 
     /// Returns a selection of the rows that are both selected and in `rows`.
-    pub(in crate::query) fn among(&self, rows: RowSet) -> Self {
+    pub(crate) fn among(&self, rows: RowSet) -> Self {
         let rows = self.rows.among(rows);
         Self { part: self.part, index: self.index, count: rows.count(), rows, view: self.view.clone() }
     }
 
     /// Returns the sort key of `row`.
-    pub(in crate::query) fn key(&self, row: usize) -> SortKey<'_> {
+    pub(crate) fn key(&self, row: usize) -> SortKey<'_> {
         SortKey { start_time: self.view.start_time(row), trace_id: self.view.trace_id(row) }
     }
 
     /// Returns the number of selected rows before `row`.
-    pub(in crate::query) fn rank(&self, row: usize) -> usize {
+    pub(crate) fn rank(&self, row: usize) -> usize {
         self.rows.rank(u32::try_from(row).unwrap_or(u32::MAX))
     }
 
     /// Returns the selected row with `rank` selected rows before it, if it exists.
-    pub(in crate::query) fn select(&self, rank: usize) -> Option<usize> {
+    pub(crate) fn select(&self, rank: usize) -> Option<usize> {
         self.rows.select(rank).map(|row| row as usize)
     }
 }
 
 /// Parts per thread that are evaluated in one round.
-pub(in crate::query) const PARTS_PER_THREAD: usize = 2;
+pub(crate) const PARTS_PER_THREAD: usize = 2;
 
 /// Documents that a thread checks as one item, which takes about a millisecond.
 const DOCUMENTS_PER_CHUNK: usize = 64;
 
 /// Returns the rows that `filter` selects in every part, evaluated in parallel if that is faster. Parts without a match
 /// are left out. Only the columns of `projection` may be read from the result.
-pub(in crate::query) fn select<'a>(
+pub(crate) fn select<'a>(
     snapshot: &'a Snapshot,
     filter: &Filter,
     projection: Projection,
@@ -197,7 +197,7 @@ fn verified<'a>(
 ///
 /// # Errors
 /// [`crate::error::Error::Cancelled`]; damage found while an index is rebuilt.
-pub(in crate::query) fn candidates_of(
+pub(crate) fn candidates_of(
     parts: &[SnapshotPart],
     filter: &Filter,
     cancel: &CancellationToken,
@@ -213,7 +213,7 @@ pub(in crate::query) fn candidates_of(
 /// # Errors
 /// [`crate::error::Error::TooLarge`] if too many documents must be checked; [`crate::error::Error::Cancelled`]; damage
 /// found while an index is rebuilt.
-pub(in crate::query) fn narrowed(
+pub(crate) fn narrowed(
     rows: &[(&SnapshotPart, &LiveRows)],
     filter: &Filter,
     cancel: &CancellationToken,
@@ -241,7 +241,7 @@ pub(in crate::query) fn narrowed(
 ///
 /// # Errors
 /// [`crate::error::Error::Cancelled`]; damage found while an index is rebuilt.
-pub(in crate::query) fn check_documents(
+pub(crate) fn check_documents(
     part: &SnapshotPart,
     filter: &Filter,
     rows: &[u32],

@@ -20,11 +20,7 @@ const MAX_FIRST_BYTES: u64 = 256 << 10;
 
 impl SnapshotLeaf<'_> {
     /// Returns the keys of a window of runs.
-    pub(in crate::query) fn run_keys(
-        self,
-        request: &KeysRequest,
-        cancel: &CancellationToken,
-    ) -> Result<Keys> {
+    pub(crate) fn run_keys(self, request: &KeysRequest, cancel: &CancellationToken) -> Result<Keys> {
         if request.is_newest {
             return self.newest_run_keys(request, cancel);
         }
@@ -75,7 +71,7 @@ impl SnapshotLeaf<'_> {
     }
 
     /// Returns the key of the trace at a position.
-    pub(in crate::query) fn trace_key(self, (part, row): Position) -> Result<Vec<u8>> {
+    pub(crate) fn trace_key(self, (part, row): Position) -> Result<Vec<u8>> {
         Ok(self.sort_keys(part)?.key(row).to_bytes().to_vec())
     }
 
@@ -102,7 +98,7 @@ impl SnapshotLeaf<'_> {
     }
 
     /// Returns traces as items of a page.
-    pub(in crate::query) fn documents(
+    pub(crate) fn documents(
         self,
         request: &DocumentsRequest,
         cancel: &CancellationToken,

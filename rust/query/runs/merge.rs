@@ -11,7 +11,7 @@ use crate::query::messages::{LeafRequest, LeafResponse, unexpected};
 use crate::query::page::{ItemView, PageRequest, RunView, json_array};
 
 /// Merges a page of runs.
-pub(in crate::query) struct RunsMerge {
+pub(crate) struct RunsMerge {
     view: ItemView,
     keys: KeyMerge,
     /// The leaf and the key of every item of the page, once they are known.
@@ -21,7 +21,7 @@ pub(in crate::query) struct RunsMerge {
 
 impl RunsMerge {
     /// Starts a page. With `is_newest`, the total is a lower bound.
-    pub(in crate::query) fn new(leaves: usize, page: PageRequest, is_newest: bool, view: ItemView) -> Self {
+    pub(crate) fn new(leaves: usize, page: PageRequest, is_newest: bool, view: ItemView) -> Self {
         let mut keys = KeyMerge::new(leaves, page, is_newest);
         if let ItemView::Run(RunView { detail, with_matches }) = view {
             keys = keys.with_documents();
@@ -92,13 +92,13 @@ impl Merge for RunsMerge {
 
 /// The items that leaves have sent, each leaf in the order of the page.
 #[derive(Debug, Default)]
-pub(in crate::query) struct Documents {
+pub(crate) struct Documents {
     of_leaves: Vec<(usize, ItemList)>,
 }
 
 impl Documents {
     /// Adds items of a leaf that follow those that it has sent before.
-    pub(in crate::query) fn add(&mut self, leaf: usize, mut items: ItemList) {
+    pub(crate) fn add(&mut self, leaf: usize, mut items: ItemList) {
         match self.of_leaves.iter_mut().find(|(own, _)| *own == leaf) {
             Some((_, known)) => {
                 known.items.append(&mut items.items);
@@ -117,7 +117,7 @@ impl Documents {
     ///
     /// # Errors
     /// [`crate::error::Error::Busy`] if an item is missing.
-    pub(in crate::query) fn in_order(
+    pub(crate) fn in_order(
         &mut self,
         page: impl Iterator<Item = usize>,
     ) -> Result<(Vec<Vec<u8>>, Vec<String>)> {

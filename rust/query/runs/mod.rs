@@ -9,23 +9,23 @@ pub(super) use merge::{Documents, RunsMerge};
 
 /// Requests traces as items of a page.
 #[derive(Clone, PartialEq, Message)]
-pub(in crate::query) struct DocumentsRequest {
+pub(crate) struct DocumentsRequest {
     /// Their ids, 16 bytes each.
     #[prost(bytes = "vec", tag = "1")]
-    pub(in crate::query) trace_ids: Vec<u8>,
+    pub(crate) trace_ids: Vec<u8>,
     /// The level of detail.
     #[prost(string, tag = "2")]
-    pub(in crate::query) detail: String,
+    pub(crate) detail: String,
     #[prost(bool, tag = "3")]
-    pub(in crate::query) with_matches: bool,
+    pub(crate) with_matches: bool,
 }
 
 /// Items in the order of the request. For a request for traces, each item is a JSON object. For a request for spans,
 /// each item has the spans of one trace, joined with commas. It is empty for a damaged trace.
 #[derive(Clone, PartialEq, Message)]
-pub(in crate::query) struct ItemList {
+pub(crate) struct ItemList {
     #[prost(bytes = "vec", repeated, tag = "1")]
-    pub(in crate::query) items: Vec<Vec<u8>>,
+    pub(crate) items: Vec<Vec<u8>>,
     #[prost(string, repeated, tag = "2")]
-    pub(in crate::query) damage: Vec<String>,
+    pub(crate) damage: Vec<String>,
 }

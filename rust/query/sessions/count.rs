@@ -10,7 +10,7 @@ use crate::query::sessions::numbers::SessionNumbers;
 
 /// Returns the number of sessions with a selected row. Sessions of a single segment are counted by its own codes. A
 /// segment whose sessions all have a selected row is not searched.
-pub(in crate::query) fn count(
+pub(crate) fn count(
     selections: &[Selection<'_>],
     numbers: &SessionNumbers<'_>,
     cancel: &CancellationToken,

@@ -13,17 +13,17 @@ use crate::query::rows::page_rows::PageRow;
 use crate::query::rows::selection::{Selection, SortKey};
 
 /// A session with its selected rows.
-pub(in crate::query) struct Session<'s> {
+pub(crate) struct Session<'s> {
     /// The key, as input of [`split_session_key`].
-    pub(in crate::query) key: &'s [u8],
+    pub(crate) key: &'s [u8],
     /// The start of its newest selected trace, in microseconds since 1970.
-    pub(in crate::query) start: i64,
+    pub(crate) start: i64,
     /// Its selected rows, newest first.
-    pub(in crate::query) rows: Vec<PageRow>,
+    pub(crate) rows: Vec<PageRow>,
 }
 
 /// Returns the sessions of selected rows, in the order of results.
-pub(in crate::query) fn sessions_of<'s>(selections: &'s [Selection<'_>]) -> Vec<Session<'s>> {
+pub(crate) fn sessions_of<'s>(selections: &'s [Selection<'_>]) -> Vec<Session<'s>> {
     let mut rows: Vec<(SortKey<'s>, PageRow, &'s [u8])> = Vec::new();
     for (part, selection) in selections.iter().enumerate() {
         selection.rows.for_each(|row| {

@@ -30,11 +30,7 @@ impl<'a> SnapshotLeaf<'a> {
 
     /// Returns a window of sessions: newest last trace first, then session id ascending, then without an owner, then
     /// owner ascending.
-    pub(in crate::query) fn sessions(
-        self,
-        request: &SessionsRequest,
-        cancel: &CancellationToken,
-    ) -> Result<Sessions> {
+    pub(crate) fn sessions(self, request: &SessionsRequest, cancel: &CancellationToken) -> Result<Sessions> {
         let selections = self.rows_of_sessions(cancel)?;
         // Not in the pool: a pool thread that waits may take another search, which would then wait for the ordinals
         // that this search is computing.
@@ -57,7 +53,7 @@ impl<'a> SnapshotLeaf<'a> {
     }
 
     /// Returns the digests of the sessions in one range.
-    pub(in crate::query) fn session_digests(
+    pub(crate) fn session_digests(
         self,
         request: &DigestsRequest,
         cancel: &CancellationToken,
@@ -75,7 +71,7 @@ impl<'a> SnapshotLeaf<'a> {
     }
 
     /// Returns the parts of sessions.
-    pub(in crate::query) fn session_parts(
+    pub(crate) fn session_parts(
         self,
         request: &SessionPartsRequest,
         cancel: &CancellationToken,

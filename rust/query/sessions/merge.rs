@@ -26,7 +26,7 @@ const DIGESTS_PER_RANGE: u64 = 1 << 20;
 const MAX_UNCOUNTED: u64 = 1 << 16;
 
 /// Merges a page of sessions.
-pub(in crate::query) struct SessionsMerge {
+pub(crate) struct SessionsMerge {
     leaves: usize,
     page: PageRequest,
     round: Round,
@@ -55,7 +55,7 @@ enum Round {
 }
 
 impl SessionsMerge {
-    pub(in crate::query) fn new(leaves: usize, page: PageRequest) -> Self {
+    pub(crate) fn new(leaves: usize, page: PageRequest) -> Self {
         let is_far = page.window().end() as u64 > MAX_UNCOUNTED;
         let round = match leaves {
             1 => Round::Whole,

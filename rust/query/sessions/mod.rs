@@ -19,101 +19,101 @@ mod traces;
 
 use prost::Message;
 
-pub(in crate::query) use digest::{digest, read_digests};
+pub(crate) use digest::{digest, read_digests};
 pub(super) use merge::SessionsMerge;
 
 /// Requests a window of sessions.
 #[derive(Clone, PartialEq, Message)]
-pub(in crate::query) struct SessionsRequest {
+pub(crate) struct SessionsRequest {
     #[prost(uint64, tag = "1")]
-    pub(in crate::query) limit: u64,
+    pub(crate) limit: u64,
     /// The digests of all sessions are sent too if there are at most this many.
     #[prost(uint64, tag = "2")]
-    pub(in crate::query) max_digests: u64,
+    pub(crate) max_digests: u64,
     /// The number of sessions before the window.
     #[prost(uint64, tag = "3")]
-    pub(in crate::query) offset: u64,
+    pub(crate) offset: u64,
     /// True to send the parts of the sessions too.
     #[prost(bool, tag = "4")]
-    pub(in crate::query) with_parts: bool,
+    pub(crate) with_parts: bool,
 }
 
 /// A window of the sessions of a leaf.
 #[derive(Clone, PartialEq, Message)]
-pub(in crate::query) struct Sessions {
+pub(crate) struct Sessions {
     /// The number of all sessions.
     #[prost(uint64, tag = "1")]
-    pub(in crate::query) count: u64,
+    pub(crate) count: u64,
     /// The sessions of the window, in the order of results.
     #[prost(message, repeated, tag = "2")]
-    pub(in crate::query) window: Vec<SessionStart>,
+    pub(crate) window: Vec<SessionStart>,
     /// The digests of all sessions, if they were sent.
     #[prost(bytes = "vec", optional, tag = "3")]
-    pub(in crate::query) digests: Option<Vec<u8>>,
+    pub(crate) digests: Option<Vec<u8>>,
     /// The parts of the sessions of the window, if they were requested.
     #[prost(message, repeated, tag = "4")]
-    pub(in crate::query) parts: Vec<SessionPart>,
+    pub(crate) parts: Vec<SessionPart>,
 }
 
 /// A session, and the start of its newest selected trace in microseconds since 1970.
 #[derive(Clone, PartialEq, Message)]
-pub(in crate::query) struct SessionStart {
+pub(crate) struct SessionStart {
     #[prost(sint64, tag = "1")]
-    pub(in crate::query) start: i64,
+    pub(crate) start: i64,
     /// Its key: id and owner.
     #[prost(bytes = "vec", tag = "2")]
-    pub(in crate::query) session: Vec<u8>,
+    pub(crate) session: Vec<u8>,
 }
 
 /// Requests the parts of sessions.
 #[derive(Clone, PartialEq, Message)]
-pub(in crate::query) struct SessionPartsRequest {
+pub(crate) struct SessionPartsRequest {
     #[prost(bytes = "vec", repeated, tag = "1")]
-    pub(in crate::query) sessions: Vec<Vec<u8>>,
+    pub(crate) sessions: Vec<Vec<u8>>,
 }
 
 /// The requested parts, in that order.
 #[derive(Clone, PartialEq, Message)]
-pub(in crate::query) struct SessionPartsResponse {
+pub(crate) struct SessionPartsResponse {
     #[prost(message, repeated, tag = "1")]
-    pub(in crate::query) parts: Vec<SessionPart>,
+    pub(crate) parts: Vec<SessionPart>,
 }
 
 /// The selected traces of one session on one leaf.
 #[derive(Clone, PartialEq, Message)]
-pub(in crate::query) struct SessionPart {
+pub(crate) struct SessionPart {
     /// The number of traces.
     #[prost(uint64, tag = "1")]
-    pub(in crate::query) count: u64,
+    pub(crate) count: u64,
     /// The start of the oldest and of the newest trace, in microseconds since 1970.
     #[prost(sint64, tag = "2")]
-    pub(in crate::query) oldest: i64,
+    pub(crate) oldest: i64,
     #[prost(sint64, tag = "3")]
-    pub(in crate::query) newest: i64,
+    pub(crate) newest: i64,
     /// The team and the workflow of the newest trace that has one.
     #[prost(message, optional, tag = "4")]
-    pub(in crate::query) team: Option<TraceValue>,
+    pub(crate) team: Option<TraceValue>,
     #[prost(message, optional, tag = "5")]
-    pub(in crate::query) workflow: Option<TraceValue>,
+    pub(crate) workflow: Option<TraceValue>,
     /// Each agent with its oldest trace, the oldest first.
     #[prost(message, repeated, tag = "6")]
-    pub(in crate::query) agents: Vec<TraceValue>,
+    pub(crate) agents: Vec<TraceValue>,
 }
 
 /// A value, and the sort key of the trace that has it.
 #[derive(Clone, PartialEq, Eq, Message)]
-pub(in crate::query) struct TraceValue {
+pub(crate) struct TraceValue {
     #[prost(bytes = "vec", tag = "1")]
-    pub(in crate::query) key: Vec<u8>,
+    pub(crate) key: Vec<u8>,
     #[prost(string, tag = "2")]
-    pub(in crate::query) value: String,
+    pub(crate) value: String,
 }
 
 /// Requests the digests of sessions in one of several equal ranges.
 #[derive(Clone, PartialEq, Message)]
-pub(in crate::query) struct DigestsRequest {
+pub(crate) struct DigestsRequest {
     #[prost(uint32, tag = "1")]
-    pub(in crate::query) range: u32,
+    pub(crate) range: u32,
     #[prost(uint32, tag = "2")]
-    pub(in crate::query) ranges: u32,
+    pub(crate) ranges: u32,
 }

@@ -15,18 +15,18 @@ const SESSIONS_PER_RANGE: usize = 1 << 14;
 const MIN_ROWS_PER_SESSION: usize = 2;
 
 /// Selected rows, by the sessions of each part.
-pub(in crate::query) struct NewestRows<'s, 'a> {
+pub(crate) struct NewestRows<'s, 'a> {
     selections: &'s [Selection<'a>],
     /// The selected rows of each part as a bitmap; `None` if all rows are selected or the part is read by row.
     selected: Vec<Option<Vec<u64>>>,
     /// The ranges to read, in the order of parts and codes.
-    pub(in crate::query) ranges: Vec<CodeRange>,
+    pub(crate) ranges: Vec<CodeRange>,
 }
 
 /// Some sessions of a selection.
-pub(in crate::query) struct CodeRange {
-    pub(in crate::query) part: usize,
-    pub(in crate::query) codes: Range<usize>,
+pub(crate) struct CodeRange {
+    pub(crate) part: usize,
+    pub(crate) codes: Range<usize>,
 }
 
 impl<'s, 'a> NewestRows<'s, 'a> {
@@ -34,7 +34,7 @@ impl<'s, 'a> NewestRows<'s, 'a> {
     ///
     /// # Errors
     /// [`crate::error::Error::Cancelled`].
-    pub(in crate::query) fn new(
+    pub(crate) fn new(
         selections: &'s [Selection<'a>],
         is_read: impl Fn(usize) -> bool,
         cancel: &CancellationToken,
@@ -61,7 +61,7 @@ impl<'s, 'a> NewestRows<'s, 'a> {
     }
 
     /// Calls `visit` with the code of each session in a range that has a selected row, and with the newest such row.
-    pub(in crate::query) fn read(&self, range: &CodeRange, mut visit: impl FnMut(usize, usize)) {
+    pub(crate) fn read(&self, range: &CodeRange, mut visit: impl FnMut(usize, usize)) {
         let selection = &self.selections[range.part];
         if let Some(sessions) = selection.view.sessions().filter(|_| is_dense(selection)) {
             let codes = code(range.codes.start)..code(range.codes.end);
@@ -79,7 +79,7 @@ impl<'s, 'a> NewestRows<'s, 'a> {
     }
 
     /// Returns one bit per session in a range, set if the session has a selected row.
-    pub(in crate::query) fn codes(&self, range: &CodeRange) -> Vec<u64> {
+    pub(crate) fn codes(&self, range: &CodeRange) -> Vec<u64> {
         let selection = &self.selections[range.part];
         let mut codes = vec![0; range.codes.len().div_ceil(64)];
         if is_dense(selection) {

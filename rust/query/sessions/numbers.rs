@@ -9,7 +9,7 @@ use crate::query::rows::selection::Selection;
 use crate::storage::Snapshot;
 
 /// The number of every session code of each selection. Equal sessions have equal numbers.
-pub(in crate::query) struct SessionNumbers<'a> {
+pub(crate) struct SessionNumbers<'a> {
     ordinals: &'a GlobalOrdinals,
     parts: Vec<PartNumbers>,
     end: usize,
@@ -26,7 +26,7 @@ impl<'a> SessionNumbers<'a> {
     ///
     /// # Errors
     /// Damage found while an index is rebuilt.
-    pub(in crate::query) fn new(snapshot: &'a Snapshot, selections: &[Selection<'_>]) -> Result<Self> {
+    pub(crate) fn new(snapshot: &'a Snapshot, selections: &[Selection<'_>]) -> Result<Self> {
         let ordinals = snapshot.global_ordinals()?;
         // Sessions of the head alone get the following numbers, which are assigned anew in every search.
         let mut head_only: HashMap<&[u8], u32> = HashMap::new();
@@ -50,12 +50,12 @@ impl<'a> SessionNumbers<'a> {
     }
 
     /// Returns the exclusive upper bound of all numbers.
-    pub(in crate::query) fn end(&self) -> usize {
+    pub(crate) fn end(&self) -> usize {
         self.end
     }
 
     /// Returns one bit per number, set if a batch of the head has the session; `None` without such a batch.
-    pub(in crate::query) fn in_head(&self) -> Option<Vec<u64>> {
+    pub(crate) fn in_head(&self) -> Option<Vec<u64>> {
         let mut words: Option<Vec<u64>> = None;
         for part in &self.parts {
             let PartNumbers::Head { numbers, .. } = part else { continue };
@@ -68,23 +68,23 @@ impl<'a> SessionNumbers<'a> {
     }
 
     /// Returns the number of sessions in all segments together.
-    pub(in crate::query) fn segment_sessions(&self) -> u64 {
+    pub(crate) fn segment_sessions(&self) -> u64 {
         u64::from(self.ordinals.count())
     }
 
     /// True if a selection belongs to a segment.
-    pub(in crate::query) fn is_segment(&self, part: usize) -> bool {
+    pub(crate) fn is_segment(&self, part: usize) -> bool {
         matches!(self.parts[part], PartNumbers::Segment(_))
     }
 
     /// True if every segment has a selection.
-    pub(in crate::query) fn is_every_segment(&self) -> bool {
+    pub(crate) fn is_every_segment(&self) -> bool {
         let segments = self.parts.iter().filter(|part| matches!(part, PartNumbers::Segment(_)));
         segments.count() == self.ordinals.segments()
     }
 
     /// Returns the number of every session code of a selection.
-    pub(in crate::query) fn of_part(&self, part: usize) -> &[u32] {
+    pub(crate) fn of_part(&self, part: usize) -> &[u32] {
         match &self.parts[part] {
             PartNumbers::Segment(segment) => self.ordinals.of_segment(*segment),
             PartNumbers::Head { numbers, .. } => numbers,
@@ -93,7 +93,7 @@ impl<'a> SessionNumbers<'a> {
 
     /// Returns one bit per session code of a selection, set if several segments have the session; `None` for a batch of
     /// the head.
-    pub(in crate::query) fn shared(&self, part: usize) -> Option<&[u64]> {
+    pub(crate) fn shared(&self, part: usize) -> Option<&[u64]> {
         match &self.parts[part] {
             PartNumbers::Segment(segment) => Some(self.ordinals.shared(*segment)),
             PartNumbers::Head { .. } => None,
@@ -102,7 +102,7 @@ impl<'a> SessionNumbers<'a> {
 
     /// Returns the selection of the only segment that has a session, and the session's code there; `None` if no segment
     /// or several segments have it, or if none of its rows is selected.
-    pub(in crate::query) fn only_segment(&self, part: usize, code: usize) -> Option<(usize, usize)> {
+    pub(crate) fn only_segment(&self, part: usize, code: usize) -> Option<(usize, usize)> {
         let (segment, code) = self.home(part, code)?;
         let selection = self
             .parts
@@ -112,12 +112,12 @@ impl<'a> SessionNumbers<'a> {
     }
 
     /// True if any segment has the session that is `code` in `part`.
-    pub(in crate::query) fn is_in_segment(&self, part: usize, code: usize) -> bool {
+    pub(crate) fn is_in_segment(&self, part: usize, code: usize) -> bool {
         self.home(part, code).is_some()
     }
 
     /// True if the selection `other` may have rows of the session that is `code` in `part`.
-    pub(in crate::query) fn may_have(&self, other: usize, (part, code): (usize, usize)) -> bool {
+    pub(crate) fn may_have(&self, other: usize, (part, code): (usize, usize)) -> bool {
         let PartNumbers::Segment(other) = self.parts[other] else { return true };
         let home = self.home(part, code);
         home.is_some_and(|(segment, code)| segment == other || is_set(self.ordinals.shared(segment), code))

@@ -22,14 +22,14 @@ const WALK_FRACTION: usize = 16;
 const ROWS_PER_CHECK: usize = 1 << 14;
 
 /// A session: a selection that has it, and its code there.
-pub(in crate::query) type SessionRef = (usize, usize);
+pub(crate) type SessionRef = (usize, usize);
 
 /// Returns the number of sessions, and the sessions of a window in order, each with the start of its newest trace in
 /// microseconds since 1970.
 ///
 /// # Errors
 /// [`crate::error::Error::Cancelled`].
-pub(in crate::query) fn page(
+pub(crate) fn page(
     (selections, numbers): (&[Selection<'_>], &SessionNumbers<'_>),
     window: Window,
     cancel: &CancellationToken,
@@ -53,7 +53,7 @@ pub(in crate::query) fn page(
 }
 
 /// Returns the sessions of a window near the start, by walking over the newest rows.
-pub(in crate::query) fn first_sessions(
+pub(crate) fn first_sessions(
     (selections, numbers): (&[Selection<'_>], &SessionNumbers<'_>),
     Range { start: offset, end }: Range<usize>,
     cancel: &CancellationToken,
@@ -94,7 +94,7 @@ pub(in crate::query) fn first_sessions(
 
 /// Returns the number of sessions, and the sessions of any window. The newest rows of sessions are ordered like result
 /// rows.
-pub(in crate::query) fn deep_sessions(
+pub(crate) fn deep_sessions(
     (selections, numbers): (&[Selection<'_>], &SessionNumbers<'_>),
     window: Window,
     cancel: &CancellationToken,

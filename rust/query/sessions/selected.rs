@@ -19,7 +19,7 @@ use crate::storage::Snapshot;
 const MAX_FEW_ROWS: usize = 1 << 10;
 
 /// The sessions of selected rows.
-pub(in crate::query) struct SelectedSessions<'s> {
+pub(crate) struct SelectedSessions<'s> {
     selections: &'s [Selection<'s>],
     sessions: Sessions<'s>,
 }
@@ -30,11 +30,11 @@ enum Sessions<'s> {
 }
 
 /// A session that has a selected row.
-pub(in crate::query) struct SelectedSession<'s> {
+pub(crate) struct SelectedSession<'s> {
     /// The start of its newest selected trace, in microseconds since 1970.
-    pub(in crate::query) start: i64,
+    pub(crate) start: i64,
     /// The key, as input of [`split_session_key`](crate::index::columns::split_session_key).
-    pub(in crate::query) key: &'s [u8],
+    pub(crate) key: &'s [u8],
     rows: Rows<'s>,
 }
 
@@ -51,7 +51,7 @@ impl<'s> SelectedSessions<'s> {
     ///
     /// # Errors
     /// Damage found while an index is rebuilt.
-    pub(in crate::query) fn new(snapshot: &'s Snapshot, selections: &'s [Selection<'s>]) -> Result<Self> {
+    pub(crate) fn new(snapshot: &'s Snapshot, selections: &'s [Selection<'s>]) -> Result<Self> {
         let rows: usize = selections.iter().map(|selection| selection.count).sum();
         if rows <= MAX_FEW_ROWS { Ok(Self::few(selections)) } else { Self::many(snapshot, selections) }
     }
@@ -65,7 +65,7 @@ impl<'s> SelectedSessions<'s> {
     }
 
     /// True if reading the rows is faster than waking another thread.
-    pub(in crate::query) fn are_few(&self) -> bool {
+    pub(crate) fn are_few(&self) -> bool {
         matches!(self.sessions, Sessions::Few(_))
     }
 
@@ -73,7 +73,7 @@ impl<'s> SelectedSessions<'s> {
     ///
     /// # Errors
     /// [`crate::error::Error::Cancelled`].
-    pub(in crate::query) fn page(
+    pub(crate) fn page(
         &self,
         window: Window,
         cancel: &CancellationToken,
@@ -101,7 +101,7 @@ impl<'s> SelectedSessions<'s> {
     }
 
     /// Returns the selected traces of a session, newest first.
-    pub(in crate::query) fn traces(&self, session: &SelectedSession<'_>) -> Vec<SessionTrace<'_>> {
+    pub(crate) fn traces(&self, session: &SelectedSession<'_>) -> Vec<SessionTrace<'_>> {
         let selections = self.selections;
         match session.rows {
             Rows::Read(rows) => {
@@ -119,11 +119,7 @@ impl<'s> SelectedSessions<'s> {
     ///
     /// # Errors
     /// [`crate::error::Error::Cancelled`].
-    pub(in crate::query) fn for_each(
-        &self,
-        cancel: &CancellationToken,
-        mut visit: impl FnMut(&[u8]),
-    ) -> Result<()> {
+    pub(crate) fn for_each(&self, cancel: &CancellationToken, mut visit: impl FnMut(&[u8])) -> Result<()> {
         match &self.sessions {
             Sessions::Few(sessions) => sessions.iter().for_each(|session| visit(session.key)),
             Sessions::Many(numbers) => {

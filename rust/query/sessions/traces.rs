@@ -11,27 +11,27 @@ use crate::schema::Field;
 const DETAIL_FIELDS: [Field; 3] = [Field::AgentId, Field::TeamId, Field::WorkflowId];
 
 /// Returns the columns that group rows by session.
-pub(in crate::query) fn projection() -> Projection {
+pub(crate) fn projection() -> Projection {
     let projection = Projection::SORT_KEY.with(Projection::SESSIONS);
     DETAIL_FIELDS.into_iter().fold(projection, Projection::and)
 }
 
 /// A selected trace of a session.
-pub(in crate::query) struct SessionTrace<'a> {
-    pub(in crate::query) key: SortKey<'a>,
+pub(crate) struct SessionTrace<'a> {
+    pub(crate) key: SortKey<'a>,
     /// The values of [`DETAIL_FIELDS`].
     details: [Option<&'a str>; 3],
 }
 
 impl<'a> SessionTrace<'a> {
-    pub(in crate::query) fn of(selection: &'a Selection<'_>, row: usize) -> Self {
+    pub(crate) fn of(selection: &'a Selection<'_>, row: usize) -> Self {
         let details = DETAIL_FIELDS.map(|field| selection.view.text(field, row));
         Self { key: selection.key(row), details }
     }
 }
 
 /// Returns the selected traces of a session, given by its key, newest first.
-pub(in crate::query) fn traces_of_key<'a>(
+pub(crate) fn traces_of_key<'a>(
     parts: impl Iterator<Item = &'a Selection<'a>>,
     session: &[u8],
 ) -> Vec<SessionTrace<'a>> {
@@ -45,7 +45,7 @@ pub(in crate::query) fn traces_of_key<'a>(
 }
 
 /// Returns the part of a session, from its selected traces, newest first.
-pub(in crate::query) fn part_of(traces: &[SessionTrace<'_>]) -> SessionPart {
+pub(crate) fn part_of(traces: &[SessionTrace<'_>]) -> SessionPart {
     let value = |trace: &SessionTrace<'_>, at: usize| {
         let value = trace.details[at]?.to_owned();
         Some(TraceValue { key: trace.key.to_bytes().to_vec(), value })

@@ -19,7 +19,7 @@ use crate::query::runs::ItemList;
 
 impl SnapshotLeaf<'_> {
     /// Returns the keys of a window of spans.
-    pub(in crate::query) fn span_keys(
+    pub(crate) fn span_keys(
         self,
         spans: &SpanFilter,
         request: &KeysRequest,
@@ -89,11 +89,7 @@ impl SnapshotLeaf<'_> {
     }
 
     /// Returns spans as items of a page.
-    pub(in crate::query) fn spans(
-        self,
-        request: &SpansRequest,
-        cancel: &CancellationToken,
-    ) -> Result<ItemList> {
+    pub(crate) fn spans(self, request: &SpansRequest, cancel: &CancellationToken) -> Result<ItemList> {
         let Some(spans) = &self.query.spans else { return Err(unexpected()) };
         let (mut selections, mut traces) = (Vec::new(), Vec::new());
         for trace in &request.traces {

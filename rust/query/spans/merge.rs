@@ -10,10 +10,10 @@ use crate::query::rows::selection::SORT_KEY_BYTES;
 use crate::query::runs::Documents;
 
 /// The size of the index of a span among the matching spans of its trace. The index follows the key of the trace.
-pub(in crate::query) const NUMBER_BYTES: usize = size_of::<u32>();
+pub(crate) const NUMBER_BYTES: usize = size_of::<u32>();
 
 /// Merges a page of spans.
-pub(in crate::query) struct SpansMerge {
+pub(crate) struct SpansMerge {
     with_matches: bool,
     keys: KeyMerge,
     /// The leaf of each trace of the page, and the range of its spans on the page, once they are known.
@@ -23,12 +23,7 @@ pub(in crate::query) struct SpansMerge {
 
 impl SpansMerge {
     /// Starts a page. With `is_newest`, the total is a lower bound.
-    pub(in crate::query) fn new(
-        leaves: usize,
-        page: PageRequest,
-        is_newest: bool,
-        with_matches: bool,
-    ) -> Self {
+    pub(crate) fn new(leaves: usize, page: PageRequest, is_newest: bool, with_matches: bool) -> Self {
         let keys = KeyMerge::new(leaves, page, is_newest);
         Self { with_matches, keys, traces: None, documents: Documents::default() }
     }

@@ -11,20 +11,20 @@ pub(super) use walk::SpanCounts;
 
 /// Spans as items of a page.
 #[derive(Clone, PartialEq, Message)]
-pub(in crate::query) struct SpansRequest {
+pub(crate) struct SpansRequest {
     #[prost(message, repeated, tag = "1")]
-    pub(in crate::query) traces: Vec<SpanRange>,
+    pub(crate) traces: Vec<SpanRange>,
     #[prost(bool, tag = "2")]
-    pub(in crate::query) with_matches: bool,
+    pub(crate) with_matches: bool,
 }
 
 /// The matching spans of a trace, from one to before another.
 #[derive(Clone, PartialEq, Message)]
-pub(in crate::query) struct SpanRange {
+pub(crate) struct SpanRange {
     #[prost(bytes = "vec", tag = "1")]
-    pub(in crate::query) trace_id: Vec<u8>,
+    pub(crate) trace_id: Vec<u8>,
     #[prost(uint64, tag = "2")]
-    pub(in crate::query) from: u64,
+    pub(crate) from: u64,
     #[prost(uint64, tag = "3")]
-    pub(in crate::query) to: u64,
+    pub(crate) to: u64,
 }

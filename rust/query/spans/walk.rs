@@ -27,7 +27,7 @@ const ROWS_PER_CHUNK: usize = 65_536;
 const CHECKS_PER_THREAD: usize = 64;
 
 /// Returns the columns that [`SpanWalk::count_all`] reads.
-pub(in crate::query) fn projection() -> Projection {
+pub(crate) fn projection() -> Projection {
     Projection::SORT_KEY.and(Field::TotalSpans)
 }
 
@@ -35,10 +35,7 @@ pub(in crate::query) fn projection() -> Projection {
 ///
 /// # Errors
 /// Damage found while an index is rebuilt.
-pub(in crate::query) fn indexes_of(
-    selections: &[Selection<'_>],
-    filter: &Filter,
-) -> Result<Vec<Option<PartIndexes>>> {
+pub(crate) fn indexes_of(selections: &[Selection<'_>], filter: &Filter) -> Result<Vec<Option<PartIndexes>>> {
     selections.iter().map(|selection| selection.part.indexes(filter)).collect()
 }
 
@@ -46,14 +43,14 @@ pub(in crate::query) fn indexes_of(
 type CheckedCounts = Vec<Vec<(u32, u32)>>;
 
 /// The counted spans of a query.
-pub(in crate::query) struct SpanCounts {
+pub(crate) struct SpanCounts {
     pub(super) total: u64,
     checked: CheckedCounts,
     pub(super) damage: Vec<String>,
 }
 
 /// A walk over selected traces in result order.
-pub(in crate::query) struct SpanWalk<'s, 'a> {
+pub(crate) struct SpanWalk<'s, 'a> {
     selections: &'s [Selection<'a>],
     spans: &'s SpanFilter,
     /// Counts the spans of each selection without documents.
@@ -69,14 +66,14 @@ pub(in crate::query) struct SpanWalk<'s, 'a> {
 }
 
 /// A trace with spans on the page: the range of its matching spans.
-pub(in crate::query) type PageTrace = (PageRow, usize, usize);
+pub(crate) type PageTrace = (PageRow, usize, usize);
 
 impl<'s, 'a> SpanWalk<'s, 'a> {
     /// Returns a walk over selected traces. Spans are written with their matches if these are requested.
     ///
     /// # Errors
     /// [`Error::Filter`].
-    pub(in crate::query) fn new(
+    pub(crate) fn new(
         (selections, indexes): (&'s [Selection<'a>], &'s [Option<PartIndexes>]),
         spans: &'s SpanFilter,
         with_matches: bool,
@@ -107,7 +104,7 @@ impl<'s, 'a> SpanWalk<'s, 'a> {
     ///
     /// # Errors
     /// [`Error::TooLarge`] if too many documents must be checked; [`Error::Cancelled`]; [`Error::Storage`].
-    pub(in crate::query) fn count_all(&mut self) -> Result<SpanCounts> {
+    pub(crate) fn count_all(&mut self) -> Result<SpanCounts> {
         self.has_columns = true;
         let of_selection = |(selection, of): (usize, &Selection<'_>)| {
             (0..of.count).step_by(ROWS_PER_CHUNK).map(move |rank| (selection, rank)).collect::<Vec<_>>()
@@ -148,11 +145,7 @@ impl<'s, 'a> SpanWalk<'s, 'a> {
     ///
     /// # Errors
     /// [`Error::Cancelled`]; [`Error::Storage`].
-    pub(in crate::query) fn count(
-        &mut self,
-        max_spans: usize,
-        mut visit: impl FnMut(PageRow, usize),
-    ) -> Result<bool> {
+    pub(crate) fn count(&mut self, max_spans: usize, mut visit: impl FnMut(PageRow, usize)) -> Result<bool> {
         let (mut walked, mut seen, mut per_thread) = (0, 0_usize, FIRST_PER_THREAD);
         let rows: usize = self.selections.iter().map(|selection| selection.count).sum();
         while walked < rows && seen < max_spans {
@@ -174,13 +167,13 @@ impl<'s, 'a> SpanWalk<'s, 'a> {
     ///
     /// # Errors
     /// [`Error::Cancelled`]; [`Error::Storage`].
-    pub(in crate::query) fn write(&mut self, traces: &[PageTrace]) -> Result<Vec<Vec<Vec<u8>>>> {
+    pub(crate) fn write(&mut self, traces: &[PageTrace]) -> Result<Vec<Vec<Vec<u8>>>> {
         let written = par_map_chunked(traces, FIRST_PER_THREAD, |(_, trace)| self.write_of(trace))?;
         Ok(written.into_iter().map(|spans| self.readable(spans).unwrap_or_default()).collect())
     }
 
     /// Returns the damage of documents that were checked since the last call.
-    pub(in crate::query) fn damage(&mut self) -> Vec<String> {
+    pub(crate) fn damage(&mut self) -> Vec<String> {
         std::mem::take(&mut self.damage)
     }
 

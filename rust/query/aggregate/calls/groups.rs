@@ -20,29 +20,29 @@ const NUMBER_BYTES: usize = 64;
 const GROUP_BYTES: usize = 1_024;
 
 /// The model calls of the selected traces, and their groups.
-pub(in crate::query::aggregate) struct CallGroups {
+pub(crate) struct CallGroups {
     calls: Vec<PartCalls>,
     models: Models,
-    pub(in crate::query::aggregate) grouped: GroupedModels,
+    pub(crate) grouped: GroupedModels,
     /// The group of each model, by model number. Models without a group of their own have the last one.
     slots: Vec<usize>,
     /// The traces of each `where`, starting with all traces, and the subset of each measure.
-    pub(in crate::query::aggregate) subsets: Vec<Subset>,
+    pub(crate) subsets: Vec<Subset>,
     pub(super) of_measures: Vec<usize>,
 }
 
 /// The models that have a group of their own.
 #[derive(Debug, Default)]
-pub(in crate::query::aggregate) struct GroupedModels {
+pub(crate) struct GroupedModels {
     /// The names, most calls first; `None` stands for calls without a model.
-    pub(in crate::query::aggregate) names: Vec<Option<String>>,
+    pub(crate) names: Vec<Option<String>>,
     /// The number of models with calls.
-    pub(in crate::query::aggregate) total: usize,
+    pub(crate) total: usize,
 }
 
 impl GroupedModels {
     /// Returns at most `limit` models from all models with their numbers of calls.
-    pub(in crate::query::aggregate) fn of(mut counted: Vec<(Option<String>, u64)>, limit: usize) -> Self {
+    pub(crate) fn of(mut counted: Vec<(Option<String>, u64)>, limit: usize) -> Self {
         counted.sort_by(|(one, calls), (other, other_calls)| {
             let key = |name: &Option<String>, calls: u64| (Reverse(calls), name.is_none());
             key(one, *calls).cmp(&key(other, *other_calls)).then_with(|| one.cmp(other))
@@ -53,18 +53,14 @@ impl GroupedModels {
 }
 
 /// The sums of every group, by subset and slot.
-pub(in crate::query::aggregate) type SumsBySubset = Vec<Vec<CallSums>>;
+pub(crate) type SumsBySubset = Vec<Vec<CallSums>>;
 
 impl CallGroups {
     /// Finds the calls of the selected rows of `parts`, and their groups.
     ///
     /// # Errors
     /// [`crate::error::Error::TooLarge`] if too many documents must be read; [`crate::error::Error::Cancelled`].
-    pub(in crate::query::aggregate) fn new(
-        parts: &[Part],
-        aggregation: &Aggregation,
-        cancel: &CancellationToken,
-    ) -> Result<Self> {
+    pub(crate) fn new(parts: &[Part], aggregation: &Aggregation, cancel: &CancellationToken) -> Result<Self> {
         let groups = Self::read(parts, aggregation, cancel)?;
         let counted = groups.counted(parts, cancel)?;
         Ok(groups.with_groups(GroupedModels::of(counted, aggregation.by_model.unwrap_or_default())))
@@ -74,7 +70,7 @@ impl CallGroups {
     ///
     /// # Errors
     /// The errors of [`CallGroups::new`].
-    pub(in crate::query::aggregate) fn read(
+    pub(crate) fn read(
         parts: &[Part],
         aggregation: &Aggregation,
         cancel: &CancellationToken,
@@ -91,7 +87,7 @@ impl CallGroups {
     ///
     /// # Errors
     /// [`crate::error::Error::Cancelled`].
-    pub(in crate::query::aggregate) fn counted(
+    pub(crate) fn counted(
         &self,
         parts: &[Part],
         cancel: &CancellationToken,
@@ -103,7 +99,7 @@ impl CallGroups {
     }
 
     /// Returns these calls in the groups of the given models, and one group for all other models.
-    pub(in crate::query::aggregate) fn with_groups(self, grouped: GroupedModels) -> Self {
+    pub(crate) fn with_groups(self, grouped: GroupedModels) -> Self {
         let slots: HashMap<&Option<String>, usize> = grouped.names.iter().zip(0..).collect();
         let other = grouped.names.len();
         let slots = self.models.names.iter().map(|name| slots.get(name).copied().unwrap_or(other)).collect();
@@ -111,12 +107,7 @@ impl CallGroups {
     }
 
     /// Returns the maximum memory of `groups` groups and their response, in bytes.
-    pub(in crate::query::aggregate) fn max_bytes(
-        &self,
-        groups: usize,
-        buckets: usize,
-        measures: usize,
-    ) -> usize {
+    pub(crate) fn max_bytes(&self, groups: usize, buckets: usize, measures: usize) -> usize {
         let calls: usize = self.calls.iter().map(PartCalls::bytes).sum();
         let sums = self.subsets.len()
             * groups
@@ -134,7 +125,7 @@ impl CallGroups {
     ///
     /// # Errors
     /// [`crate::error::Error::Cancelled`].
-    pub(in crate::query::aggregate) fn fold(
+    pub(crate) fn fold(
         &self,
         parts: &[Part],
         chunks: &[Chunk],

@@ -6,7 +6,7 @@ use crate::trace::cost::{CallCost, CostField, SpanUsage, Tokens, TraceNumber};
 
 /// A measure of model calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::query::aggregate) enum CallMeasure {
+pub(crate) enum CallMeasure {
     /// The number of calls.
     Count,
     /// The sum of their tokens.
@@ -17,7 +17,7 @@ pub(in crate::query::aggregate) enum CallMeasure {
 
 impl CallMeasure {
     /// Returns the measure of an operation; `None` if it does not apply to calls.
-    pub(in crate::query::aggregate) fn of(operation: Operation) -> Option<Self> {
+    pub(crate) fn of(operation: Operation) -> Option<Self> {
         let is_tokens = |field: Field| TOKENS.contains(&field);
         match operation {
             Operation::Count => Some(Self::Count),
@@ -38,7 +38,7 @@ const TOKENS: [Field; 5] = [
 
 /// The sums of some model calls.
 #[derive(Debug, Default, Clone, Copy)]
-pub(in crate::query::aggregate) struct CallSums {
+pub(crate) struct CallSums {
     pub(super) calls: u64,
     tokens: Tokens,
     /// Nanodollars.
@@ -55,17 +55,17 @@ pub(super) enum CallValue {
 }
 
 /// The number of integers in [`CallSums::to_numbers`].
-pub(in crate::query::aggregate) const CALL_NUMBERS: usize = 7;
+pub(crate) const CALL_NUMBERS: usize = 7;
 
 impl CallSums {
     /// Returns these sums as the numbers of a message.
-    pub(in crate::query::aggregate) fn to_numbers(self) -> [u64; CALL_NUMBERS] {
+    pub(crate) fn to_numbers(self) -> [u64; CALL_NUMBERS] {
         let Tokens { input, output, cached, reasoning } = self.tokens;
         [self.calls, input, output, cached, reasoning, self.cost, u64::from(self.has_unknown_cost)]
     }
 
     /// Returns the sums of [`CallSums::to_numbers`].
-    pub(in crate::query::aggregate) fn of_numbers(numbers: [u64; CALL_NUMBERS]) -> Self {
+    pub(crate) fn of_numbers(numbers: [u64; CALL_NUMBERS]) -> Self {
         let [calls, input, output, cached, reasoning, cost, unknown] = numbers;
         Self {
             calls,

@@ -17,7 +17,7 @@ impl CallGroups {
     ///
     /// # Errors
     /// [`Error::Cancelled`]; damage found while an index is rebuilt.
-    pub(in crate::query::aggregate) fn run(
+    pub(crate) fn run(
         &self,
         parts: &[Part],
         (aggregation, axis): (&Aggregation, Option<&TimeAxis>),
@@ -31,20 +31,20 @@ impl CallGroups {
 }
 
 /// The sums of calls.
-pub(in crate::query::aggregate) struct CallTotals {
+pub(crate) struct CallTotals {
     total: SumsBySubset,
     /// By bucket.
     series: Vec<SumsBySubset>,
 }
 
 impl CallTotals {
-    pub(in crate::query::aggregate) fn new(subsets: usize, slots: usize, axis: Option<&TimeAxis>) -> Self {
+    pub(crate) fn new(subsets: usize, slots: usize, axis: Option<&TimeAxis>) -> Self {
         let none = vec![vec![CallSums::default(); slots]; subsets];
         Self { series: vec![none.clone(); axis.map_or(0, |axis| axis.count)], total: none }
     }
 
     /// Adds the sums of a bucket.
-    pub(in crate::query::aggregate) fn add(&mut self, bucket: usize, more: &SumsBySubset) {
+    pub(crate) fn add(&mut self, bucket: usize, more: &SumsBySubset) {
         for sums in self.series.get_mut(bucket).into_iter().chain([&mut self.total]) {
             sums.iter_mut().zip(more).for_each(|(sums, more)| merge(sums, more));
         }
@@ -54,7 +54,7 @@ impl CallTotals {
     ///
     /// # Errors
     /// Never, because numbers and texts serialize without errors.
-    pub(in crate::query::aggregate) fn print(
+    pub(crate) fn print(
         &self,
         (aggregation, axis): (&Aggregation, Option<&TimeAxis>),
         grouped: &GroupedModels,

@@ -25,7 +25,7 @@ use crate::query::messages::{LeafRequest, LeafResponse, unexpected};
 use crate::query::sessions::read_digests;
 
 /// Merges an aggregation.
-pub(in crate::query) struct AggregateMerge {
+pub(crate) struct AggregateMerge {
     aggregation: Aggregation,
     subsets: Vec<Subset>,
     sources: Vec<Source>,
@@ -70,7 +70,7 @@ struct FieldCounts {
 
 impl AggregateMerge {
     /// Starts an aggregation over `leaves` leaves.
-    pub(in crate::query) fn new(leaves: usize, aggregation: Aggregation) -> Self {
+    pub(crate) fn new(leaves: usize, aggregation: Aggregation) -> Self {
         let (mut subsets, sources) = plan(&aggregation);
         let mut of_measures = Vec::new();
         if aggregation.by_model.is_some() {

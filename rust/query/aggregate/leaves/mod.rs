@@ -12,8 +12,8 @@ mod partial;
 mod values;
 mod messages;
 
-pub(in crate::query) use merge::AggregateMerge;
-pub(in crate::query) use messages::{AggregateRequest, AggregateResponse, Values, ValuesRequest};
-pub(in crate::query::aggregate) use messages::{StepRequest, StepResponse, WholeAggregate};
-pub(in crate::query) use partial::PartialAggregation;
-pub(in crate::query) use values::{ValueCounts, ValueMerge};
+pub(crate) use merge::AggregateMerge;
+pub(crate) use messages::{AggregateRequest, AggregateResponse, Values, ValuesRequest};
+pub(crate) use messages::{StepRequest, StepResponse, WholeAggregate};
+pub(crate) use partial::PartialAggregation;
+pub(crate) use values::{ValueCounts, ValueMerge};

@@ -29,7 +29,7 @@ use crate::schema::Field;
 use crate::storage::Snapshot;
 
 /// An aggregation in the snapshot of one leaf of several.
-pub(in crate::query) struct PartialAggregation {
+pub(crate) struct PartialAggregation {
     aggregation: Aggregation,
     subsets: Vec<Subset>,
     parts: Vec<Part>,
@@ -56,7 +56,7 @@ impl PartialAggregation {
     /// # Errors
     /// [`crate::error::Error::Cancelled`]; [`crate::error::Error::TooLarge`] if too many documents must be checked;
     /// damage found while an index is rebuilt.
-    pub(in crate::query) fn new(
+    pub(crate) fn new(
         snapshot: &Snapshot,
         aggregation: Aggregation,
         cancel: &CancellationToken,
@@ -78,7 +78,7 @@ impl PartialAggregation {
     /// # Errors
     /// [`crate::error::Error::Cancelled`]; [`crate::error::Error::Busy`] if the request is invalid or does not fit the
     /// earlier ones.
-    pub(in crate::query) fn respond(
+    pub(crate) fn respond(
         &self,
         request: &AggregateRequest,
         cancel: &CancellationToken,

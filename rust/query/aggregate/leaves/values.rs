@@ -21,7 +21,7 @@ use crate::schema::Field;
 const VALUES_PER_RESPONSE: u64 = 1 << 16;
 
 /// The values of a field among selected rows.
-pub(in crate::query) struct ValueCounts {
+pub(crate) struct ValueCounts {
     parts: Vec<Part>,
     used: Vec<UsedTexts>,
     field: Field,
@@ -32,7 +32,7 @@ impl ValueCounts {
     ///
     /// # Errors
     /// [`crate::error::Error::Cancelled`].
-    pub(in crate::query) fn new(
+    pub(crate) fn new(
         selections: Vec<Selection<'_>>,
         field: Field,
         cancel: &CancellationToken,
@@ -46,11 +46,7 @@ impl ValueCounts {
     ///
     /// # Errors
     /// [`crate::error::Error::Cancelled`].
-    pub(in crate::query) fn values(
-        &self,
-        request: &ValuesRequest,
-        cancel: &CancellationToken,
-    ) -> Result<Values> {
+    pub(crate) fn values(&self, request: &ValuesRequest, cancel: &CancellationToken) -> Result<Values> {
         values_of(&self.parts, (self.field, &self.used), request, cancel)
     }
 }
@@ -94,7 +90,7 @@ enum Cursor {
 }
 
 /// Adds up the values of several leaves.
-pub(in crate::query) struct ValueMerge {
+pub(crate) struct ValueMerge {
     request: ValuesRequest,
     cursors: Vec<Cursor>,
     /// Values that other leaves may still send.
@@ -105,7 +101,7 @@ pub(in crate::query) struct ValueMerge {
 
 impl ValueMerge {
     /// Starts with the first values of all leaves.
-    pub(in crate::query) fn new(leaves: usize, field: Field, excludes_own: bool, prefix: &str) -> Self {
+    pub(crate) fn new(leaves: usize, field: Field, excludes_own: bool, prefix: &str) -> Self {
         let request = ValuesRequest {
             field: field.key().to_owned(),
             excludes_own,
@@ -118,7 +114,7 @@ impl ValueMerge {
     }
 
     /// Returns the number of rows without a value.
-    pub(in crate::query) fn missing(&self) -> u64 {
+    pub(crate) fn missing(&self) -> u64 {
         self.missing.iter().sum()
     }
 
@@ -128,7 +124,7 @@ impl ValueMerge {
     }
 
     /// Returns the requests for further values; `None` once all values are known.
-    pub(in crate::query) fn next_requests(&self) -> Option<Vec<Option<ValuesRequest>>> {
+    pub(crate) fn next_requests(&self) -> Option<Vec<Option<ValuesRequest>>> {
         let bound = self.bound();
         let after = match &bound {
             Cursor::Start => None,
@@ -143,7 +139,7 @@ impl ValueMerge {
     ///
     /// # Errors
     /// [`crate::error::Error::Busy`] if the response is invalid.
-    pub(in crate::query) fn add(&mut self, leaf: usize, values: Values) -> Result<()> {
+    pub(crate) fn add(&mut self, leaf: usize, values: Values) -> Result<()> {
         let Values { texts, counts, missing, has_more } = values;
         if texts.len() != counts.len() || (has_more && texts.is_empty()) || leaf >= self.cursors.len() {
             return Err(unexpected());
@@ -159,7 +155,7 @@ impl ValueMerge {
 
     /// Removes the values that no leaf can send again, and calls `visit` with each of them, ascending, and its number
     /// of rows.
-    pub(in crate::query) fn drain(&mut self, mut visit: impl FnMut(Vec<u8>, u64)) {
+    pub(crate) fn drain(&mut self, mut visit: impl FnMut(Vec<u8>, u64)) {
         let bound = self.bound();
         while let Some(first) = self.pending.first_entry() {
             let is_known = match &bound {

@@ -32,7 +32,7 @@ const MAX_SORTED_ROWS: usize = 1 << 16;
 
 /// How to find the rows of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::query) enum PagePlan {
+pub(crate) enum PagePlan {
     /// Sort the selected rows.
     Sort,
     /// Walk from value to value, starting with the first one.
@@ -43,7 +43,7 @@ pub(in crate::query) enum PagePlan {
 
 impl PagePlan {
     /// Returns the cheapest plan for a window. The window must contain a row.
-    pub(in crate::query) fn of(selections: &[Selection<'_>], window: Window) -> Self {
+    pub(crate) fn of(selections: &[Selection<'_>], window: Window) -> Self {
         let total: usize = selections.iter().map(|selection| selection.count).sum();
         let is_whole = selections.iter().all(Selection::is_whole);
         let walk = |steps: usize| {
@@ -72,13 +72,13 @@ impl PagePlan {
 
 /// Returns the number of rows of a part that `steps` steps scan, if the `total` selected rows of all parts are spread
 /// evenly. It includes the rows before the first selected one.
-pub(in crate::query) fn rows_scanned(selection: &Selection<'_>, steps: usize, total: usize) -> usize {
+pub(crate) fn rows_scanned(selection: &Selection<'_>, steps: usize, total: usize) -> usize {
     let rows = selection.view.count();
     rows / selection.count.max(1) + steps.saturating_mul(rows) / total.max(1)
 }
 
 /// Returns the number of lookups that cost as much as building a bitmap of the selection.
-pub(in crate::query) fn max_lookups(selection: &Selection<'_>) -> usize {
+pub(crate) fn max_lookups(selection: &Selection<'_>) -> usize {
     bitmap_cost(selection) / lookup_cost(selection)
 }
 

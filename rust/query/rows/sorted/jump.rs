@@ -44,7 +44,7 @@ impl Values<'_, '_> {
     ///
     /// # Errors
     /// [`crate::error::Error::Cancelled`].
-    pub(in crate::query) fn jump(&mut self, offset: usize, cancel: &CancellationToken) -> Result<usize> {
+    pub(crate) fn jump(&mut self, offset: usize, cancel: &CancellationToken) -> Result<usize> {
         let counts: Vec<usize> = self.selections.iter().map(|selection| selection.count).collect();
         let total = sum(&counts);
         let rank = if self.sort.ascending { offset } else { total - 1 - offset };

@@ -27,7 +27,7 @@ use values::Values;
 const VALUES_PER_CHECK: usize = 1_024;
 
 /// Selected rows in the order of a search. Any window of them can be read.
-pub(in crate::query) struct OrderedRows<'s, 'a> {
+pub(crate) struct OrderedRows<'s, 'a> {
     sort: Sort,
     selections: &'s [Selection<'a>],
     /// The rows with and without a value, if a cost orders them.
@@ -39,7 +39,7 @@ impl<'s, 'a> OrderedRows<'s, 'a> {
     ///
     /// # Errors
     /// [`crate::error::Error::Cancelled`]; [`crate::error::Error::TooLarge`] if too many documents would have to be read.
-    pub(in crate::query) fn new(
+    pub(crate) fn new(
         selections: &'s [Selection<'a>],
         sort: Sort,
         cancel: &CancellationToken,
@@ -57,11 +57,7 @@ impl<'s, 'a> OrderedRows<'s, 'a> {
     ///
     /// # Errors
     /// [`crate::error::Error::Cancelled`].
-    pub(in crate::query) fn window(
-        &self,
-        window: Window,
-        cancel: &CancellationToken,
-    ) -> Result<Vec<PageRow>> {
+    pub(crate) fn window(&self, window: Window, cancel: &CancellationToken) -> Result<Vec<PageRow>> {
         if self.sort == Sort::NEWEST_FIRST {
             return Ok(page_of(self.selections, window.offset, window.limit));
         }
@@ -79,7 +75,7 @@ impl<'s, 'a> OrderedRows<'s, 'a> {
     }
 
     /// Returns the number that orders a row; `None` if it has no value.
-    pub(in crate::query) fn value(&self, (selection, row): PageRow) -> Option<i64> {
+    pub(crate) fn value(&self, (selection, row): PageRow) -> Option<i64> {
         match &self.by_cost {
             Some([present, _]) => present[selection].view.costs()?.value(self.sort.by.cost()?, row),
             None => Some(self.selections[selection].view.number(self.sort.by, row)),

@@ -6,7 +6,7 @@ use crate::query::rows::page_rows::{PageRow, page_of, ranks_of_start};
 use crate::query::rows::selection::Selection;
 
 /// Returns the rows of a window.
-pub(in crate::query) fn oldest_first(selections: &[Selection<'_>], window: Window) -> Vec<PageRow> {
+pub(crate) fn oldest_first(selections: &[Selection<'_>], window: Window) -> Vec<PageRow> {
     let total: usize = selections.iter().map(|selection| selection.count).sum();
     let (offset, end) = (window.offset, window.end().min(total));
     if offset >= end {

@@ -8,7 +8,7 @@ use crate::query::rows::sorted::cost::max_lookups;
 use crate::storage::ValueOrder;
 
 /// The selected rows of one part.
-pub(in crate::query) struct Selected<'s> {
+pub(crate) struct Selected<'s> {
     rows: &'s LiveRows,
     /// The number of rows of the part.
     count: usize,
@@ -23,13 +23,13 @@ enum Form {
 }
 
 impl<'s> Selected<'s> {
-    pub(in crate::query) fn new(selection: &'s Selection<'_>) -> Self {
+    pub(crate) fn new(selection: &'s Selection<'_>) -> Self {
         let form = if selection.is_whole() { Form::All } else { Form::Listed(max_lookups(selection)) };
         Self { rows: &selection.rows, count: selection.view.count(), form }
     }
 
     /// True if a row is selected.
-    pub(in crate::query) fn contains(&mut self, row: usize) -> bool {
+    pub(crate) fn contains(&mut self, row: usize) -> bool {
         match &mut self.form {
             Form::All => true,
             Form::Bitmap(words) => words[row / 64] >> (row % 64) & 1 == 1,
@@ -45,7 +45,7 @@ impl<'s> Selected<'s> {
     }
 
     /// Returns the number of selected rows at these positions of an order.
-    pub(in crate::query) fn count_at(&mut self, order: &ValueOrder, positions: Range<usize>) -> usize {
+    pub(crate) fn count_at(&mut self, order: &ValueOrder, positions: Range<usize>) -> usize {
         if let Form::Listed(_) = self.form {
             return positions.filter(|position| self.contains(order.row(*position))).count();
         }
@@ -53,21 +53,21 @@ impl<'s> Selected<'s> {
     }
 
     /// Builds the bitmap now if this many lookups would take longer.
-    pub(in crate::query) fn expect_lookups(&mut self, lookups: usize) {
+    pub(crate) fn expect_lookups(&mut self, lookups: usize) {
         if matches!(self.form, Form::Listed(most) if most < lookups) {
             self.become_bitmap();
         }
     }
 
     /// Builds a bitmap of the rows, unless all are selected.
-    pub(in crate::query) fn become_bitmap(&mut self) {
+    pub(crate) fn become_bitmap(&mut self) {
         if let Form::Listed(_) = self.form {
             self.form = Form::Bitmap(self.rows.to_words(self.count));
         }
     }
 
     /// Returns the bitmap; `None` if all rows are selected. Call [`Selected::become_bitmap`] first.
-    pub(in crate::query) fn words(&self) -> Option<&[u64]> {
+    pub(crate) fn words(&self) -> Option<&[u64]> {
         match &self.form {
             Form::Bitmap(words) => Some(words),
             Form::All => None,

@@ -18,35 +18,35 @@ use crate::storage::ValueOrder;
 const MAX_INLINE_ROWS: usize = 1 << 14;
 
 /// The values of the selected rows in order.
-pub(in crate::query) struct Values<'s, 'a> {
-    pub(in crate::query) selections: &'s [Selection<'a>],
-    pub(in crate::query) sort: Sort,
-    pub(in crate::query) parts: Vec<PartValues<'s>>,
+pub(crate) struct Values<'s, 'a> {
+    pub(crate) selections: &'s [Selection<'a>],
+    pub(crate) sort: Sort,
+    pub(crate) parts: Vec<PartValues<'s>>,
 }
 
 /// The values of one part that are not visited yet.
-pub(in crate::query) struct PartValues<'s> {
-    pub(in crate::query) order: ValueOrder,
-    pub(in crate::query) selected: Selected<'s>,
+pub(crate) struct PartValues<'s> {
+    pub(crate) order: ValueOrder,
+    pub(crate) selected: Selected<'s>,
     /// The range of these values in the order.
-    pub(in crate::query) positions: Range<usize>,
+    pub(crate) positions: Range<usize>,
     /// The number of selected rows in that range.
-    pub(in crate::query) remaining: usize,
+    pub(crate) remaining: usize,
     /// The next value that a selected row has.
     next: Option<i64>,
 }
 
 /// The rows of one value. Not all of them are selected.
-pub(in crate::query) struct Tied {
+pub(crate) struct Tied {
     /// The number of selected rows.
-    pub(in crate::query) count: usize,
+    pub(crate) count: usize,
     /// The parts, each with the range of the rows in its order.
     positions: Vec<(usize, Range<usize>)>,
 }
 
 impl<'s, 'a> Values<'s, 'a> {
     /// Returns all values. Call [`Values::begin`] before [`Values::next`].
-    pub(in crate::query) fn new(selections: &'s [Selection<'a>], sort: Sort) -> Self {
+    pub(crate) fn new(selections: &'s [Selection<'a>], sort: Sort) -> Self {
         let part = |selection: &'s Selection<'_>| {
             let order = selection.view.value_order(sort.by).unwrap_or_else(|| ValueOrder::descending(0));
             let selected = Selected::new(selection);
@@ -65,7 +65,7 @@ impl<'s, 'a> Values<'s, 'a> {
     ///
     /// # Errors
     /// [`crate::error::Error::Cancelled`].
-    pub(in crate::query) fn begin(&mut self, steps: usize, cancel: &CancellationToken) -> Result<()> {
+    pub(crate) fn begin(&mut self, steps: usize, cancel: &CancellationToken) -> Result<()> {
         let sort = self.sort;
         let total = self.selections.iter().map(|selection| selection.count).sum();
         let scanned = |selection: &Selection<'_>| rows_scanned(selection, steps, total);
@@ -80,7 +80,7 @@ impl<'s, 'a> Values<'s, 'a> {
     ///
     /// # Errors
     /// [`crate::error::Error::Cancelled`].
-    pub(in crate::query) fn for_each_part(
+    pub(crate) fn for_each_part(
         &mut self,
         rows: usize,
         cancel: &CancellationToken,
@@ -102,12 +102,12 @@ impl<'s, 'a> Values<'s, 'a> {
         Ok(())
     }
 
-    pub(in crate::query) fn value(&self, part: usize, position: usize) -> i64 {
+    pub(crate) fn value(&self, part: usize, position: usize) -> i64 {
         self.parts[part].value(&self.selections[part], self.sort, position)
     }
 
     /// Returns the rows of the next value; `None` after the last value that a selected row has.
-    pub(in crate::query) fn next(&mut self) -> Option<Tied> {
+    pub(crate) fn next(&mut self) -> Option<Tied> {
         let values = self.parts.iter().filter_map(|part| part.next);
         let value = if self.sort.ascending { values.min() } else { values.max() }?;
         let mut tied = Tied { count: 0, positions: Vec::new() };
@@ -120,7 +120,7 @@ impl<'s, 'a> Values<'s, 'a> {
     }
 
     /// Returns at most `limit` selected rows of one value, starting with the one that has `offset` of them before it.
-    pub(in crate::query) fn page_of(&self, tied: &Tied, offset: usize, limit: usize) -> Vec<PageRow> {
+    pub(crate) fn page_of(&self, tied: &Tied, offset: usize, limit: usize) -> Vec<PageRow> {
         let selected = |(part, positions): &(usize, Range<usize>)| {
             let rows = self.parts[*part].order.rows(positions.start, positions.end);
             (*part, self.selections[*part].among(rows))

@@ -91,11 +91,15 @@ impl SnapshotLeaf<'_> {
     /// Returns spans as items of a page.
     pub(crate) fn spans(self, request: &SpansRequest, cancel: &CancellationToken) -> Result<ItemList> {
         let Some(spans) = &self.query.spans else { return Err(unexpected()) };
-        let (mut selections, mut traces) = (Vec::new(), Vec::new());
+        let (mut selections, mut traces) = (Vec::<Selection<'_>>::new(), Vec::new());
         for trace in &request.traces {
             let (part, row) = self.position_of(&trace.trace_id)?;
-            selections.push(self.sort_keys(part)?);
-            traces.push(((selections.len() - 1, row), size(trace.from), size(trace.to)));
+            let known = selections.iter().position(|selection| selection.index == part);
+            let selection = known.unwrap_or(selections.len());
+            if known.is_none() {
+                selections.push(self.sort_keys(part)?);
+            }
+            traces.push(((selection, row), size(trace.from), size(trace.to)));
         }
         // Nothing is counted, so no index is needed.
         let indexes: Vec<_> = selections.iter().map(|_| None).collect();

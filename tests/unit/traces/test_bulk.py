@@ -206,7 +206,7 @@ def test_a_search_without_a_service_returns_what_the_service_returns(data_dir: P
         queries.runs(Filter.compile(AGENTS.encode()), 2, 3)
     )
     assert answered["data"] == json.loads(page.data)
-    assert answered["meta"]["total"] == page.total_count
+    assert answered["meta"]["total_count"] == page.total
     sessions = run("search", data_dir, "{}", "--sessions").output.splitlines()
     assert sessions[0].split() == ["LAST", "TRACE", "TRACES", "AGENTS", "USER", "SESSION"]
 

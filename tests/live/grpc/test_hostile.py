@@ -27,6 +27,7 @@ from support.clients.grpc import (
     framed,
 )
 from support.clients.tokens import as_admin, as_caller, jwks_file
+from support.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -59,13 +60,6 @@ def body_bytes(service: RunningService) -> int:
     lines = service.http.get("/metrics").text.splitlines()
     (line,) = [line for line in lines if line.startswith('spanwise_request_buffer_bytes{kind="ingest"}')]
     return int(float(line.rpartition(" ")[2]))
-
-
-def wait_until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 @contextmanager

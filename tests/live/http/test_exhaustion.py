@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from support.clients.otlp import export_request
+from support.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -39,14 +40,6 @@ def crowd(service: RunningService, count: int, receive_bytes: int = 0) -> Iterat
             connection.connect(("127.0.0.1", service.port))
             connections.append(connection)
         yield connections
-
-
-def wait_until(is_so: Callable[[], bool]) -> None:
-    """Waits until a condition holds."""
-    deadline = time.monotonic() + WAIT_SECONDS
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def wait_until_closed(connections: list[socket.socket]) -> None:

@@ -20,6 +20,7 @@ from spanwise.cluster.store import ShardedStore
 from spanwise.errors import CancelledError, PartialWriteError, PayloadTooLargeError, StoreDamagedError, UnavailableError
 from spanwise.traces.search import queries
 from support.in_process.stores import EVERYTHING, found_traces, ingest, request_of_traces
+from support.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -112,13 +113,6 @@ def pair(tmp_path: Path) -> Iterator[Opening]:
         for writer in writers:
             writer.resume()
         store.close()
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def test_a_follower_answers_for_a_shard_that_is_lost(pair: Opening) -> None:

@@ -140,7 +140,6 @@ def test_the_readme_is_written_within_its_region(done: Done) -> None:
     assert "written before" not in text
     assert "| mix |" in text
     assert "| `spanwise serve` to ready, with 2,000 traces |" in text
-    assert "| private and mapped, with an empty store |" in text
 
 
 def test_finished_stages_are_not_repeated_unless_requested(done: Done) -> None:

@@ -50,7 +50,7 @@ def test_a_pod_starts_with_placeholders_and_takes_keys_later(objects: list[dict[
     with RunningService(tmp_path / "data", **environment(objects, folder)) as service:  # type: ignore[arg-type]  # the variables do not include `is_ready`
         assert service.search().status_code == 401
         warnings = [event["message"] for event in service.events() if event["level"] == "warning"]
-        assert any("contains no key, so it verifies no token" in message for message in warnings)
+        assert any("contains no keys, so every token is rejected" in message for message in warnings)
         jwks_file(folder)
         deadline = time.monotonic() + START_SECONDS
         while (response := service.http.post("/traces/search", json={}, headers=as_admin())).status_code == 401:

@@ -83,7 +83,7 @@ def test_without_a_desktop_it_says_the_address(
 ) -> None:
     done = ui(browser, "--url", served.url, **variables)
     assert (done.returncode, done.stdout) == (0, f"{served.url}/ui\n")
-    assert "open this address where there is one" in done.stderr
+    assert "open this address in a browser elsewhere" in done.stderr
     assert browser.opened == []
 
 

@@ -17,7 +17,7 @@ CEILINGS = {
     "deploy": 1.0,
     "docs": 1.0,
     "docs/decisions": 1.0,
-    "later": 8.3,
+    "later": 8.5,
     "python": 1.0,
     "root": 2.6,
     "rust": 1.0,

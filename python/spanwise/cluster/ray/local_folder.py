@@ -6,12 +6,15 @@ created it still runs. The kernel releases the lock however the process ends.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import stat
+import sys
 import tempfile
 from pathlib import Path
+
+if sys.platform != "win32":
+    import fcntl
 
 PREFIX = "spanwise-ray-"
 _LOCK = "owner"

@@ -142,8 +142,10 @@ class SqlDatabase:
             rows = connection.execute(select(runs).where(runs.c.status.in_(UNFINISHED)).order_by(runs.c.number)).all()
             found = [(row.number, readable(run_of, runs, row)) for row in rows]
             damaged = [number for number, run in found if run.is_damaged]
-            # The rows stay damaged, but no longer prevent the deletion of their sessions.
-            connection.execute(update(runs).where(runs.c.number.in_(damaged)).values(status="ERROR"))
+            if damaged:
+                # The rows stay damaged, but no longer prevent the deletion of their sessions. Without such rows, a
+                # read-only server must not keep the service from starting.
+                connection.execute(update(runs).where(runs.c.number.in_(damaged)).values(status="ERROR"))
         return [run for _, run in found if not run.is_damaged]
 
     def session(self, key: SessionKey) -> SessionRecord | None:

@@ -25,9 +25,10 @@ def receive(start: Callable[..., RunningService]) -> Callable[..., Receiver]:
 
 @pytest.fixture(scope="module")
 def open_one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Receiver]:
-    """A service without authorization that the tests of this module share."""
+    """A service without authorization that the tests of this module share, with enough processor time for all."""
     folder, port = tmp_path_factory.mktemp("grpc"), free_port()
-    with RunningService(folder / "data", "--otlp-grpc-port", str(port)) as service:
+    flags = ("--otlp-grpc-port", str(port), "--unknown-processor-share", "1")
+    with RunningService(folder / "data", *flags) as service:
         yield Receiver(service, port)
         assert service.stop() == 0
         assert all(event["level"] in {"info", "warning"} for event in service.events()), service.log.read_text()

@@ -21,7 +21,7 @@ PAGES = ["/docs", "/redoc", "/openapi.json"]
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     folder = tmp_path_factory.mktemp("public")
-    flags = ("--authorization", "--response-buffer-bytes", "100000")
+    flags = ("--authorization", "--response-buffer-bytes", "100000", "--unknown-processor-share", "1")
     with RunningService(folder / "data", *flags, JWT_JWKS_FILE=jwks_file(folder)) as service:
         yield service
         assert service.stop() == 0
@@ -51,17 +51,20 @@ def test_what_only_authenticated_callers_see_has_a_tag_of_its_own(guarded: Runni
 def test_public_pages_that_nobody_reads_keep_no_known_caller_out(guarded: RunningService) -> None:
     request = b"GET /docs HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: identity\r\n\r\n" * 30
     with ExitStack() as opened:
-        for _ in range(80):
+        for _ in range(160):
             reader = opened.enter_context(socket.socket())
             reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             reader.connect(("127.0.0.1", guarded.port))
             reader.sendall(request)
+        # The share of an address is full only until the kernel has taken over the responses that wait.
+        with httpx.Client() as client:
+            responses = [client.get(f"{guarded.url}/docs") for _ in range(5)]
+        crowded = {(response.status_code, response.headers.get("retry-after")) for response in responses}
         for _ in range(50):
             response = guarded.http.post("/traces/search", json={}, headers=as_admin())
             assert response.status_code == 200, response.text
         assert guarded.http.get("/health").is_success
-        crowded = httpx.get(f"{guarded.url}/docs")
-        assert (crowded.status_code, crowded.headers.get("retry-after")) == (503, "1"), "an address has a share of them"
+        assert (503, "1") in crowded, "an address has a share of them"
 
 
 COSTLY_HEADERS = {

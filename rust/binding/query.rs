@@ -20,7 +20,7 @@ pub(super) struct PyQuery {
 
 #[pymethods]
 impl PyQuery {
-    /// Compiles a request, given as JSON, for the traces that `filter` matches. A search for spans needs `spans`.
+    /// Compiles a request in JSON over the traces that `filter` matches. A search for spans needs `spans`.
     #[new]
     #[pyo3(signature = (request, filter, spans = None))]
     fn new(

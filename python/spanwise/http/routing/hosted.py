@@ -259,6 +259,10 @@ def _session_routes() -> Iterator[Route]:
         _operation("delete_session", "Deletes a session with its runs", query=SessionQuery, success=204),
         delete,
     )
+    yield from _session_run_routes(path, read)
+
+
+def _session_run_routes(path: str, read: Need) -> Iterator[Route]:
     yield Route(
         "GET",
         f"{path}/runs",
